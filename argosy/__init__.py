@@ -1,0 +1,33 @@
+"""argosy: multi-node training on Argo Workflows that finishes.
+
+``from argosy import TrainingRun`` at author time, ``from argosy import Checkpointer`` in a training script.
+Names load on first use, so neither side imports the other's dependencies (hera and pydantic; torch and obstore).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argosy.steps.checkpoint.checkpointer import Checkpointer
+    from argosy.steps.progress import report
+    from argosy.workflows.spec.run import TrainingRun
+
+_WHERE = {
+    "TrainingRun": "argosy.workflows.spec.run",
+    "Checkpointer": "argosy.steps.checkpoint.checkpointer",
+    "report": "argosy.steps.progress",
+}
+
+__all__ = ["Checkpointer", "TrainingRun", "report"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'argosy' has no attribute {name!r}; it offers {', '.join(__all__)}")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,200 @@
+"""The arguments of every step. Field docs are the ``--help`` texts; the compiler writes these, nobody else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from argosy.steps.contract.argv import StepArgs, option
+from argosy.steps.contract.layout import run_prefix
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunArgs(StepArgs):
+    """What every step knows of the run."""
+
+    store_uri: str = option("root of the store: s3://bucket/prefix, gs://, az:// or file:///path")
+    name: str = option("the run's name (TrainingRun.name)")
+    run_id: str = option("stable id of the run; empty: the workflow's name", default="")
+    workflow: str = option("name of the Workflow object")
+    workflow_uid: str = option("uid of the Workflow object")
+
+    @property
+    def effective_run_id(self) -> str:
+        """``run_id``, or the workflow's name when none was given."""
+        return self.run_id or self.workflow
+
+    @property
+    def prefix(self) -> str:
+        """Key prefix of the run in the store."""
+        return run_prefix(self.name, self.effective_run_id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotArgs(RunArgs):
+    """Freeze a dataset: one listing, written as an immutable manifest whose digest names the version.
+
+    Outputs: ``dataset-digest``, ``dataset-manifest-uri``, ``objects``, ``bytes``.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.snapshot"
+    dataset_uri: str = option("prefix that holds the dataset's objects")
+    version: str = option("expected manifest digest; another one is an error", default="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmitArgs(RunArgs):
+    """Decide whether this workflow runs: an event for a dataset that was already claimed does not.
+
+    Outputs: ``decision`` (``start`` or ``duplicate``), ``reason``, ``key``.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.admit"
+    run_digest: str = option("digest of the run's description")
+    dataset_digest: str = option("digest from snapshot; empty for a run without a dataset", default="")
+    event: str = option("id of the event that started the workflow; empty: a manual start", default="")
+    once: bool = option("dedupe manual starts too", default=False)
+    force: bool = option("start whatever was claimed", default=False)
+    lease_seconds: int = option("after this silence a claim may be taken over, seconds", default=900)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageArgs(RunArgs):
+    """Bring the dataset where training reads it, verified and atomically published.
+
+    Mode ``shared`` fills ``path``; ``node`` verifies the manifest and writes the per-node plan, the pods of the
+    gang fetch; ``stream`` checks that every object can be read. Outputs: ``plan-uri``, ``bytes``.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.stage"
+    dataset_digest: str = option("digest from snapshot")
+    mode: str = option("shared, node or stream")
+    layout: str = option("replicated (every node all objects) or sharded (each node its part)")
+    path: str = option("mode shared: folder on the shared volume", default="")
+    nnodes: int = option("number of nodes that the plan is for", default=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainArgs(RunArgs):
+    """Supervise the gang: create or adopt it, fence, restart, exclude, judge; delete it on SIGTERM.
+
+    Outputs: ``checkpoint-uri``, ``checkpoint-digest``, ``verdict``.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.train"
+    gang: str = option("path of the gang manifest (a raw artifact)")
+    min_nnodes: int = option("fewest nodes to go on with (equal to the manifest's for a fixed gang)")
+    dataset_digest: str = option("digest from snapshot; empty for a run without a dataset", default="")
+    args: str = option("JSON list of further arguments of the training script", default="[]")
+    resume_from: str = option("latest, none, or a manifest digest", default="latest")
+    end_step: int = option("step that the last verified commit must reach; 0: the commit marked final", default=0)
+    check_in_timeout_seconds: int = option("all nodes must check in within, seconds", default=600)
+    heartbeat_timeout_seconds: int = option("silence of a node after which it counts as lost, seconds", default=60)
+    hang_timeout_seconds: int = option("no step within this time is a hang, seconds; 0: never", default=1800)
+    grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
+    max_same_failure: int = option("same root without a new verified commit, at most", default=3)
+    max_restarts: int = option("restarts without a new verified commit in between, at most", default=5)
+    max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)
+    backoff_seconds: float = option("first pause before a restart, doubled each time, seconds", default=1.0)
+    backoff_cap_seconds: float = option("longest pause, seconds", default=300.0)
+    exit_code_map: str = option('JSON {"code of the script": exit code 70..78}', default="{}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchArgs(StepArgs):
+    """Run one node of a gang: check in, fetch data and code, run torchrun, report, save and restore.
+
+    Everything here is known at compile time and can be read in the gang manifest; identity (run id, attempt,
+    rank, generation, dataset digest, extra arguments) comes from the supervisor at check-in.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.launch"
+    store_uri: str = option("root of the store")
+    name: str = option("the run's name")
+    script: str = option("training script, relative to the code folder", default="")
+    module: str = option("training module (python -m); instead of script", default="")
+    arg: tuple[str, ...] = option("argument of the script; repeat", default=())
+    code_digest: str = option("SHA-256 of the code archive; empty: the code is in the image", default="")
+    workdir: str = option("folder the code is unpacked into and the script runs in", default="/argosy/workspace")
+    nproc_per_node: int = option("ranks on this node", default=1)
+    launcher: str = option("torchrun", default="torchrun")
+    staging: str = option("shared, node, stream or none", default="none")
+    layout: str = option("replicated or sharded", default="replicated")
+    data_path: str = option("folder of the staged data", default="/argosy/data")
+    checkpoint_mode: str = option(
+        "checkpointer (the script uses argosy.Checkpointer) or opaque", default="checkpointer"
+    )
+    checkpoint_path: str = option("opaque: folder the script writes to, relative to workdir", default="")
+    checkpoint_include: tuple[str, ...] = option("opaque: glob of files that form the checkpoint; repeat", default=())
+    resume_arg: tuple[str, ...] = option(
+        "opaque: added to the arguments when something was restored; repeat", default=()
+    )
+    checkpoint_every_steps: int = option("steps between saves handed to the Checkpointer", default=0)
+    progress_pattern: str = option("regular expression with groups step and loss for plain scripts", default="")
+    grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
+    micro_batch_size: int = option("samples per rank and micro step; 0: not declared", default=0)
+    accumulation_steps: int = option("micro steps per optimizer step", default=1)
+    effective_batch_size: int = option("samples per optimizer step over all ranks; 0: not declared", default=0)
+    learning_rate: str = option("learning rate after the linear rule; empty: not declared", default="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateArgs(RunArgs):
+    """Run the evaluation script on one checkpoint, named by digest, verified before it is handed over.
+
+    Outputs: ``metric`` (the number), ``report-uri``.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.evaluate"
+    checkpoint_digest: str = option("manifest digest from train")
+    script: str = option("evaluation script, relative to the code folder", default="")
+    module: str = option("evaluation module; instead of script", default="")
+    arg: tuple[str, ...] = option("argument of the script; repeat", default=())
+    metric: str = option("name of the number in the script's metrics")
+    code_digest: str = option("SHA-256 of the code archive; empty: the code is in the image", default="")
+    workdir: str = option("folder the code is unpacked into", default="/argosy/workspace")
+    checkpoint_path: str = option("folder the verified checkpoint is fetched into", default="/argosy/checkpoint")
+    dataset_uri: str = option("held-out data; empty: none is fetched", default="")
+    data_path: str = option("folder the held-out data is fetched into", default="/argosy/data")
+    timeout_seconds: int = option("time limit of the script, seconds", default=3600)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateArgs(RunArgs):
+    """Compare the metric with the floor and with what is promoted now.
+
+    Outputs: ``decision`` (``promote`` or ``refuse``), ``reason``.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.gate"
+    checkpoint_digest: str = option("manifest digest that was evaluated")
+    metric: str = option("name of the number")
+    value: str = option("the number from evaluate")
+    direction: str = option("min (less is better) or max")
+    floor: str = option("worst value that passes; empty: none", default="")
+    baseline: str = option("pointer (must not be worse than what is promoted) or none", default="pointer")
+    pointer: str = option("name of the promotion pointer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromoteArgs(RunArgs):
+    """Move the pointer: append to its history by compare-and-swap, with the record of why.
+
+    Outputs: ``promoted-digest``.
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.promote"
+    pointer: str = option("name of the promotion pointer")
+    checkpoint_digest: str = option("manifest digest to promote")
+    metric: str = option("name of the number", default="")
+    value: str = option("the number", default="")
+    rollback: bool = option("append the entry before the current one again instead", default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalizeArgs(RunArgs):
+    """On exit: release the claim, write the summary, the ledger and the report, notify."""
+
+    MODULE: ClassVar[str] = "argosy.steps.finalize"
+    status: str = option("the workflow's status")
+    webhook: bool = option("POST the summary to the url in $ARGOSY_WEBHOOK_URL", default=False)

@@ -1,0 +1,54 @@
+"""Where things lie below the store: one place, so that a rule about keys is found here.
+
+STORE/NAME/datasets/DIGEST.json             immutable dataset manifests
+STORE/NAME/code/SHA256.tar.gz               code archives, by content
+STORE/NAME/claims/KEY/SEQ.json              admission
+STORE/NAME/pointers/POINTER/SEQ.json        promotion: an append-only history, the last entry rules
+STORE/NAME/runs/RUN/log/SEQ.json            commit log
+STORE/NAME/runs/RUN/data/STEP-UUID/...      shards
+STORE/NAME/runs/RUN/manifests/...           manifest trees
+STORE/NAME/runs/RUN/events/WRITER/SEQ.jsonl event log
+STORE/NAME/runs/RUN/ledger/SEQ.json         attempts and budgets
+STORE/NAME/runs/RUN/attempts/GANG/...       verdicts and evidence
+STORE/NAME/runs/RUN/evaluation/DIGEST.json  evaluations by manifest digest
+STORE/NAME/runs/RUN/report.html
+"""
+
+from __future__ import annotations
+
+SEQ_DIGITS = 10
+
+
+def seq_name(seq: int) -> str:
+    """``0000000042.json``: sorts as it counts."""
+    return f"{seq:0{SEQ_DIGITS}d}.json"
+
+
+def seq_of(key: str) -> int:
+    """The number in a key made by :func:`seq_name`."""
+    return int(key.rsplit("/", 1)[-1].split(".", 1)[0])
+
+
+def run_prefix(name: str, run_id: str) -> str:
+    """Key prefix of one run, without a trailing slash."""
+    return f"{name}/runs/{run_id}"
+
+
+def dataset_key(name: str, digest: str) -> str:
+    """Key of an immutable dataset manifest; ``digest`` is 64 hex digits."""
+    return f"{name}/datasets/{digest}.json"
+
+
+def code_key(name: str, digest: str) -> str:
+    """Key of a code archive; ``digest`` is the SHA-256 of the archive's bytes."""
+    return f"{name}/code/{digest}.tar.gz"
+
+
+def claim_prefix(name: str, key: str) -> str:
+    """Prefix of the claims of one admission key."""
+    return f"{name}/claims/{key}"
+
+
+def pointer_prefix(name: str, pointer: str) -> str:
+    """Prefix of a promotion pointer's history."""
+    return f"{name}/pointers/{pointer}"

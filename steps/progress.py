@@ -1,0 +1,45 @@
+"""What a training script says of its progress: one call, read by the rank's parent over a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from argosy.steps.contract import env
+
+MAX_LINE = 4096
+"""Lines up to PIPE_BUF are written whole: ranks that fork loaders cannot mix theirs (pipe(7))."""
+
+
+def report(step: int, *, loss: float | None = None, tokens: int | None = None, end_step: int | None = None) -> None:
+    """Say that optimizer step ``step`` (counted from 1) is done.
+
+    ``loss`` of that step, ``tokens`` processed by this rank since the last call, ``end_step`` the step that
+    ends the training. Outside argosy it does nothing. An injected fault that only this process can produce
+    (``--inject exit:...``) happens here.
+    """
+    _send({"type": "step", "step": step, "loss": loss, "tokens": tokens, "end_step": end_step, "time": time.time()})
+    _fault(step)
+
+
+def _send(record: dict[str, Any]) -> None:
+    handle = os.environ.get(env.PROGRESS_FD)
+    if handle is None:
+        return
+    line = (json.dumps({k: v for k, v in record.items() if v is not None}) + "\n").encode()
+    if len(line) <= MAX_LINE:
+        try:
+            os.write(int(handle), line)
+        except OSError:
+            os.environ.pop(env.PROGRESS_FD)  # the parent is gone; training goes on
+
+
+def _fault(step: int) -> None:
+    raw = os.environ.get(env.FAULT)
+    if raw is None:
+        return
+    fault = json.loads(raw)
+    if step >= int(fault["step"]):
+        os._exit(int(fault["code"]))

@@ -1,0 +1,128 @@
+"""The run's event log: what happened, by whom, when; read by status, explain and the report.
+
+Writers never share an object: each appends numbered batches below ``events/WRITER/``, so that no lock is
+needed and a killed writer loses at most the batch it had not flushed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from argosy.steps.store.base import ObjectStore
+
+FLUSH_SECONDS = 1.0
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "snapshot_taken": ("dataset_digest", "objects", "bytes"),
+    "admission": ("decision", "reason", "key", "event"),
+    "staging": ("node", "objects", "objects_total", "bytes", "bytes_total", "seconds"),
+    "staged": ("node", "bytes", "fetched_bytes", "seconds"),
+    "gang_created": ("attempt", "gang", "nnodes", "nproc_per_node", "excluded"),
+    "checked_in": ("attempt", "node", "pod", "missing"),
+    "restart_began": ("attempt", "restart", "generation", "restored_step", "restored_digest", "skipped"),
+    "step": ("attempt", "restart", "rank", "step", "loss", "tokens_per_second", "end_step"),
+    "checkpoint_committed": ("step", "digest", "bytes", "seconds", "generation", "final"),
+    "rank_ended": ("attempt", "restart", "rank", "node", "pod", "signal", "exit_code"),
+    "restart_ended": ("attempt", "restart", "cause", "signal", "exit_code", "rank", "node", "quote", "last_step"),
+    "gang_deleted": ("attempt", "gang", "reason"),
+    "node_excluded": ("node", "cause"),
+    "budget": ("cause", "spent", "limit", "refunded"),
+    "injected": ("fault", "rank", "node", "step"),
+    "train_ended": ("cause", "exit_code", "checkpoint_digest"),
+    "evaluated": ("metric", "value", "checkpoint_digest"),
+    "gated": ("decision", "reason", "metric", "value", "floor", "baseline"),
+    "promoted": ("pointer", "digest", "previous", "rollback"),
+    "finalized": ("status",),
+}
+"""Every kind and its fields; a field that does not apply is left out."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the log; ``time`` in seconds since 1970 by the writer's clock."""
+
+    time: float
+    kind: str
+    writer: str
+    fields: dict[str, Any]
+
+
+class RunLog:
+    """Append events; a thread flushes each second. Use as a context manager, or call :meth:`close`."""
+
+    def __init__(self, store: ObjectStore, prefix: str, writer: str) -> None:
+        """``prefix`` is the run's key prefix; ``writer`` names the step or pod (made unique here)."""
+        self._store = store
+        self._base = f"{prefix}/events/{writer}-{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
+        self._writer = writer
+        self._lock = threading.Lock()
+        self._lines: list[str] = []
+        self._seq = 0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._flush_each_second, name="runlog", daemon=True)
+        self._thread.start()
+
+    def append(self, kind: str, **fields: Any) -> None:
+        """Add an event.
+
+        Raises:
+            KeyError: ``kind`` or a field is not in :data:`KINDS` (a mistake of ours, found by tests).
+        """
+        unknown = set(fields) - set(KINDS[kind])
+        if unknown:
+            raise KeyError(f"{kind} has no field {', '.join(sorted(unknown))}")
+        line = json.dumps({"time": time.time(), "kind": kind, **fields}, separators=(",", ":"), default=str)
+        with self._lock:
+            self._lines.append(line)
+
+    def flush(self) -> None:
+        """Write what has gathered; when it returns it is durable."""
+        with self._lock:
+            lines, self._lines = self._lines, []
+            if not lines:
+                return
+            self._seq += 1
+            self._store.put(f"{self._base}/{self._seq:08d}.jsonl", ("\n".join(lines) + "\n").encode())
+
+    def close(self) -> None:
+        """Flush and stop the thread."""
+        self._closed.set()
+        self._thread.join()
+        self.flush()
+
+    def _flush_each_second(self) -> None:
+        while not self._closed.wait(FLUSH_SECONDS):
+            try:
+                self.flush()
+            except Exception as error:  # the log must never end a training
+                os.write(2, f"argosy: event log not written: {error}\n".encode())
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_events(store: ObjectStore, prefix: str) -> list[Event]:
+    """All events of a run, by time; lines that cannot be parsed are skipped."""
+    return sorted(_lines(store, prefix), key=lambda event: event.time)
+
+
+def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
+    base = f"{prefix}/events"
+    for info in store.list(base):
+        writer = info.key[len(base) + 1 :].split("/", 1)[0]
+        for line in store.get(info.key).decode(errors="replace").splitlines():
+            try:
+                record = json.loads(line)
+                yield Event(float(record.pop("time")), str(record.pop("kind")), writer, record)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue

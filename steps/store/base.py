@@ -1,0 +1,65 @@
+"""The verbs of a store, and what can go wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+
+
+class StoreError(StepError):
+    """A store refused or failed; the cause says whether a retry can help."""
+
+
+class ObjectMissing(StoreError):
+    """No object has this key."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(Cause.S3_MISSING, f"no object at {uri}")
+
+
+@dataclass(frozen=True)
+class ObjectInfo:
+    """One object of a listing: key below the store's root, size in bytes, ETag and version as the store has them."""
+
+    key: str
+    size: int
+    etag: str = ""
+    version: str = ""
+
+
+class ObjectStore(Protocol):
+    """Keys are relative to ``uri``; every verb raises :class:`StoreError`.
+
+    A write has reached stable storage (``file://``: fsync of file and folder) when the verb returns.
+    """
+
+    uri: str
+
+    def get(self, key: str) -> bytes:
+        """The whole object; :class:`ObjectMissing` if there is none."""
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        """``length`` bytes from ``start``."""
+
+    def fetch(self, key: str, into: Path, *, etag: str = "") -> str:
+        """Stream the object into a file (fsynced, not renamed) and return its SHA-256; ``etag``: only that version."""
+
+    def put(self, key: str, data: bytes | Path) -> None:
+        """Write or overwrite, atomically."""
+
+    def put_if_absent(self, key: str, data: bytes | Path) -> bool:
+        """Create; False when the key exists, whoever wrote it."""
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Objects whose key starts with ``prefix + "/"`` (all for ""), sorted by key."""
+
+    def head(self, key: str) -> ObjectInfo | None:
+        """The object's facts, or None."""
+
+    def delete(self, key: str) -> None:
+        """Remove; a missing key is no error."""

@@ -1,0 +1,47 @@
+"""From a uri to a store; the one place that knows the schemes."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from argosy.steps.contract.errors import InputError
+from argosy.steps.store.base import ObjectStore
+
+CLOUD_SCHEMES = ("s3", "gs", "az")
+
+
+def check_uri(uri: str, field: str = "uri") -> str:
+    """The uri without trailing slashes.
+
+    Raises:
+        InputError: unknown scheme, no bucket, relative file path, query or fragment, ``..`` or control characters.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme not in (*CLOUD_SCHEMES, "file"):
+        raise InputError(f"{field} = {uri!r}: unknown scheme; use s3://bucket/prefix, gs://, az:// or file:///path")
+    if parts.query or parts.fragment or not uri.isprintable() or ".." in parts.path.split("/"):
+        raise InputError(f"{field} = {uri!r}: a store uri has no '?', '#', '..' or control characters")
+    if parts.scheme == "file" and (parts.netloc or not parts.path.startswith("/")):
+        raise InputError(f"{field} = {uri!r}: a file uri is absolute; write file:///path with three slashes")
+    if parts.scheme != "file" and not parts.netloc:
+        raise InputError(f"{field} = {uri!r}: no bucket; write {parts.scheme}://bucket/prefix")
+    return uri.rstrip("/") if parts.path.strip("/") or parts.netloc else uri
+
+
+def open_store(uri: str) -> ObjectStore:
+    """Open the store at ``uri``; nothing is contacted yet.
+
+    Credentials of ``s3://`` come from boto3's chain; ``AWS_ENDPOINT_URL`` (or ``AWS_ENDPOINT_URL_S3``) names
+    another S3.
+
+    Raises:
+        InputError: see :func:`check_uri`.
+    """
+    checked = check_uri(uri)
+    if checked.startswith("file:"):
+        from argosy.steps.store.files import FileStore
+
+        return FileStore(checked)
+    from argosy.steps.store.cloud import CloudStore
+
+    return CloudStore(checked)
