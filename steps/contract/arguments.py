@@ -130,6 +130,7 @@ class LaunchArgs(StepArgs):
         "opaque: added to the arguments when something was restored; repeat", default=()
     )
     checkpoint_every_steps: int = option("steps between saves handed to the Checkpointer", default=0)
+    checkpoint_keep: int = option("verified checkpoints kept; 0: all", default=3)
     progress_pattern: str = option("regular expression with groups step and loss for plain scripts", default="")
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
     micro_batch_size: int = option("samples per rank and micro step; 0: not declared", default=0)
