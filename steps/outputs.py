@@ -1,0 +1,66 @@
+"""What a step leaves: output parameters, a termination message, an exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from argosy.steps.contract.argv import StepArgs
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.paths import resolve
+
+OUTPUTS = "/argosy/outputs"
+TERMINATION_LOG = "/dev/termination-log"
+TERMINATION_BYTES = 1024
+
+Args = TypeVar("Args", bound=StepArgs)
+
+
+def output_path(name: str) -> str:
+    """Path of an output parameter, as the pod sees it."""
+    return f"{OUTPUTS}/{name}"
+
+
+def write_output(name: str, value: str | int | float) -> None:
+    """Set an output parameter (``valueFrom.path``); atomically, so that a kill leaves the old or the new value."""
+    path = resolve(output_path(name))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(str(value), encoding="utf-8")
+    part.replace(path)
+
+
+def write_termination(text: str) -> None:
+    """Write the message that Kubernetes and ``lastRetry.message`` show; cut to 1 KiB of ASCII."""
+    path: Path = resolve(TERMINATION_LOG)
+    line = text.encode("ascii", "replace")[:TERMINATION_BYTES]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(line)
+    except OSError as error:
+        print(f"argosy: no termination message: {error}", file=sys.stderr)
+
+
+def step_main(args_class: type[Args], body: Callable[[Args], int | None], argv: list[str] | None = None) -> int:
+    """Parse the arguments, run the step, and turn what happened into an exit code.
+
+    0 or ``body``'s own code; 2 for bad input; the cause's code for :class:`StepError`. Use as
+    ``sys.exit(step_main(SnapshotArgs, snapshot))``.
+    """
+    args = args_class.from_argv(argv)
+    try:
+        return body(args) or int(ExitCode.OK)
+    except InputError as error:
+        print(f"argosy: {error}", file=sys.stderr)
+        return int(ExitCode.USAGE)
+    except StepError as error:
+        quote = f" [{error.quote}]" if error.quote and error.quote not in str(error) else ""
+        print(f"argosy: {error.cause}: {error}{quote}", file=sys.stderr)
+        write_termination(f'{{"cause":"{error.cause}","exit_code":{int(error.code)}}}')
+        return int(error.code)
+    except KeyboardInterrupt:
+        return 128 + int(signal.SIGINT)

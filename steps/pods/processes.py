@@ -1,0 +1,99 @@
+"""Questions to /proc: who descends from whom, who carries a token, when a process began. Linux only.
+
+Standard library only and no imports of ours: the pod's first process uses it too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+GONE_SECONDS = 10.0
+
+
+def start_time(pid: int) -> int | None:
+    """Clock ticks since boot at which the process began, or None; with the pid it names a process for good."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            # The name in parentheses may hold anything, so fields count from the last parenthesis (proc(5)).
+            rest = stat.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if rest[0] in (b"Z", b"X") else int(rest[19])
+
+
+def is_alive(pid: int, began: int) -> bool:
+    """Whether this very process (not a later one with its number) runs."""
+    return start_time(pid) == began
+
+
+def all_pids() -> list[int]:
+    """Every process there is."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def descendants(root: int) -> set[int]:
+    """Pids below ``root``, without it."""
+    children: dict[int, list[int]] = {}
+    for pid in all_pids():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/stat", "rb") as stat:
+            children.setdefault(int(stat.read().rpartition(b")")[2].split()[1]), []).append(pid)
+    found: set[int] = set()
+    todo = [root]
+    while todo:
+        new = [pid for pid in children.get(todo.pop(), []) if pid not in found]
+        found.update(new)
+        todo += new
+    return found
+
+
+def carrying(variable: str, prefix: str) -> set[int]:
+    """Pids whose environment holds ``variable`` with a value that starts with ``prefix``; never our own."""
+    needle = f"\0{variable}={prefix}".encode()
+    found = set()
+    for pid in all_pids():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environ:
+            if needle in b"\0" + environ.read():
+                found.add(pid)
+    return found - {os.getpid()}
+
+
+def send(pid: int, number: int) -> None:
+    """Signal a process that may be gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def reap(pid: int) -> None:
+    """Collect a child's status, if it is our child and has ended."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def kill_all(find: object) -> list[int]:
+    """SIGKILL what ``find()`` returns until it returns nothing; the pids that were ended.
+
+    A process may fork between two looks, hence the loop; a killed parent cannot fork again, so it ends.
+
+    Raises:
+        TimeoutError: something is still there after GONE_SECONDS (uninterruptible sleep).
+    """
+    assert callable(find)
+    ended: set[int] = set()
+    deadline = time.monotonic() + GONE_SECONDS
+    pause = 0.001
+    while True:
+        alive = {pid for pid in find() if start_time(pid) is not None}
+        if not alive:
+            return sorted(ended)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"processes {sorted(alive)} survive SIGKILL")
+        for pid in alive:
+            send(pid, signal.SIGKILL)
+        ended |= alive
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)
+        for pid in alive:
+            reap(pid)

@@ -1,0 +1,158 @@
+"""A pod ends with everything it started, whoever dies first, and sees only its own disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.contract import env
+from argosy.steps.pods import isolation, processes
+from argosy.steps.pods.leftovers import sweep
+from argosy.steps.pods.pod import Pod, PodEnding, PodSpec, adopt, start
+
+Make = Callable[..., Pod]
+
+
+@pytest.fixture
+def token() -> Iterator[str]:
+    own = f"test-{uuid.uuid4().hex}"
+    yield own
+    assert sweep(own) == [], "a pod left processes behind"
+
+
+@pytest.fixture
+def make(tmp_path: Path, token: str) -> Make:
+    def _make(script: str, name: str = "pod", **options: object) -> Pod:
+        spec = PodSpec(
+            name=name,
+            command=("sh", "-c", script),
+            env={"PATH": os.environ["PATH"]},
+            root=tmp_path / name / "root",
+            token=f"{token}-{name}",
+            log=tmp_path / name / "log",
+            folder=tmp_path / name,
+            **options,  # type: ignore[arg-type]
+        )
+        return start(spec)
+
+    return _make
+
+
+def wait(pod: Pod, seconds: float = 20) -> PodEnding:
+    deadline = time.monotonic() + seconds
+    while (ending := pod.poll()) is None:
+        assert time.monotonic() < deadline, "the pod did not end"
+        time.sleep(0.005)
+    return ending
+
+
+def test_exit_code_and_output(make: Make, tmp_path: Path) -> None:
+    ending = wait(make("echo out; echo err >&2; exit 7"))
+    assert (ending.exit_code, ending.signal) == (7, None)
+    assert (tmp_path / "pod/log").read_text() == "out\nerr\n"
+
+
+def test_signal_is_told_from_exit_code(make: Make) -> None:
+    assert wait(make("kill -SEGV $$")).signal == 11
+
+
+def test_orphans_in_other_sessions_end_with_the_main_process(make: Make, token: str) -> None:
+    wait(make("setsid sleep 60 & (env -i setsid sleep 61 &) ; exit 0"))
+    assert processes.carrying(env.POD_TOKEN, token) == set()
+
+
+def test_kill_ends_children_without_our_environment(make: Make, tmp_path: Path) -> None:
+    pod = make(f"env -i setsid sleep 60 & echo $! > {tmp_path}/pid; sleep 60")
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+        time.sleep(0.005)
+    orphan = int((tmp_path / "pid").read_text())
+    ending = pod.kill()
+    assert ending.signal == 9
+    assert processes.start_time(orphan) is None
+
+
+def test_sigterm_reaches_the_main_process(make: Make, tmp_path: Path) -> None:
+    pod = make(f"trap 'exit 9' TERM; touch {tmp_path}/ready; while :; do sleep 0.05; done")
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.005)
+    assert pod.stop(10).exit_code == 9
+
+
+def test_a_pod_that_ignores_sigterm_is_killed_after_its_grace(make: Make, tmp_path: Path) -> None:
+    pod = make(f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 0.05; done")
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.005)
+    assert pod.stop(0.3).signal == 9
+
+
+def test_adopted_pod_reports_the_ending(make: Make, tmp_path: Path) -> None:
+    make("sleep 0.2; exit 5")
+    adopted = adopt(tmp_path / "pod")
+    assert adopted is not None
+    assert wait(adopted).exit_code == 5
+
+
+def test_missing_command_is_127_with_its_name(make: Make, tmp_path: Path, token: str) -> None:
+    spec = PodSpec(
+        name="x", command=("no-such-program",), env={"PATH": "/usr/bin"}, root=tmp_path / "r", token=token,
+        log=tmp_path / "log", folder=tmp_path / "f",
+    )  # fmt: skip
+    assert wait(start(spec)).exit_code == 127
+    assert "no-such-program" in (tmp_path / "log").read_text()
+
+
+STARTER = """
+import os, sys, time
+from pathlib import Path
+from argosy.steps.pods.pod import PodSpec, start
+folder, token = Path(sys.argv[1]), sys.argv[2]
+read, write = os.pipe()
+start(PodSpec(name="l", command=("sh", "-c", "setsid sleep 60 & sleep 61"), env=dict(PATH=os.environ["PATH"]),
+              root=folder / "root", token=token, log=folder / "log", folder=folder), lifeline=read)
+print("up", flush=True)
+time.sleep(60)
+"""
+
+
+def test_nothing_survives_the_engine(tmp_path: Path, token: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(tmp_path / "l"), token], stdout=subprocess.PIPE
+    ) as engine:
+        assert engine.stdout is not None
+        engine.stdout.readline()
+        assert len(processes.carrying(env.POD_TOKEN, token)) >= 2
+        engine.kill()
+    pod = adopt(tmp_path / "l")
+    assert pod is not None
+    assert wait(pod).lost
+    assert processes.carrying(env.POD_TOKEN, token) == set()
+
+
+@pytest.mark.skipif(not isolation.is_possible(), reason="this machine allows no mount namespaces")
+def test_two_isolated_pods_do_not_see_each_others_disk(make: Make, tmp_path: Path) -> None:
+    shared = {"/vol": tmp_path / "vol"}
+    assert wait(make("echo secret > /tmp/a && echo a > /vol/a", "a", isolate=True, mounts=shared)).exit_code == 0
+    ending = wait(make("cat /vol/a; cat /tmp/a", "b", isolate=True, mounts=shared))
+    assert ending.exit_code == 1
+    assert "secret" not in (tmp_path / "b/log").read_text()
+    assert (tmp_path / "b/log").read_text().startswith("a\n")
+    assert (tmp_path / "a/root/tmp/a").read_text() == "secret\n"
+
+
+@pytest.mark.skipif(not isolation.is_possible(), reason="this machine allows no mount namespaces")
+def test_an_isolated_pod_cannot_write_the_machines_files(make: Make) -> None:
+    target = f"/usr/argosy-test-{uuid.uuid4().hex}"
+    assert wait(make(f"touch {target}", isolate=True)).exit_code != 0
+    assert not Path(target).exists()
+
+
+def test_sweep_refuses_a_prefix_that_could_meet_others() -> None:
+    with pytest.raises(ValueError, match="too short"):
+        sweep("a")
