@@ -1,0 +1,45 @@
+# Two commands for everyone: `make demo`, `make test`. Each does all of its own set-up.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/argosy
+
+.PHONY: demo test check bench prove lock fmt clean
+.DEFAULT_GOAL := help
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+# The first line must appear at once: what follows may download torch.
+$(READY): requirements/dev.txt pyproject.toml scripts/environment.sh
+	@PYTHON="$(PYTHON)" bash scripts/environment.sh
+
+demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, gated, promoted (about a minute)
+	@$(BIN)/python -m examples.demo
+
+test: $(READY) ## checks and tests
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/pytest
+
+check: $(READY) ## format, lint, types, import arrows, sizes
+	@$(BIN)/ruff format --check -q . || { echo "run: make fmt"; exit 1; }
+	@$(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache >/tmp/argosy-arrows-$$$$ 2>&1 || { cat /tmp/argosy-arrows-$$$$; rm -f /tmp/argosy-arrows-$$$$; exit 1; }; rm -f /tmp/argosy-arrows-$$$$
+	@$(BIN)/python scripts/sizes.py
+
+fmt: $(READY) ## format
+	@$(BIN)/ruff format -q . && $(BIN)/ruff check -q --fix .
+
+bench: $(READY) ## paired timings against peers (table)
+	@$(BIN)/python -m benchmarks.all
+
+prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=20]
+	@$(BIN)/python -m tests.prove $(SUITE) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
+lock: ## resolve the locked versions again
+	@bash scripts/lock.sh
+
+clean: ## remove the environment and what runs left in this folder
+	rm -rf .venv .argosy build dist *.egg-info

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Resolve the lock: hashes, no index hosts (uv.lock would name them, so it is not used).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+options=(--universal --generate-hashes --no-emit-index-url --quiet --python-version 3.11 --custom-compile-command "make lock")
+uv pip compile "${options[@]}" pyproject.toml --extra local --group dev -o requirements/dev.txt
+uv pip compile "${options[@]}" pyproject.toml --extra step -o requirements/step.txt
+uv pip compile "${options[@]}" pyproject.toml --extra train -o requirements/train.txt
+echo uv | uv pip compile "${options[@]}" - -o requirements/uv.txt
