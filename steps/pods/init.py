@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import processes  # type: ignore[import-not-found]  # noqa: E402  # a sibling, not the package: starts faster
+import processes  # type: ignore[import-not-found]  # a sibling, not the package: starts faster
 
 PR_SET_CHILD_SUBREAPER = 36
 

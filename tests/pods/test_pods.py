@@ -93,10 +93,11 @@ def test_a_pod_that_ignores_sigterm_is_killed_after_its_grace(make: Make, tmp_pa
 
 
 def test_adopted_pod_reports_the_ending(make: Make, tmp_path: Path) -> None:
-    make("sleep 0.2; exit 5")
+    started = make("sleep 0.2; exit 5")
     adopted = adopt(tmp_path / "pod")
     assert adopted is not None
     assert wait(adopted).exit_code == 5
+    assert wait(started).exit_code == 5
 
 
 def test_missing_command_is_127_with_its_name(make: Make, tmp_path: Path, token: str) -> None:

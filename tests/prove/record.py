@@ -1,0 +1,61 @@
+"""Cases that were run, kept so that a suite can go on where it stopped, and shown as a table in docs/."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def commit() -> str:
+    """Short name of the commit under test, with ``+`` when the packages differ from it."""
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "steps", "workflows", "argosy", "examples"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+@dataclass
+class Record:
+    """The cases of one suite with one seed, one JSON line each in ``folder``."""
+
+    suite: str
+    seed: int
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        """Where the lines lie."""
+        return self.folder / f"{self.suite}-{self.seed}.jsonl"
+
+    def cases(self) -> list[dict[str, Any]]:
+        """What was run so far."""
+        return [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
+
+    def add(self, case: dict[str, Any]) -> None:
+        """Keep a case; its commit is noted."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as target:
+            target.write(json.dumps({**case, "commit": commit()}) + "\n")
+
+    def write_table(self, title: str, columns: list[str]) -> Path:
+        """``docs/proof-SUITE.md`` from all cases."""
+        cases = self.cases()
+        held = sum(case["held"] for case in cases)
+        commits = ", ".join(sorted({case["commit"] for case in cases}))
+        lines = [
+            f"# {title}", "",
+            f"{held} of {len(cases)} held. Seed {self.seed}, commit {commits}. "
+            f"Again: `make prove SUITE={self.suite} COUNT={len(cases)} SEED={self.seed}`.", "",
+            "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns),
+        ]  # fmt: skip
+        lines += ["| " + " | ".join(str(case.get(column, "")) for column in columns) + " |" for case in cases]
+        target = ROOT / "docs" / f"proof-{self.suite}.md"
+        target.write_text("\n".join(lines) + "\n")
+        return target
