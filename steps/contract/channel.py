@@ -98,6 +98,8 @@ class Ending(Message):
     tail: list[str] = field(default_factory=list)
     """Last lines of the rank's own output, oldest first, at most 60."""
     last_step: int = 0
+    pod: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +119,8 @@ class Report(Message):
     endings: list[dict[str, Any]] = field(default_factory=list)
     """Ending.to_json objects of ranks that ended in this restart (sent until answered)."""
     error: dict[str, Any] | None = None
-    """launch itself failed: {"cause", "message", "quote"}, plus "digest" for a checkpoint that is corrupt."""
+    """launch itself failed: {"cause", "message", "quote", "pod", "node", "time"}, plus "digest" for a corrupt
+    checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
