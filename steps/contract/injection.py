@@ -1,0 +1,145 @@
+"""Faults made on purpose: ``argosy run --inject kill:rank=1@step=40``.
+
+An injection is the real thing (a signal, a lost node, a flipped byte), never an imitation of its symptoms.
+Each happens once per run; a marker below ``$ARGOSY_LOCAL_DIR/injected/`` remembers it over restarts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.contract import env
+from argosy.steps.contract.errors import InputError
+
+RANK_FAULTS = ("kill", "exit", "segv", "hang")
+"""Carried out by launch on one rank: SIGKILL, exit with a code, SIGSEGV, SIGSTOP."""
+NODE_FAULTS = ("preempt", "node-lost")
+"""Carried out by the gang's host on a virtual node: SIGTERM and reclaim, or a power cut."""
+RUN_FAULTS = ("corrupt-shard", "supervisor-kill")
+"""A byte of the newest checkpoint flipped and rank 0 killed; the supervisor's own SIGKILL."""
+FAULTS = (*RANK_FAULTS, *NODE_FAULTS, *RUN_FAULTS)
+
+_HELP = (
+    "write FAULT[:rank=R|node=N][,code=C]@step=S, for example kill:rank=1@step=40, exit:rank=0,code=3@step=40, "
+    "segv:rank=1@step=40, hang:rank=1@step=40, preempt:node=1@step=40, node-lost:node=1@step=40, "
+    "corrupt-shard@step=40, supervisor-kill@step=40"
+)
+_SYNTAX = re.compile(r"(?P<fault>[a-z-]+)(?::(?P<options>[^@]*))?@step=(?P<step>[0-9]{1,12})")
+_OPTION = re.compile(r"(?P<name>rank|node|code)=(?:node-)?(?P<value>[0-9]{1,6})")
+_WANTED: dict[str, set[str]] = {
+    **dict.fromkeys(RANK_FAULTS, {"rank"}),
+    "exit": {"rank", "code"},
+    **dict.fromkeys(NODE_FAULTS, {"node"}),
+    **dict.fromkeys(RUN_FAULTS, set()),
+}
+
+
+@dataclass(frozen=True)
+class Injection:
+    """One fault at the end of optimizer step ``step`` (from 1).
+
+    ``rank`` is global; ``node`` the number of the virtual node (``node-1`` is 1); ``code`` an exit code 1..255.
+    """
+
+    fault: str
+    rank: int | None
+    node: int | None
+    step: int
+    code: int | None
+
+    @property
+    def text(self) -> str:
+        """The canonical form; :func:`parse` of it gives an equal injection."""
+        named = (("rank", self.rank), ("node", self.node), ("code", self.code))
+        options = ",".join(f"{name}={value}" for name, value in named if value is not None)
+        return f"{self.fault}{':' if options else ''}{options}@step={self.step}"
+
+    def as_fault(self) -> dict[str, Any]:
+        """What an assignment carries: {"fault", "rank", "step", "code"}."""
+        return {"fault": self.fault, "rank": self.rank, "step": self.step, "code": self.code}
+
+
+def parse(text: str) -> Injection:
+    """Read one ``--inject`` value.
+
+    Raises:
+        InputError: unknown fault, a missing, unknown or repeated option, or a step below 1; names the syntax.
+    """
+    found = _SYNTAX.fullmatch(text.strip())
+    if found is None:
+        raise InputError(f"inject = {text!r}: not an injection; {_HELP}")
+    fault = found["fault"]
+    if fault not in FAULTS:
+        raise InputError(f"inject = {text!r}: unknown fault {fault!r}, there are {', '.join(FAULTS)}; {_HELP}")
+    options = _options(text, found["options"])
+    wanted = _WANTED[fault]
+    if set(options) != wanted:
+        needs = " and ".join(sorted(wanted, reverse=True)) or "no options"
+        raise InputError(f"inject = {text!r}: {fault} takes {needs}; {_HELP}")
+    step, code = int(found["step"]), options.get("code")
+    if step < 1:
+        raise InputError(f"inject = {text!r}: steps count from 1; {_HELP}")
+    if code is not None and not 1 <= code <= 255:
+        raise InputError(f"inject = {text!r}: an exit code of a failure is 1..255; {_HELP}")
+    return Injection(fault, options.get("rank"), options.get("node"), step, code)
+
+
+def _options(text: str, raw: str | None) -> dict[str, int]:
+    if raw is None:
+        return {}
+    options: dict[str, int] = {}
+    for item in raw.split(","):
+        found = _OPTION.fullmatch(item.strip())
+        if found is None or found["name"] in options:
+            raise InputError(f"inject = {text!r}: cannot read {item!r}; {_HELP}")
+        options[found["name"]] = int(found["value"])
+    return options
+
+
+def from_environment() -> tuple[Injection, ...]:
+    """The injections in $ARGOSY_INJECT (a JSON list of strings); none when it is not set.
+
+    Raises:
+        InputError: not a JSON list of strings, or one of them is wrong.
+    """
+    raw = os.environ.get(env.INJECT, "")
+    if not raw:
+        return ()
+    try:
+        listed = json.loads(raw)
+    except ValueError:
+        listed = None
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        raise InputError(f"{env.INJECT} = {raw!r}: a JSON list of injections is wanted; {_HELP}")
+    return tuple(parse(item) for item in listed)
+
+
+def _marker(injection: Injection) -> Path:
+    name = re.sub(r"[^a-z0-9=-]", "_", injection.text)
+    return Path(os.environ[env.LOCAL_DIR]) / "injected" / name
+
+
+def has_fired(injection: Injection) -> bool:
+    """Whether it happened in this run already."""
+    return _marker(injection).exists()
+
+
+def mark_fired(injection: Injection) -> bool:
+    """Remember durably that it happens; True for the first to say so, who may then let it happen."""
+    marker = _marker(injection)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return False
+    os.fsync(handle)
+    os.close(handle)
+    folder = os.open(marker.parent, os.O_RDONLY | os.O_DIRECTORY)
+    os.fsync(folder)
+    os.close(folder)
+    return True

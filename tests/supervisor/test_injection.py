@@ -1,0 +1,62 @@
+"""What ``--inject`` accepts, what it refuses and how, and that an injection happens once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.contract import env, injection
+from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.injection import Injection, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("kill:rank=1@step=40", Injection("kill", 1, None, 40, None)),
+        ("exit:rank=0,code=3@step=1", Injection("exit", 0, None, 1, 3)),
+        ("segv:rank=2@step=7", Injection("segv", 2, None, 7, None)),
+        ("hang:rank=1@step=40", Injection("hang", 1, None, 40, None)),
+        ("preempt:node=1@step=40", Injection("preempt", None, 1, 40, None)),
+        ("node-lost:node=node-2@step=40", Injection("node-lost", None, 2, 40, None)),
+        ("corrupt-shard@step=40", Injection("corrupt-shard", None, None, 40, None)),
+        ("supervisor-kill@step=40", Injection("supervisor-kill", None, None, 40, None)),
+    ],
+)
+def test_every_fault_is_read_and_written_back(text: str, wanted: Injection) -> None:
+    assert parse(text) == wanted
+    assert parse(wanted.text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "kill", "kill:rank=1", "kill@step=4", "kill:rank=1@step=0", "kill:rank=-1@step=3", "boom:rank=1@step=3",
+        "exit:rank=1@step=3", "exit:rank=1,code=0@step=3", "exit:rank=1,code=256@step=3", "kill:node=1@step=3",
+        "preempt:rank=1@step=3", "corrupt-shard:rank=1@step=3", "kill:rank=1,rank=2@step=3", "kill:rank=x@step=3",
+        "kill:rank=1@step=3 && reboot",
+    ],
+)  # fmt: skip
+def test_what_is_no_injection_is_refused_with_the_syntax(text: str) -> None:
+    with pytest.raises(InputError, match=r"kill:rank=1@step=40"):
+        parse(text)
+
+
+@pytest.mark.parametrize("raw", ["{", '"kill:rank=1@step=4"', "[1]", '["kill"]'])
+def test_a_broken_environment_is_refused(raw: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(env.INJECT, raw)
+    with pytest.raises(InputError, match="write FAULT"):
+        injection.from_environment()
+
+
+def test_an_injection_happens_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(env.LOCAL_DIR, str(tmp_path))
+    monkeypatch.setenv(env.INJECT, json.dumps(["kill:rank=1@step=40", "kill:rank=1@step=80"]))
+    first, second = injection.from_environment()
+    assert not injection.has_fired(first)
+    assert injection.mark_fired(first)
+    assert not injection.mark_fired(first)
+    assert injection.has_fired(first)
+    assert not injection.has_fired(second)
