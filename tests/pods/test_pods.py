@@ -144,7 +144,7 @@ def test_two_isolated_pods_do_not_see_each_others_disk(make: Make, tmp_path: Pat
     assert ending.exit_code == 1
     assert "secret" not in (tmp_path / "b/log").read_text()
     assert (tmp_path / "b/log").read_text().startswith("a\n")
-    assert (tmp_path / "a/root/tmp/a").read_text() == "secret\n"
+    assert (tmp_path / "a" / "root" / "tmp/a").read_text() == "secret\n"
 
 
 @pytest.mark.skipif(not isolation.is_possible(), reason="this machine allows no mount namespaces")
