@@ -15,6 +15,8 @@ GANG_HOST = "ARGOSY_GANG_HOST"
 """``processes``: the gang's pods are processes here. Absent: Kubernetes."""
 LOCAL_DIR = "ARGOSY_LOCAL_DIR"
 """State folder of this run on this machine (gangs, nodes, sockets)."""
+NODES = "ARGOSY_NODES"
+"""Number of virtual nodes on this machine; absent: one more than the gang needs."""
 INJECT = "ARGOSY_INJECT"
 """JSON list of injections (see ``argosy run --inject``)."""
 

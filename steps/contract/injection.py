@@ -30,12 +30,12 @@ _HELP = (
     "corrupt-shard@step=40, supervisor-kill@step=40"
 )
 _SYNTAX = re.compile(r"(?P<fault>[a-z-]+)(?::(?P<options>[^@]*))?@step=(?P<step>[0-9]{1,12})")
-_OPTION = re.compile(r"(?P<name>rank|node|code)=(?:node-)?(?P<value>[0-9]{1,6})")
+_OPTION = re.compile(r"(?P<name>rank|node|code)=(?:(?<=node=)node-)?(?P<value>[0-9]{1,6})")
 _WANTED: dict[str, set[str]] = {
-    **dict.fromkeys(RANK_FAULTS, {"rank"}),
+    **{fault: {"rank"} for fault in RANK_FAULTS},
     "exit": {"rank", "code"},
-    **dict.fromkeys(NODE_FAULTS, {"node"}),
-    **dict.fromkeys(RUN_FAULTS, set()),
+    **{fault: {"node"} for fault in NODE_FAULTS},
+    **{fault: set() for fault in RUN_FAULTS},
 }
 
 

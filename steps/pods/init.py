@@ -118,7 +118,8 @@ class _Init:
     def end(self) -> None:
         lost = self.status is None
         ended = time.time()
-        processes.kill_all(lambda: processes.descendants(os.getpid()))
+        token = str(self.spec["token_name"]), str(self.spec["token"])
+        processes.kill_all(lambda: processes.descendants(os.getpid(), *token))
         code = -signal.SIGKILL if self.status is None else os.waitstatus_to_exitcode(self.status)
         _write(
             f"{self.folder}/ending.json",

@@ -118,9 +118,9 @@ class Pod:
         return self.kill()
 
     def _tree(self) -> set[int]:
-        tree = processes.carrying(names.POD_TOKEN, self._token)
+        tree = processes.carrying(names.POD_TOKEN, self._token, whole=True)
         if processes.is_alive(self.pid, self._began):
-            tree |= {self.pid} | processes.descendants(self.pid)
+            tree |= {self.pid} | processes.descendants(self.pid, names.POD_TOKEN, self._token)
         return tree
 
     def _read_ending(self) -> PodEnding | None:
@@ -130,7 +130,7 @@ class Pod:
         return None
 
     def _lost(self) -> PodEnding:
-        processes.kill_all(lambda: processes.carrying(names.POD_TOKEN, self._token))
+        processes.kill_all(lambda: processes.carrying(names.POD_TOKEN, self._token, whole=True))
         return PodEnding(None, int(signal.SIGKILL), time.time(), lost=True)
 
     def _close(self) -> None:
@@ -186,6 +186,7 @@ def _record(spec: PodSpec, lifeline: int | None) -> dict[str, Any]:
         "mounts": {path: str(folder.resolve()) for path, folder in spec.mounts.items()},
         "visible": sorted({sys.prefix, sys.base_prefix, str(package)}),
         "token": spec.token,
+        "token_name": names.POD_TOKEN,
         "log": str(spec.log.resolve()),
         "folder": str(spec.folder.resolve()),
         "workdir": spec.workdir,

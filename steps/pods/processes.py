@@ -34,8 +34,12 @@ def all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def descendants(root: int) -> set[int]:
-    """Pids below ``root``, without it."""
+def descendants(root: int, variable: str = "", value: str = "") -> set[int]:
+    """Pids below ``root``, without it.
+
+    With ``variable``: a process that carries another value of it than ``value``, and all below it, is left out (a
+    gang's pod is started by the supervisor's pod and must outlive it).
+    """
     children: dict[int, list[int]] = {}
     for pid in all_pids():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/stat", "rb") as stat:
@@ -44,14 +48,27 @@ def descendants(root: int) -> set[int]:
     todo = [root]
     while todo:
         new = [pid for pid in children.get(todo.pop(), []) if pid not in found]
+        if variable:
+            new = [pid for pid in new if _value(pid, variable) in ("", value)]
         found.update(new)
         todo += new
     return found
 
 
-def carrying(variable: str, prefix: str) -> set[int]:
-    """Pids whose environment holds ``variable`` with a value that starts with ``prefix``; never our own."""
-    needle = f"\0{variable}={prefix}".encode()
+def _value(pid: int, variable: str) -> str:
+    """The variable's value in the process's environment; "" when it has none or is gone."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environ:
+        _, found, rest = (b"\0" + environ.read()).partition(f"\0{variable}=".encode())
+        return rest.partition(b"\0")[0].decode(errors="replace") if found else ""
+    return ""
+
+
+def carrying(variable: str, prefix: str, *, whole: bool = False) -> set[int]:
+    """Pids whose environment holds ``variable`` with a value that starts with ``prefix``; never our own.
+
+    ``whole``: the value must be ``prefix``.
+    """
+    needle = f"\0{variable}={prefix}".encode() + (b"\0" if whole else b"")
     found = set()
     for pid in all_pids():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environ:

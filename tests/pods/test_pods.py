@@ -157,3 +157,30 @@ def test_an_isolated_pod_cannot_write_the_machines_files(make: Make) -> None:
 def test_sweep_refuses_a_prefix_that_could_meet_others() -> None:
     with pytest.raises(ValueError, match="too short"):
         sweep("a")
+
+
+NESTED = """
+import os, sys
+from pathlib import Path
+from argosy.steps.pods.pod import PodSpec, start
+folder, token = Path(sys.argv[1]), sys.argv[2]
+start(PodSpec(name="inner", command=("sleep", "60"), env=dict(PATH=os.environ["PATH"]),
+              root=folder / "root", token=token, log=folder / "log", folder=folder))
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("how", ["dies", "is killed"])
+def test_a_pod_started_by_a_pod_outlives_it(make: Make, tmp_path: Path, token: str, how: str) -> None:
+    outer_end = "" if how == "dies" else "; sleep 60"
+    (tmp_path / "nested.py").write_text(NESTED)
+    command = f"{sys.executable} {tmp_path}/nested.py {tmp_path}/inner {token}-pod/inner{outer_end}; exit 3"
+    outer = make(command)
+    deadline = time.monotonic() + 20
+    while (inner := adopt(tmp_path / "inner")) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    ending = wait(outer) if how == "dies" else outer.kill()
+    assert ending.exit_code == (3 if how == "dies" else None)
+    assert inner.poll() is None
+    assert inner.kill().signal == 9

@@ -36,6 +36,7 @@ def test_every_fault_is_read_and_written_back(text: str, wanted: Injection) -> N
         "", "kill", "kill:rank=1", "kill@step=4", "kill:rank=1@step=0", "kill:rank=-1@step=3", "boom:rank=1@step=3",
         "exit:rank=1@step=3", "exit:rank=1,code=0@step=3", "exit:rank=1,code=256@step=3", "kill:node=1@step=3",
         "preempt:rank=1@step=3", "corrupt-shard:rank=1@step=3", "kill:rank=1,rank=2@step=3", "kill:rank=x@step=3",
+        "kill:rank=node-1@step=3",
         "kill:rank=1@step=3 && reboot",
     ],
 )  # fmt: skip
