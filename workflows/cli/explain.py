@@ -1,0 +1,120 @@
+"""``argosy explain``: the run as a story."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from argosy.workflows.cli.options import as_json, run_id, state_dir
+from argosy.workflows.cli.output import emit, next_commands
+from argosy.workflows.cli.run_folder import find_run
+from argosy.workflows.cli.status import ways_on
+from argosy.workflows.record.advice import advice_for
+from argosy.workflows.record.facts import RunRecord
+from argosy.workflows.record.story import ending, failed_step, goodput_sentence, headline, lost_in, outcome, way_on
+from argosy.workflows.record.summary import summary
+from argosy.workflows.record.wording import count, duration, short
+
+
+@click.command()
+@run_id
+@as_json
+@state_dir
+def command(run_id: str | None, as_json: bool, state_dir: Path) -> None:
+    """Tell what happened to a run, why, and what to do.
+
+    Quotes the line that each cause rests on, says what was lost and which checkpoint the run went on from.
+
+    \b
+    Example:
+      argosy explain
+      argosy explain gpt-x7k2p --json | jq -r .story
+    """
+    folder = find_run(state_dir, run_id)
+    record = folder.record()
+    told = story(record)
+    if as_json:
+        emit({**summary(record, str(folder.report) if folder.report.exists() else ""), "story": "\n".join(told)})
+        return
+    click.echo("\n".join(told))
+    next_commands(ways_on(record, folder))
+
+
+def story(record: RunRecord) -> list[str]:
+    """Paragraphs, one line each; a quoted line is indented."""
+    label, _ = outcome(record)
+    told = [f"{record.workflow}: {label}. {headline(record)}"]
+    if record.dataset_digest:
+        told.append(
+            f"The dataset was pinned as {short(record.dataset_digest)} ({count(record.dataset_objects, 'object')})."
+        )
+    for index in range(len(record.restarts)):
+        told += _attempt(record, index)
+    for node, cause in record.excluded_nodes:
+        told.append(f"Node {node} was excluded from later gangs: {cause}.")
+    if record.goodput:
+        lost = f"; {count(record.goodput.lost_steps, 'step')} had to be done again" if record.goodput.lost_steps else ""
+        told.append(f"Goodput: {goodput_sentence(record)}{lost}.")
+    return [*told, *_judgement(record), *_what_to_do(record)]
+
+
+def _attempt(record: RunRecord, index: int) -> list[str]:
+    each = record.restarts[index]
+    begin = (
+        f"from step {each.restored_step} ({short(each.restored_digest)})" if each.restored_digest else "from scratch"
+    )
+    taken = "" if each.ended is None else f" after {duration(max(0.0, each.ended - each.began))}"
+    told = [f"Attempt {index + 1} began {begin} and reached step {each.last_step}."]
+    if not each.failed:
+        if each.ended is not None:
+            told[0] += f" Every rank ended well{taken}."
+        elif index + 1 < len(record.restarts):
+            told[0] += " It was cut off together with its supervisor, so nothing says how it ended."
+        return told
+    meaning, _ = advice_for(each.cause)
+    lost = lost_in(record, index)
+    told[0] += f" It ended{taken}: {ending(each)}. {meaning}"
+    if each.quote:
+        told.append(f"    | {each.quote}")
+    told += [
+        f"    Injected on purpose: {fault.fault}." for fault in record.injected if _within(record, index, fault.time)
+    ]
+    told.append(f"  Lost: {count(lost, 'step')}. {way_on(record, index)}")
+    return told
+
+
+def _within(record: RunRecord, index: int, moment: float) -> bool:
+    began = record.restarts[index].began
+    after = record.restarts[index + 1].began if index + 1 < len(record.restarts) else float("inf")
+    return began <= moment < after
+
+
+def _judgement(record: RunRecord) -> list[str]:
+    told = []
+    if record.gate:
+        told.append(f"The gate said {record.gate.decision}: {record.gate.reason}.")
+    if record.promotion:
+        told.append(f"{record.promotion.pointer} now points to {short(record.promotion.digest)}.")
+    elif record.refused:
+        told.append("The pointer did not move.")
+    return told
+
+
+def _what_to_do(record: RunRecord) -> list[str]:
+    if record.refused:
+        return ["What to do: train longer or better, or change evaluation.floor or evaluation.baseline in run.toml."]
+    if record.phase not in ("Failed", "Error"):
+        return []
+    told = []
+    step = failed_step(record)
+    if step is not None:
+        said = f": {step.message}" if step.message else ""
+        code = "" if step.exit_code is None else f" with exit code {step.exit_code}"
+        told.append(f"The workflow failed at the step {step.name!r}{code}{said}.")
+    last = record.restarts[-1].cause if record.restarts else ""
+    cause = record.train_cause or last
+    advice = (
+        advice_for(cause)[1] if cause else "read the log of the step named above; the line before its end says why."
+    )
+    return [*told, f"What to do: {advice}"]

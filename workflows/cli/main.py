@@ -1,0 +1,140 @@
+"""Entry point: the verbs, and what an error looks like."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import click
+
+from argosy.steps.contract.errors import InputError, StepError
+
+VERBS: dict[str, tuple[str, str]] = {
+    "init": ("argosy.workflows.cli.init", "Write run.toml for your own training script."),
+    "compile": ("argosy.workflows.cli.compile", "Turn a run.toml into Argo Workflows YAML."),
+    "run": ("argosy.workflows.cli.run", "Run a run.toml or a workflow on this machine."),
+    "status": ("argosy.workflows.cli.status", "Say where a run stands."),
+    "logs": ("argosy.workflows.cli.logs", "Print what the pods and ranks of a run wrote."),
+    "explain": ("argosy.workflows.cli.explain", "Tell what happened to a run, why, and what to do."),
+    "report": ("argosy.workflows.cli.report", "Write the HTML report of a run."),
+    "explain-config": ("argosy.workflows.cli.explain_config", "Explain a field of run.toml: unit, default, rule."),
+}
+"""Verb -> (module with a click command named ``command``, its one line of help): help imports no verb."""
+
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Knows its verbs by name and imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of use."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Import the verb's module; an unknown verb is a usage error that names the nearest."""
+        if cmd_name not in VERBS:
+            near = get_close_matches(cmd_name, VERBS, n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the verbs are {', '.join(VERBS)}"
+            ctx.fail(f"no verb {cmd_name!r}; {remedy}")
+        found: click.Command = import_module(VERBS[cmd_name][0]).command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of verbs, from the names alone."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"argosy {version('argosy')}")
+    ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Start with: argosy init train.py, then argosy run run.toml. Every verb has --help with an example.",
+)
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
+)
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Multi-node training on Argo Workflows that finishes.
+
+    One description of a run compiles to plain Argo YAML; the same bytes run on a cluster and on this machine.
+
+    Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 trained but refused by the gate, 130 interrupted.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit with its code; never shows a traceback."""
+    sys.exit(invoke(argv))
+
+
+def invoke(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        outcome: Any = cli.main(argv, prog_name="argosy", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except InputError as error:
+        return _refuse(str(error))
+    except click.UsageError as error:
+        return _refuse(_usage(error))
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("argosy: interrupted", err=True)
+        return INTERRUPTED
+    except StepError as error:
+        quote = f" [{_line(error.quote)}]" if error.quote and error.quote not in str(error) else ""
+        click.echo(f"argosy: {error.cause}: {_line(str(error))}{quote}", err=True)
+        return 1
+    except BrokenPipeError:
+        return _broken_pipe()
+    except Exception as error:
+        return _mistake_of_ours(error)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _refuse(message: str) -> int:
+    click.echo(f"argosy: {_line(message)}", err=True)
+    return 2
+
+
+def _usage(error: click.UsageError) -> str:
+    where = error.ctx.command_path if error.ctx is not None else "argosy"
+    return f"{error.format_message().rstrip('.')}; see {where} --help"
+
+
+def _broken_pipe() -> int:
+    """The reader has gone (``| head``): nothing is wrong, and Python's own last flush must not complain."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _mistake_of_ours(error: Exception) -> int:
+    """Keep the traceback in a file: it is of use to us, not to the person at the terminal."""
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="argosy-error-", suffix=".txt", delete=False) as kept:
+        traceback.print_exception(error, file=kept)
+    text = f"{type(error).__name__}: {_line(str(error))}"
+    click.echo(f"argosy: a mistake of ours: {text} (please report it with {kept.name})", err=True)
+    return 1

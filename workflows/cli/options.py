@@ -1,0 +1,68 @@
+"""Options that several verbs share, worded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.run_folder import STATE_DIR
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+LARGEST = 100_000
+"""More nodes or ranks than any machine room has: a number above it is a slip of the finger."""
+
+
+def as_json(verb: Verb) -> Verb:
+    """``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object with stable keys instead.")(verb)
+
+
+def state_dir(verb: Verb) -> Verb:
+    """``--state-dir``."""
+    return click.option(
+        "--state-dir",
+        type=click.Path(path_type=Path),
+        default=STATE_DIR,
+        show_default=True,
+        envvar="ARGOSY_STATE_DIR",
+        callback=_folder,
+        help="Folder with the runs and volumes of this machine.",
+    )(verb)
+
+
+def run_id(verb: Verb) -> Verb:
+    """The optional argument ``RUN_ID``."""
+    return click.argument("run_id", required=False)(verb)
+
+
+def ranks(verb: Verb) -> Verb:
+    """``-j NxP``."""
+    return click.option(
+        "-j",
+        "--ranks",
+        metavar="NxP",
+        callback=_ranks,
+        help="N nodes with P ranks each instead of what the file says; drops the request for GPUs.",
+    )(verb)
+
+
+def _folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    if value.exists() and not value.is_dir():
+        raise InputError(f"--state-dir {value}: is a file; name a folder")
+    return value.absolute()
+
+
+def _ranks(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    nodes, cross, each = value.partition("x")
+    if cross and all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (nodes, each)):
+        shape = int(nodes), int(each)
+        if all(1 <= part <= LARGEST for part in shape):
+            return shape
+    raise InputError(f"-j {value!r}: not a number of nodes and of ranks on each; write -j 2x4 for 2 nodes with 4 ranks")

@@ -1,0 +1,152 @@
+"""Find a run on this machine and read what is known of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.contract import env
+from argosy.steps.contract.errors import InputError
+from argosy.steps.runlog import Event, read_events
+from argosy.steps.store.base import ObjectStore
+from argosy.steps.store.opening import open_store
+from argosy.workflows.record.building import STORE_URI, build_record, prefix_of
+from argosy.workflows.record.facts import RunRecord
+
+STATE_DIR = ".argosy"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One folder below ``STATE_DIR/runs``."""
+
+    path: Path
+    state_dir: Path
+
+    @property
+    def report(self) -> Path:
+        """Where the HTML report of the run lies."""
+        return self.path / "report.html"
+
+    def state(self) -> dict[str, Any]:
+        """The engine's state now; empty when it was never written.
+
+        Raises:
+            InputError: the file cannot be read as JSON.
+        """
+        path = self.path / "state.json"
+        try:
+            state = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: not a run's state ({error}); remove the folder {self.path}") from error
+        if not isinstance(state, dict):
+            raise InputError(f"{path}: not a run's state (no JSON object); remove the folder {self.path}")
+        return state
+
+    def store(self) -> ObjectStore | None:
+        """The run's store; None for a workflow that is none of ours, or before it has a state."""
+        annotations = self.state().get("annotations")
+        uri = annotations.get(STORE_URI) if isinstance(annotations, dict) else None
+        return open_embedded(str(uri), self.document(), self.state_dir) if uri else None
+
+    def document(self) -> dict[str, Any]:
+        """The workflow as it was run; empty when it cannot be read."""
+        import yaml
+
+        try:
+            found = yaml.load((self.path / "workflow.yaml").read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except (OSError, yaml.YAMLError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def events(self) -> list[Event]:
+        """The event log so far."""
+        store, prefix = self.store(), prefix_of(self.state())
+        return read_events(store, prefix) if store is not None and prefix else []
+
+    def record(self) -> RunRecord:
+        """What is known now."""
+        state = self.state()
+        return build_record(self.events(), state or {"name": self.path.name})
+
+
+def find_run(state_dir: Path, run_id: str | None) -> RunFolder:
+    """The run with this workflow name or run id; without one, the run that was started last.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    folders = sorted((each for each in _folders(state_dir)), key=_started)
+    if not folders:
+        raise InputError(f"--state-dir {state_dir}: no run here; start one with: argosy run run.toml")
+    if run_id is None:
+        return folders[-1]
+    for folder in reversed(folders):
+        parameters = folder.state().get("parameters")
+        if folder.path.name == run_id or (isinstance(parameters, dict) and parameters.get("run-id") == run_id):
+            return folder
+    known = ", ".join(folder.path.name for folder in folders[-5:])
+    raise InputError(f"RUN_ID {run_id!r}: no such run in {state_dir}; known: {known}")
+
+
+def _folders(state_dir: Path) -> Iterator[RunFolder]:
+    runs = state_dir / "runs"
+    if runs.is_dir():
+        for path in runs.iterdir():
+            if (path / "state.json").exists() or (path / "workflow.yaml").exists():
+                yield RunFolder(path, state_dir)
+
+
+def _started(folder: RunFolder) -> float:
+    return (folder.path / "workflow.yaml").stat().st_mtime if (folder.path / "workflow.yaml").exists() else 0.0
+
+
+def claim_mounts(document: Mapping[str, Any], state_dir: Path) -> dict[str, str]:
+    """Mount path -> folder of every PersistentVolumeClaim in a workflow, as the engine lays them out here."""
+    claims: dict[str, str] = {}
+    mounts: list[tuple[str, str]] = []
+    for node in _mappings(document):
+        claim, name = node.get("persistentVolumeClaim"), node.get("name")
+        if isinstance(claim, Mapping) and isinstance(name, str):
+            claims[name] = str(claim.get("claimName"))
+        path = node.get("mountPath")
+        if isinstance(path, str) and isinstance(name, str) and not node.get("subPath"):
+            mounts.append((path, name))
+    return {path: str(state_dir / "volumes" / claims[name]) for path, name in mounts if name in claims}
+
+
+def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(node, Mapping):
+        yield node
+        for value in node.values():
+            yield from _mappings(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _mappings(value)
+
+
+@contextmanager
+def mounted(table: Mapping[str, str]) -> Iterator[None]:
+    """Within it, this process sees the volumes at their mount paths, as a pod does."""
+    before = os.environ.get(env.MOUNTS)
+    os.environ[env.MOUNTS] = json.dumps(dict(table))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[env.MOUNTS]
+        else:
+            os.environ[env.MOUNTS] = before
+
+
+def open_embedded(uri: str, document: Mapping[str, Any], state_dir: Path) -> ObjectStore:
+    """The store at ``uri``, through the workflow's volumes where it lies on one of them."""
+    with mounted(claim_mounts(document, state_dir)):
+        return open_store(uri)

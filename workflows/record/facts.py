@@ -1,0 +1,236 @@
+"""The nouns of a run record. Times are seconds since 1970; a fact that is not known yet is None or empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Point:
+    """One optimizer step as one rank reported it."""
+
+    time: float
+    step: int
+    loss: float | None
+    tokens_per_second: float | None
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One start of the agents inside a gang, from the restored checkpoint to the first failure or the end."""
+
+    attempt: int
+    """Number of the gang."""
+    restart: int
+    generation: int | None
+    began: float
+    ended: float | None
+    restored_step: int
+    """0: from scratch."""
+    restored_digest: str
+    skipped: tuple[str, ...]
+    """Digests of newer checkpoints that were passed over, because they are quarantined."""
+    cause: str
+    """Id of the closed list; empty while it runs, or when every rank ended well."""
+    signal: int | None
+    exit_code: int | None
+    rank: int | None
+    node: str
+    quote: str
+    """The line of evidence; may be empty."""
+    last_step: int
+    points: tuple[Point, ...]
+    """Progress of the lowest rank that reports, by step."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended for a cause."""
+        return bool(self.cause)
+
+
+@dataclass(frozen=True)
+class Gang:
+    """One set of pods, made and deleted together."""
+
+    attempt: int
+    name: str
+    created: float
+    deleted: float | None
+    nnodes: int
+    nproc_per_node: int
+    excluded: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommittedCheckpoint:
+    """One entry of the commit log."""
+
+    time: float
+    step: int
+    digest: str
+    bytes: int
+    seconds: float | None
+    generation: int | None
+    final: bool
+    restored: bool
+    """Some restart began from it."""
+
+
+@dataclass(frozen=True)
+class NodeStaging:
+    """The dataset's way onto one node, or onto the shared volume (``node`` is then the step's own name)."""
+
+    node: str
+    began: float
+    ended: float | None
+    objects: int
+    objects_total: int
+    bytes: int
+    bytes_total: int
+    fetched_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Whether the workflow was let in: ``start`` or ``duplicate``."""
+
+    decision: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The number that the gate compares, and the checkpoint it belongs to."""
+
+    metric: str
+    value: float
+    checkpoint_digest: str
+
+
+@dataclass(frozen=True)
+class GateDecision:
+    """``promote`` or ``refuse``, and what was compared."""
+
+    decision: str
+    reason: str
+    floor: str
+    baseline: str
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """One move of a promotion pointer."""
+
+    time: float
+    pointer: str
+    digest: str
+    previous: str
+    rollback: bool
+
+
+@dataclass(frozen=True)
+class Injected:
+    """A fault that ``--inject`` caused."""
+
+    time: float
+    fault: str
+    rank: int | None
+    node: str
+    step: int | None
+
+
+@dataclass(frozen=True)
+class StepNode:
+    """One pod of the workflow as the engine saw it."""
+
+    name: str
+    template: str
+    phase: str
+    message: str
+    began: float | None
+    ended: float | None
+    exit_code: int | None
+    log: str
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """Where the training time went, in seconds; the parts add up to ``wall``."""
+
+    wall: float
+    useful: float
+    """Steps whose result the run kept."""
+    lost: float
+    """Steps that were done again after a restart."""
+    starting: float
+    """From the start of the agents to the first step: imports, rendezvous, restore, staging on the node."""
+    recovering: float
+    """From a failure to the next start of the agents, waiting included."""
+    ending: float
+    """From the last step to the end of training: the final save, the exit."""
+    lost_steps: int
+
+    @property
+    def ratio(self) -> float:
+        """Useful part of the wall time, 0..1."""
+        return self.useful / self.wall if self.wall > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Everything that status, explain, the report and ``--json`` say of a run."""
+
+    name: str
+    run_id: str
+    workflow: str
+    store_uri: str
+    yaml_sha256: str
+    phase: str
+    message: str
+    started: float | None
+    ended: float | None
+    parameters: dict[str, str]
+    nodes: tuple[StepNode, ...]
+    dataset_digest: str
+    dataset_objects: int
+    dataset_bytes: int
+    admission: Admission | None
+    staging: tuple[NodeStaging, ...]
+    gangs: tuple[Gang, ...]
+    restarts: tuple[Restart, ...]
+    checkpoints: tuple[CommittedCheckpoint, ...]
+    injected: tuple[Injected, ...]
+    excluded_nodes: tuple[tuple[str, str], ...]
+    """(node, cause)"""
+    budgets: tuple[tuple[str, int, int], ...]
+    """(cause, spent, limit), the latest of each cause"""
+    train_cause: str
+    train_exit_code: int | None
+    train_ended: float | None
+    checkpoint_digest: str
+    end_step: int
+    evaluation: Evaluation | None
+    gate: GateDecision | None
+    promotion: Promotion | None
+    goodput: Goodput | None
+
+    @property
+    def done(self) -> bool:
+        """Whether the workflow has ended."""
+        return self.phase in ("Succeeded", "Failed", "Error")
+
+    @property
+    def refused(self) -> bool:
+        """Whether the gate refused the checkpoint."""
+        return self.gate is not None and self.gate.decision == "refuse"
+
+    @property
+    def duplicate(self) -> bool:
+        """Whether the workflow was not let in because its event had been claimed."""
+        return self.admission is not None and self.admission.decision == "duplicate"
+
+    @property
+    def last_step(self) -> int:
+        """The furthest step any restart reached."""
+        return max((each.last_step for each in self.restarts), default=0)

@@ -1,0 +1,75 @@
+"""Where the training time went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from argosy.workflows.record.facts import Goodput, Restart
+
+
+def kept_until(restarts: Sequence[Restart], index: int) -> int:
+    """The last step of restart ``index`` whose result the run kept: what any later restart began from."""
+    later = [each.restored_step for each in restarts[index + 1 :]]
+    return min([restarts[index].last_step, *later])
+
+
+def measure(restarts: Sequence[Restart], began: float | None, ended: float) -> Goodput | None:
+    """Split the time from ``began`` (first gang created) to ``ended``; None before a gang exists.
+
+    A step's time is the distance from the report before it. The first step after a start has none before it;
+    it is booked with the median of the others, the rest of that distance as starting.
+    """
+    if began is None or not restarts or ended <= began:
+        return None
+    useful = lost = starting = ending = 0.0
+    lost_steps = 0
+    for index, each in enumerate(restarts):
+        stop = min(_end_of(restarts, index, ended), ended)
+        kept = kept_until(restarts, index)
+        lost_steps += max(0, each.last_step - max(kept, each.restored_step))
+        if not each.points:
+            starting += max(0.0, stop - each.began)
+            continue
+        for step, seconds in _step_seconds(each):
+            if step <= kept:
+                useful += seconds
+            else:
+                lost += seconds
+        first = _first_seconds(each)
+        starting += max(0.0, each.points[0].time - each.began - first)
+        tail = max(0.0, stop - each.points[-1].time)
+        # After a failure the time since the last report belongs to the step that was under way.
+        if each.failed or index + 1 < len(restarts):
+            lost += tail
+        else:
+            ending += tail
+    wall = ended - began
+    recovering = max(0.0, wall - useful - lost - starting - ending)
+    return Goodput(wall, useful, lost, starting, recovering, ending, lost_steps)
+
+
+def _end_of(restarts: Sequence[Restart], index: int, ended: float) -> float:
+    known = restarts[index].ended
+    if known is not None:
+        return known
+    if index + 1 == len(restarts):
+        return ended
+    # The supervisor was killed: nothing is known after the last report, so nothing after it is claimed.
+    points = restarts[index].points
+    return points[-1].time if points else restarts[index].began
+
+
+def _first_seconds(restart: Restart) -> float:
+    gaps = _gaps(restart)
+    available = max(0.0, restart.points[0].time - restart.began)
+    return min(median(seconds for _, seconds in gaps), available) if gaps else 0.0
+
+
+def _gaps(restart: Restart) -> list[tuple[int, float]]:
+    pairs = zip(restart.points, restart.points[1:], strict=False)
+    return [(after.step, max(0.0, after.time - before.time)) for before, after in pairs]
+
+
+def _step_seconds(restart: Restart) -> list[tuple[int, float]]:
+    return [(restart.points[0].step, _first_seconds(restart)), *_gaps(restart)]

@@ -1,0 +1,110 @@
+"""A record in sentences: the outcome, each failure, each way on."""
+
+from __future__ import annotations
+
+from signal import Signals
+from typing import Literal
+
+from argosy.workflows.record.facts import Restart, RunRecord, StepNode
+from argosy.workflows.record.goodput import kept_until
+from argosy.workflows.record.wording import count, duration, figure, percent, short
+
+Tone = Literal["good", "warn", "bad", "busy", "quiet"]
+
+
+def outcome(record: RunRecord) -> tuple[str, Tone]:
+    """How the run stands, in two or three words, and the tone to say it in."""
+    if record.phase in ("Failed", "Error"):
+        return "Failed", "bad"
+    if not record.done:
+        return record.phase, "busy"
+    if record.duplicate:
+        return "Not started: duplicate event", "quiet"
+    if record.refused:
+        return "Refused by the gate", "warn"
+    return ("Promoted", "good") if record.promotion else ("Succeeded", "good")
+
+
+def headline(record: RunRecord) -> str:
+    """What happened, in one or two sentences."""
+    if record.duplicate and record.admission:
+        return f"Nothing ran: {record.admission.reason}."
+    failures = [each for each in record.restarts if each.failed]
+    if not record.restarts:
+        return record.message or "Training has not begun."
+    gang = record.gangs[-1] if record.gangs else None
+    where = f" on {count(gang.nnodes, 'node')} × {count(gang.nproc_per_node, 'rank')}" if gang else ""
+    reached = f"step {record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
+    parts = [f"Trained to {reached}{where} in {count(len(record.restarts), 'attempt')}"]
+    if failures:
+        parts.append(f"{count(len(failures), 'failure')} on the way")
+    if record.goodput and record.goodput.lost_steps:
+        parts.append(f"{count(record.goodput.lost_steps, 'step')} done again")
+    sentence = ", ".join(parts) + "."
+    if record.gate and record.evaluation:
+        sentence += f" {record.evaluation.metric} {figure(record.evaluation.value)}: {record.gate.reason.rstrip('.')}."
+    return sentence
+
+
+def ending(each: Restart) -> str:
+    """How an attempt ended: ``native_crash: rank 1 on node-0, signal 9 (SIGKILL)``."""
+    if not each.failed:
+        return "running" if each.ended is None else "every rank ended well"
+    parts = []
+    if each.rank is not None:
+        parts.append(f"rank {each.rank}" + (f" on {each.node}" if each.node else ""))
+    elif each.node:
+        parts.append(each.node)
+    if each.signal is not None:
+        parts.append(f"signal {each.signal} ({signal_name(each.signal)})")
+    elif each.exit_code is not None:
+        parts.append(f"exit code {each.exit_code}")
+    return f"{each.cause}: {', '.join(parts)}" if parts else each.cause
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9."""
+    try:
+        return Signals(number).name
+    except ValueError:
+        return "no name here"
+
+
+def lost_in(record: RunRecord, index: int) -> int:
+    """Steps of attempt ``index`` that had to be done again."""
+    each = record.restarts[index]
+    return max(0, each.last_step - max(each.restored_step, kept_until(record.restarts, index)))
+
+
+def way_on(record: RunRecord, index: int) -> str:
+    """What was done after attempt ``index`` had failed, and why from there."""
+    if index + 1 >= len(record.restarts):
+        if record.train_cause:
+            return f"argosy gave up: the train step ended with {record.train_cause}."
+        return "Nothing was started after it." if record.done else "The next start is under way."
+    here, after = record.restarts[index], record.restarts[index + 1]
+    pause = "" if here.ended is None else f" after {duration(max(0.0, after.began - here.ended))}"
+    kind = "the same pods" if after.attempt == here.attempt else "a new gang"
+    if after.restored_step == 0 and not after.restored_digest:
+        begin = "from scratch, because no verified checkpoint existed"
+    else:
+        begin = f"from step {after.restored_step}, the newest verified checkpoint ({short(after.restored_digest)})"
+    sentence = f"Started again on {kind}{pause}, {begin}."
+    if after.skipped:
+        named = ", ".join(short(digest) for digest in after.skipped)
+        sentence += f" Passed over {named}: quarantined, never deleted."
+    return sentence
+
+
+def failed_step(record: RunRecord) -> StepNode | None:
+    """The pipeline step the run failed at: the last that ended badly, retries included."""
+    bad = [node for node in record.nodes if node.phase in ("Failed", "Error")]
+    return bad[-1] if bad else None
+
+
+def goodput_sentence(record: RunRecord) -> str:
+    """``93.1% of 1 min 20 s ...``; empty before training."""
+    goodput = record.goodput
+    if goodput is None:
+        return ""
+    return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept"

@@ -1,0 +1,138 @@
+"""From a record to the page."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from argosy.workflows.record import wording
+from argosy.workflows.record.advice import advice_for
+from argosy.workflows.record.facts import Restart, RunRecord
+from argosy.workflows.record.story import ending, goodput_sentence, headline, lost_in, outcome, way_on
+from argosy.workflows.report.gate_chart import gate_flags
+from argosy.workflows.report.loss import loss_chart
+from argosy.workflows.report.timeline import attempt_end, timeline
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Row = TypeVar("Row")
+
+MOST_ROWS = 200
+"""Rows of a table; the middle of a longer one is left out, and said to be."""
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """An attempt as the table shows it."""
+
+    number: int
+    each: Restart
+    ending: str
+    seconds: float | None
+    lost: int
+    way_on: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One stretch of the bar that says where the time went."""
+
+    kind: str
+    label: str
+    seconds: float
+    percent: float
+
+
+def render(record: RunRecord) -> str:
+    """The whole page; the same record gives the same bytes."""
+    label, tone = outcome(record)
+    return _template().render(
+        run=record,
+        label=label,
+        tone=tone,
+        headline=headline(record),
+        goodput_sentence=goodput_sentence(record),
+        timeline=timeline(record),
+        loss=loss_chart(record),
+        attempts=_attempts(record),
+        checkpoints=_shortened(list(record.checkpoints)),
+        parts=_parts(record),
+        flags=gate_flags(record),
+        wall=_wall(record),
+    )
+
+
+def write(record: RunRecord, path: Path) -> Path:
+    """Write the page, atomically; a reader sees the old page or the new one."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        with part.open("w", encoding="utf-8") as page:
+            page.write(render(record))
+            page.flush()
+            os.fsync(page.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name in ("size", "duration", "short", "percent", "figure", "clock"):
+        environment.filters[name] = getattr(wording, name)
+    return environment.get_template("report.html.j2")
+
+
+def _wall(record: RunRecord) -> float | None:
+    return record.ended - record.started if record.ended is not None and record.started is not None else None
+
+
+def _attempts(record: RunRecord) -> list[AttemptRow]:
+    rows = []
+    for index, each in enumerate(record.restarts):
+        end = attempt_end(record, index, each.points[-1].time if each.points else each.began)
+        rows.append(
+            AttemptRow(
+                number=index + 1,
+                each=each,
+                ending=ending(each),
+                seconds=max(0.0, end - each.began),
+                lost=lost_in(record, index),
+                way_on=way_on(record, index) if each.failed else "",
+                meaning=advice_for(each.cause)[0] if each.failed else "",
+            )
+        )
+    return _shortened(rows)
+
+
+def _shortened(rows: list[Row]) -> list[Row]:
+    return rows if len(rows) <= MOST_ROWS else rows[: MOST_ROWS // 2] + rows[-MOST_ROWS // 2 :]
+
+
+def _parts(record: RunRecord) -> list[Part]:
+    goodput = record.goodput
+    if goodput is None:
+        return []
+    named = [
+        ("kept", "steps that were kept", goodput.useful),
+        ("lost", "steps done again", goodput.lost),
+        ("starting", "starting: imports, rendezvous, restore", goodput.starting),
+        ("recovering", "between attempts: detect, wait, check in", goodput.recovering),
+        ("ending", "last save and exit", goodput.ending),
+    ]
+    return [Part(kind, label, seconds, seconds / goodput.wall * 100) for kind, label, seconds in named if seconds > 0]
