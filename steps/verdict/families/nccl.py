@@ -1,0 +1,124 @@
+"""NCCL and the collectives over it (and gloo): timeouts, mismatches, transports."""
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.verdict.pattern import Pattern, Weight
+
+_LATE = Weight.MESSENGER
+
+PATTERNS = (
+    Pattern(
+        Cause.NCCL_TIMEOUT,
+        r"Watchdog caught collective operation timeout",
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, Numel=4) ran for",
+        _LATE,
+    ),
+    Pattern(
+        Cause.NCCL_TIMEOUT,
+        r"watchdog got stuck for \d+ seconds|Heartbeat monitor timed out",
+        "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress in monitoring enqueued",
+        _LATE,
+    ),
+    Pattern(
+        Cause.NCCL_TIMEOUT,
+        r"(?i)timed out waiting \d+ ?ms for (recv|send) operation",
+        "RuntimeError: [unbound_buffer.cc:81] Timed out waiting 10000ms for recv operation to complete",
+        _LATE,
+    ),
+    Pattern(
+        Cause.NCCL_TIMEOUT,
+        r"monitoredBarrier|timed out waiting for rank",
+        "RuntimeError: Rank 0 successfully reached monitoredBarrier, but received errors while waiting for rank 1",
+        _LATE,
+    ),
+    Pattern(
+        Cause.NCCL_TIMEOUT,
+        r"DistBackendError.*(timeout|timed out)|NCCL operation timed out",
+        "torch.distributed.DistBackendError: NCCL operation timed out after 600000 ms",
+        _LATE,
+    ),
+    Pattern(
+        Cause.COLLECTIVE_MISMATCH,
+        r"(?i)detected mismatch between collectives|collectives? (shape )?mismatch",
+        "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective ALLREDUCE",
+    ),
+    Pattern(
+        Cause.COLLECTIVE_MISMATCH,
+        r"message truncated : receiving \d+ bytes instead of",
+        "NCCL WARN [Proxy] message truncated : receiving 1048576 bytes instead of 65536",
+    ),
+    Pattern(
+        Cause.COLLECTIVE_MISMATCH,
+        r"op\.preamble\.length <= op\.nbytes",
+        "RuntimeError: [enforce fail at pair.cc:446] op.preamble.length <= op.nbytes. 8192 vs 4096",
+    ),
+    Pattern(
+        Cause.COLLECTIVE_MISMATCH,
+        r"Expected to have finished reduction in the prior iteration",
+        "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one.",
+    ),
+    Pattern(
+        Cause.NCCL_INVALID_USAGE,
+        r"Duplicate GPU detected",
+        "NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000",
+    ),
+    Pattern(
+        Cause.NCCL_INVALID_USAGE,
+        r"(?i)mismatched NCCL version|NCCL version mismatch",
+        "NCCL WARN Bootstrap: Mismatched NCCL version detected : 22703 vs 22304",
+    ),
+    Pattern(
+        Cause.NCCL_INVALID_USAGE,
+        r"No algorithm/protocol .*available",
+        "NCCL WARN Error : No algorithm/protocol available for function AllReduce with datatype ncclFloat32",
+    ),
+    Pattern(
+        Cause.NCCL_INVALID_USAGE,
+        r"ncclInvalid(Usage|Argument)",
+        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+        Weight.GENERIC,
+    ),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"ibv_\w+ failed with error Cannot allocate memory|ibv_\w+ failed with 12 ",
+        "NCCL WARN Call to ibv_create_qp failed with error Cannot allocate memory errno 12",
+        code=ExitCode.CONFIGURATION,
+    ),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"ibv_modify_qp failed with (22|error) Invalid argument",
+        "NCCL WARN Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_0:1, local GID index 3",
+        code=ExitCode.CONFIGURATION,
+    ),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"\bibv_\w+ failed",
+        "NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_4:1",
+    ),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"Got completion (from peer .*)?with status=(?!5\b)(.*\((?!5\))\d+\)|\d+|IBV_WC_(?!WR_FLUSH))",
+        "NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4791> with status=12 opcode=0 len=0 vendor err 129",
+    ),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"NET/IB.*async fatal event|port error\(10\)|Detected mixed local Net device counts",
+        "NCCL WARN NET/IB : mlx5_3:1 async fatal event: port error",
+    ),
+    Pattern(
+        Cause.NCCL_NETWORK_INIT,
+        r"(?i)no socket interface found|unable to find (network )?interface|failed to (resolve|find) .*IFNAME",
+        "NCCL WARN Bootstrap : no socket interface found",
+    ),
+    Pattern(
+        Cause.NCCL_NETWORK_INIT,
+        r"(?i)unable to resolve hostname to a \(local\) address|makeDeviceFor.*unable",
+        "RuntimeError: makeDeviceForHostname(): unable to resolve hostname to a (local) address",
+    ),
+    Pattern(
+        Cause.NCCL_NETWORK_INIT,
+        r"exceeded error retry count|socketPollConnect.*(refused|failed)|bootstrap.*(refused|failed)",
+        "NCCL WARN socketPollConnect: connect to 10.0.0.3<4199> returned refused, exceeded error retry count",
+        _LATE,
+    ),
+)

@@ -1,0 +1,51 @@
+"""Finding each other: rendezvous, names, ports."""
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.verdict.pattern import Pattern, Weight
+
+_LATE = Weight.MESSENGER
+
+PATTERNS = (
+    Pattern(
+        Cause.ADDRESS_IN_USE,
+        r"(?i)EADDRINUSE|address already in use",
+        "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. "
+        "port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_TIMEOUT,
+        r"RendezvousTimeoutError",
+        "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError",
+        _LATE,
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_TIMEOUT,
+        r"\d+/\d+ clients joined|waiting for clients",
+        "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
+        _LATE,
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_TIMEOUT,
+        r"(?i)store.?based barrier|wait timeout after \d+ms, keys",
+        "torch.distributed.DistStoreError: wait timeout after 300000ms, keys: /default_pg/0//cuda//1",
+        _LATE,
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_CONNECT,
+        r"(?i)gai error|Name or service not known|Temporary failure in name resolution|nodename nor servname",
+        "[W socket.cpp:464] The IPv6 network addresses of (gang-0.gang, 29500) cannot be retrieved (gai error: -2)",
+        _LATE,
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_CONNECT,
+        r"RendezvousConnectionError|client socket has (failed|timed out)",
+        "torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (a, 1)",
+        _LATE,
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_CONNECT,
+        r"(?i)ConnectionRefusedError|DistNetworkError.*connection refused",
+        "ConnectionRefusedError: [Errno 111] Connection refused",
+        _LATE,
+    ),
+)

@@ -1,0 +1,55 @@
+"""The program and its start: imports, arguments, and anything it raised."""
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.verdict.pattern import Pattern, Weight
+
+PATTERNS = (
+    Pattern(
+        Cause.IMPORT_ERROR,
+        r"^ModuleNotFoundError\b|^ImportError: (cannot import|No module)|python[\d.]*: No module named"
+        r"|Error while finding module specification",
+        "ModuleNotFoundError: No module named 'flash_attn'",
+    ),
+    Pattern(
+        Cause.IMPORT_ERROR,
+        r"undefined symbol:|version `GLIBC(XX)?_[\d.]+' not found",
+        "ImportError: /usr/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by x.so)",
+    ),
+    Pattern(
+        Cause.IMPORT_ERROR,
+        r"cannot open shared object file",
+        "OSError: libcudart.so.12: cannot open shared object file: No such file or directory",
+    ),
+    Pattern(
+        Cause.IMPORT_ERROR,
+        r"^ImportError\b|module was compiled (using|against)|numpy\.dtype size changed|ABI version",
+        "RuntimeError: module was compiled against NumPy C-API version 0x10 but this version of NumPy is 0xf",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
+        r"can't open file '.*'",
+        "/usr/bin/python: can't open file '/argosy/workspace/trian.py': [Errno 2] No such file or directory",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
+        r"error: (unrecognized arguments|the following arguments are required|argument [-\w/, ]+:|invalid choice)",
+        "train.py: error: unrecognized arguments: --stesp 100",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
+        r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set",
+        "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, "
+        "but not set",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
+        r"(?i)world size \(?\d+\)? (is not|must be|should be)|not divisible by (the )?(tensor|pipeline|world)",
+        "RuntimeError: world size (6) is not divisible by tensor model parallel size (4)",
+    ),
+    Pattern(
+        Cause.USER_EXCEPTION,
+        r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Iteration|Warning|Failure|Exit)(:|$)",
+        "ValueError: loss is not a scalar",
+        Weight.GENERIC,
+    ),
+)
