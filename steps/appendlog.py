@@ -1,0 +1,53 @@
+"""A list in the store that only grows: entry ``seq + 1`` is created if absent, so of two writers one wins.
+
+Entries are tiny JSON objects and are never changed or deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.layout import seq_name, seq_of
+from argosy.steps.store.base import ObjectStore
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One entry: its number, counted from 1, and what was written."""
+
+    seq: int
+    record: dict[str, Any]
+
+
+class AppendLog:
+    """The entries below one prefix of a store."""
+
+    def __init__(self, store: ObjectStore, prefix: str) -> None:
+        self._store = store
+        self._prefix = prefix
+
+    def entries(self) -> list[LogEntry]:
+        """All entries, oldest first.
+
+        Raises:
+            StepError: ``data_corrupt`` when an entry is not a JSON object.
+        """
+        return [self._read(info.key) for info in self._store.list(self._prefix) if info.key.endswith(".json")]
+
+    def _read(self, key: str) -> LogEntry:
+        try:
+            record = json.loads(self._store.get(key))
+            if isinstance(record, dict):
+                return LogEntry(seq_of(key), record)
+        except ValueError as error:
+            raise StepError(Cause.DATA_CORRUPT, f"{self._store.uri}/{key} is not JSON: {error}") from error
+        raise StepError(Cause.DATA_CORRUPT, f"{self._store.uri}/{key} is not a JSON object")
+
+    def append(self, seq: int, record: dict[str, Any]) -> bool:
+        """Create entry ``seq``; False when somebody else already did."""
+        data = json.dumps(record, indent=1).encode() + b"\n"
+        return self._store.put_if_absent(f"{self._prefix}/{seq_name(seq)}", data)

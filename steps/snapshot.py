@@ -1,0 +1,60 @@
+"""Step ``snapshot``: freeze a dataset into an immutable manifest; its digest is the version that was trained on."""
+
+from __future__ import annotations
+
+import sys
+
+from argosy.steps.contract.arguments import SnapshotArgs
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.layout import dataset_key
+from argosy.steps.data.listing import compare, take_snapshot
+from argosy.steps.data.manifest import DatasetManifest, check_digest, load_manifest
+from argosy.steps.outputs import step_main, write_output
+from argosy.steps.runlog import RunLog
+from argosy.steps.store import ObjectStore, open_store
+
+
+def snapshot(args: SnapshotArgs) -> None:
+    """List once, compare with the pinned version, write the manifest if nobody has.
+
+    Raises:
+        InputError: a uri, a key or the pinned digest breaks a rule.
+        StepError: ``s3_missing`` when the dataset is empty or is not the pinned version.
+    """
+    if args.version:
+        check_digest(args.version, "dataset version")
+    store = open_store(args.store_uri)
+    manifest = take_snapshot(args.dataset_uri)
+    if args.version not in ("", manifest.digest):
+        raise StepError(Cause.S3_MISSING, _changed(store, args, manifest))
+    key = dataset_key(args.name, manifest.digest)
+    if not store.put_if_absent(key, manifest.to_bytes()):
+        load_manifest(store, args.name, manifest.digest)  # what is there must be whole: training rests on it
+    with RunLog(store, args.prefix, "snapshot") as log:
+        log.append(
+            "snapshot_taken",
+            dataset_digest=manifest.digest,
+            objects=len(manifest.objects),
+            bytes=manifest.total_bytes,
+        )
+    write_output("dataset-manifest-uri", f"{store.uri}/{key}")
+    write_output("objects", len(manifest.objects))
+    write_output("bytes", manifest.total_bytes)
+    write_output("dataset-digest", manifest.digest)
+    print(f"dataset {manifest.digest[:12]}: {len(manifest.objects)} objects, {manifest.total_bytes} bytes", flush=True)
+
+
+def _changed(store: ObjectStore, args: SnapshotArgs, now: DatasetManifest) -> str:
+    text = f"dataset changed: {now.uri} is {now.digest}, the run pins {args.version}"
+    try:
+        pinned = load_manifest(store, args.name, args.version)
+    except StepError:
+        return f"{text}; no manifest of the pinned version is in the store, so what changed is not known"
+    if pinned.uri != now.uri:
+        return f"{text}, which was taken of {pinned.uri}"
+    return f"{text}: {compare(pinned.objects, now.objects).text()}; pin the new digest or restore the objects"
+
+
+if __name__ == "__main__":
+    sys.exit(step_main(SnapshotArgs, snapshot))

@@ -1,0 +1,76 @@
+"""Step ``stage``: make sure, before the gang exists, that its data can be had; mode ``shared`` puts it in place."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from argosy.steps.contract.arguments import StageArgs
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.data.listing import check_unchanged
+from argosy.steps.data.manifest import DataObject, DatasetManifest, load_manifest
+from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
+from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
+from argosy.steps.outputs import step_main, write_output
+from argosy.steps.paths import resolve
+from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
+
+MODES = ("shared", "node", "stream")
+READERS = 32
+NODE = "stage"
+"""What the event log calls the node of a staging that is not a gang's."""
+
+
+def stage(args: StageArgs) -> None:
+    """Confirm the manifest against the store, write the plan, and do what the mode asks for.
+
+    Raises:
+        InputError: unknown mode or layout, mode ``shared`` without a path.
+        StepError: the dataset changed, an object cannot be read, or the volume is too small.
+    """
+    if args.mode not in MODES:
+        raise InputError(f"mode = {args.mode!r}: use {', '.join(MODES)}")
+    if args.mode == "shared" and not args.path:
+        raise InputError("path: mode shared fills a folder on the shared volume; name it")
+    check_layout(args.layout, args.nnodes)
+    store = open_store(args.store_uri)
+    manifest = load_manifest(store, args.name, args.dataset_digest)
+    check_unchanged(manifest)
+    if args.mode == "stream":
+        _check_readable(manifest)
+    if args.mode == "shared":
+        with RunLog(store, args.prefix, "stage") as log:
+            _fill(args, manifest, log)
+    plan = plan_key(args.prefix, manifest.digest, args.layout, args.nnodes)
+    store.put(plan, plan_bytes(manifest, args.layout, args.nnodes))
+    write_output("bytes", manifest.total_bytes)
+    write_output("plan-uri", f"{store.uri}/{plan}")
+    print(f"{args.mode}: {len(manifest.objects)} objects, {manifest.total_bytes} bytes are as in the snapshot")
+
+
+def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
+    def tell(now: StageProgress) -> None:
+        log.append("staging", node=NODE, **vars(now))
+        print(f"staging {now.objects}/{now.objects_total} objects, {now.bytes}/{now.bytes_total} bytes", flush=True)
+
+    into = shared_folder(resolve(args.path), manifest.digest)
+    done = stage_objects(manifest, manifest.objects, into, on_progress=tell)
+    log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
+
+
+def _check_readable(manifest: DatasetManifest) -> None:
+    source = open_store(manifest.uri)
+
+    def first_byte(one: DataObject) -> None:
+        if one.size and len(source.get_range(one.key, 0, 1)) != 1:
+            raise StepError(Cause.DATA_CORRUPT, f"object {one.key!r} of {manifest.uri} has {one.size} bytes, none came")
+
+    with ThreadPoolExecutor(READERS) as pool:
+        for _ in pool.map(first_byte, manifest.objects):
+            pass
+
+
+if __name__ == "__main__":
+    sys.exit(step_main(StageArgs, stage))
