@@ -1,0 +1,129 @@
+"""A container of the manifest as a process of this machine: command, environment, volumes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.contract import env as names
+from argosy.steps.contract.errors import InputError
+from argosy.steps.gang.manifest import main_container, pod_spec
+
+_OWN = (
+    names.POD_ROOT, names.MOUNTS, names.POD_TOKEN, names.NODE_NAME, names.POD_NAME, names.INJECT, names.LOCAL_DIR,
+    names.NODES, names.LIFELINE_FD, "ARGO_PROGRESS_FILE", "ARGO_TEMPLATE",
+)  # fmt: skip
+"""Variables of the supervisor's own pod: never the gang's."""
+_INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodPlace:
+    """Where one pod lives on this machine: ``folder`` is its own, ``volumes`` holds the machine's claims."""
+
+    gang: str
+    pod: str
+    index: int
+    node: str
+    folder: Path
+    volumes: Path
+
+    @property
+    def root(self) -> Path:
+        """The pod's ``/``."""
+        return self.folder / "root"
+
+
+def command_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Command and arguments of the main container.
+
+    Raises:
+        InputError: there is no command: an image's entry point does not exist here.
+    """
+    container = main_container(document)
+    if not container.get("command"):
+        raise InputError("gang: the container has no command; here no image is there to supply one, so write it out")
+    return tuple(str(word) for word in [*container["command"], *container.get("args", [])])
+
+
+def workdir_of(document: Mapping[str, Any]) -> str | None:
+    """``workingDir`` of the main container."""
+    found = main_container(document).get("workingDir")
+    return None if found is None else str(found)
+
+
+def mounts_of(document: Mapping[str, Any], place: PodPlace, shared: Mapping[str, str]) -> dict[str, Path]:
+    """Mount path -> folder. A claim that is mounted at the same path in ``shared`` is the same folder.
+
+    ``/dev/shm`` stays the machine's: it is memory already.
+
+    Raises:
+        InputError: a kind of volume that this machine cannot stand in for.
+    """
+    volumes = {volume["name"]: volume for volume in pod_spec(document).get("volumes", [])}
+    found: dict[str, Path] = {}
+    for mount in main_container(document).get("volumeMounts", []):
+        path, volume = str(mount["mountPath"]), volumes.get(mount["name"], {})
+        if path == "/dev/shm":
+            continue
+        sub = Path(str(mount.get("subPath", "")))
+        if "emptyDir" in volume:
+            found[path] = place.folder / "volumes" / mount["name"] / sub
+        elif "persistentVolumeClaim" in volume:
+            claim = place.volumes / str(volume["persistentVolumeClaim"]["claimName"])
+            found[path] = Path(shared[path]) if path in shared else claim / sub
+        else:
+            kinds = ", ".join(sorted(set(volume) - {"name"})) or "no such volume"
+            raise InputError(
+                f"gang: volume {mount['name']!r} at {path} is {kinds}; on this machine a pod of the gang has emptyDir "
+                "and persistentVolumeClaim"
+            )
+    return found
+
+
+def environment_of(
+    document: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path], own: Mapping[str, str]
+) -> dict[str, str]:
+    """The pod's whole environment: this machine's (``own``) below the container's below the pod's identity.
+
+    Raises:
+        InputError: a value comes from a place that this machine does not have (a Secret, a ConfigMap).
+    """
+    container = main_container(document)
+    if container.get("envFrom"):
+        raise InputError(
+            "gang: envFrom needs a cluster; on this machine export the variables before `argosy run` instead"
+        )
+    merged = {key: value for key, value in own.items() if key not in _OWN}
+    for item in container.get("env", []):
+        merged[item["name"]] = _value(item, place)
+    return {
+        **merged,
+        names.GANG_HOST: "processes",
+        names.POD_ROOT: str(place.root),
+        names.MOUNTS: json.dumps({path: str(folder) for path, folder in mounts.items()}),
+        names.NODE_NAME: place.node,
+        names.POD_NAME: place.pod,
+        "JOB_COMPLETION_INDEX": str(place.index),
+    }
+
+
+def _value(item: Mapping[str, Any], place: PodPlace) -> str:
+    if "valueFrom" not in item:
+        return str(item.get("value", ""))
+    known = {
+        "metadata.name": place.pod,
+        "metadata.namespace": "default",
+        "spec.nodeName": place.node,
+        "status.podIP": "127.0.0.1",
+        "status.hostIP": "127.0.0.1",
+        _INDEX_FIELD: str(place.index),
+    }
+    path = item["valueFrom"].get("fieldRef", {}).get("fieldPath", "")
+    if path not in known:
+        source = path or ", ".join(item["valueFrom"])
+        raise InputError(f"gang: env {item['name']} comes from {source!r}, which this machine does not have")
+    return known[path]

@@ -1,0 +1,98 @@
+"""The verbs that the supervisor needs from whoever creates pods, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from argosy.steps.gang.manifest import GangManifest
+
+LOST_REASONS = ("NodeLost", "HostLost")
+"""Reasons of a pod whose node is gone: nothing more will ever be heard of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """What the supervisor adds to the manifest, and the only things it changes.
+
+    ``name`` is never used twice; ``env`` goes to every container; no pod runs on a node of ``excluded``;
+    ``nnodes`` pods are made, one per node.
+    """
+
+    name: str
+    attempt: int
+    nnodes: int
+    env: Mapping[str, str]
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GangRecord:
+    """A gang that this run made: ``deleted`` once none of its pods can run any more."""
+
+    name: str
+    attempt: int
+    nnodes: int
+    deleted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodState:
+    """One pod as its host sees it.
+
+    ``node`` is empty while it is not placed; ``reason`` has Kubernetes' words (``DisruptionTarget``, ``OOMKilled``,
+    ``NodeLost``; ``HostLost``: the whole machine's engine went); ``time`` is when it ended, seconds since 1970.
+    """
+
+    name: str
+    index: int
+    node: str = ""
+    phase: Literal["Pending", "Running", "Succeeded", "Failed"] = "Pending"
+    exit_code: int | None = None
+    signal: int | None = None
+    reason: str = ""
+    message: str = ""
+    time: float = 0.0
+    log: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it will never run again."""
+        return self.phase in ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Where the channel listens (``host``, ``port``) and what pods are told (``url``, ``token``); outlives us."""
+
+    host: str
+    port: int
+    url: str
+    token: str = field(repr=False)
+
+
+class GangHost(Protocol):
+    """Who runs the pods: processes of this machine, or Kubernetes."""
+
+    def endpoint(self) -> Endpoint:
+        """Address of the control channel: the same for every supervisor of this workflow."""
+
+    def create(self, manifest: GangManifest, identity: Identity) -> None:
+        """Make the gang, or what is missing of it; may be repeated with the same arguments.
+
+        Raises:
+            StepError: it can never be placed (unschedulable) or the manifest cannot be run here.
+        """
+
+    def gangs(self) -> list[GangRecord]:
+        """Every gang this workflow ever made, by attempt."""
+
+    def pods(self, name: str) -> list[PodState]:
+        """The gang's pods by index; empty for an unknown or deleted gang."""
+
+    def delete(self, name: str, grace_seconds: float) -> None:
+        """SIGTERM, SIGKILL after the grace, and return when nothing of it runs; a missing gang is no error."""
+
+    def room(self, excluded: tuple[str, ...]) -> int | None:
+        """Nodes that could take a pod when ``excluded`` are left out; None when nobody can know."""

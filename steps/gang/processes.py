@@ -1,0 +1,257 @@
+"""The host of a gang on one machine: each pod a tree of processes on a virtual node of its own.
+
+Everything is recorded before it happens, so that a supervisor started later finds and goes on with it:
+
+    gangs/GANG/gang.json        placement, written before the first pod starts
+    gangs/GANG/deleted.json     nothing of the gang runs any more
+    gangs/channel.json          port and token of the control channel
+    nodes/NODE/pods/POD/        a pod: root/, volumes/, log, process.json, ending.json, reason.json
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.contract import env as names
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.gang.container import PodPlace, command_of, environment_of, mounts_of, workdir_of
+from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState
+from argosy.steps.gang.manifest import GangManifest, excluded_nodes, with_identity
+from argosy.steps.gang.nodes import VirtualNodes, read_record, write_record
+from argosy.steps.pods.leftovers import sweep
+from argosy.steps.pods.pod import Pod, PodSpec, adopt, start
+
+LOOPBACK = "127.0.0.1"
+_POLL_SECONDS = 0.02
+
+
+class ProcessHost:
+    """See :class:`argosy.steps.gang.host.GangHost`; ``evict`` and ``lose`` are for injected faults."""
+
+    def __init__(self, local: Path, nodes: int, environ: Mapping[str, str], shared: Mapping[str, str]) -> None:
+        """Host of the run whose state lies in ``local`` (``<state>/runs/<workflow>``) with ``nodes`` virtual nodes.
+
+        ``environ`` is this machine's environment, ``shared`` the volumes the supervisor itself has
+        {mount path: folder}.
+        """
+        self._gangs = local / "gangs"
+        self._volumes = local.parent.parent / "volumes"
+        self.nodes = VirtualNodes(local / "nodes", nodes)
+        self._environ = dict(environ)
+        self._shared = dict(shared)
+        self._token = environ.get(names.POD_TOKEN) or f"argosy-{secrets.token_hex(8)}"
+        self._known: dict[Path, Pod] = {}
+
+    def endpoint(self) -> Endpoint:
+        """The recorded address, or a free port of the loopback interface and a new token, recorded."""
+        record = read_record(self._gangs / "channel.json")
+        if record is None:
+            with socket.socket() as probe:
+                probe.bind((LOOPBACK, 0))
+                record = {"port": probe.getsockname()[1], "token": secrets.token_urlsafe(32)}
+            write_record(self._gangs / "channel.json", record)
+            (self._gangs / "channel.json").chmod(0o600)
+        port = int(record["port"])
+        return Endpoint(host=LOOPBACK, port=port, url=f"http://{LOOPBACK}:{port}", token=str(record["token"]))
+
+    def create(self, manifest: GangManifest, identity: Identity) -> None:
+        """Place the pods, record the placement, start those that never started."""
+        document = with_identity(
+            manifest,
+            name=identity.name,
+            attempt=identity.attempt,
+            nnodes=identity.nnodes,
+            env=identity.env,
+            excluded=identity.excluded,
+        )
+        record = read_record(self._file(identity.name))
+        if record is None:
+            record = self._place(document, identity)
+            for row in record["pods"]:  # refuse the whole gang before any of it is there
+                self._spec(document, identity.name, row)
+            write_record(self._file(identity.name), record)
+        for row in record["pods"]:
+            self._start(document, identity.name, row)
+
+    def _place(self, document: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
+        excluded = tuple(sorted({*identity.excluded, *excluded_nodes(document)}))
+        free = self.nodes.free(excluded)
+        if len(free) < identity.nnodes:
+            text = f"{identity.nnodes} nodes wanted, {len(free)} of {len(self.nodes.names)} can take a pod"
+            left_out = f" (excluded: {', '.join(excluded)})" if excluded else ""
+            raise StepError(Cause.UNSCHEDULABLE, text + left_out, quote=text, code=ExitCode.CONFIGURATION)
+        job = document["spec"]["replicatedJobs"][0]["name"]
+        pods = [
+            {"name": name, "index": index, "node": free[index], "token": f"{self._token}/{name}/"}
+            for index, name in enumerate(f"{identity.name}-{job}-0-{index}" for index in range(identity.nnodes))
+        ]
+        return {"name": identity.name, "attempt": identity.attempt, "created": time.time(), "pods": pods}
+
+    def _start(self, document: Mapping[str, Any], gang: str, row: Mapping[str, Any]) -> None:
+        folder = self._folder(row)
+        if self._pod(folder) is not None:
+            return
+        spec = self._spec(document, gang, row)
+        # A supervisor killed in the middle of this very call may have left the pod without its record.
+        sweep(spec.token)
+        self._known[folder] = start(spec)
+
+    def _spec(self, document: Mapping[str, Any], gang: str, row: Mapping[str, Any]) -> PodSpec:
+        folder = self._folder(row)
+        place = PodPlace(
+            gang=gang, pod=row["name"], index=row["index"], node=row["node"], folder=folder, volumes=self._volumes
+        )
+        mounts = mounts_of(document, place, self._shared)
+        return PodSpec(
+            name=place.pod,
+            command=command_of(document),
+            env=environment_of(document, place, mounts, self._environ),
+            root=place.root,
+            token=row["token"],
+            log=folder / "log",
+            folder=folder,
+            mounts=mounts,
+            workdir=self._workdir(document, place, mounts),
+        )
+
+    @staticmethod
+    def _workdir(document: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path]) -> str:
+        wanted = workdir_of(document) or "/"
+        covering = [path for path in mounts if wanted == path or wanted.startswith(path.rstrip("/") + "/")]
+        if covering:
+            longest = max(covering, key=len)
+            return str(mounts[longest] / wanted[len(longest) :].lstrip("/"))
+        return str(place.root / wanted.lstrip("/"))
+
+    def gangs(self) -> list[GangRecord]:
+        """Every recorded gang."""
+        found = [read_record(path) for path in self._gangs.glob("*/gang.json")]
+        return sorted(
+            (
+                GangRecord(
+                    name=record["name"],
+                    attempt=record["attempt"],
+                    nnodes=len(record["pods"]),
+                    deleted=(self._gangs / record["name"] / "deleted.json").exists(),
+                )
+                for record in found
+                if record is not None
+            ),
+            key=lambda gang: gang.attempt,
+        )
+
+    def pods(self, name: str) -> list[PodState]:
+        """States from the pods' own records."""
+        if (self._gangs / name / "deleted.json").exists():
+            return []
+        record = read_record(self._file(name))
+        return [self._state(row) for row in record["pods"]] if record else []
+
+    def _state(self, row: Mapping[str, Any]) -> PodState:
+        folder = self._folder(row)
+        base: dict[str, Any] = {"name": row["name"], "index": row["index"], "node": row["node"]}
+        base["log"] = str(folder / "log")
+        reason = read_record(folder / "reason.json") or {}
+        pod = self._pod(folder)
+        if pod is None:
+            return PodState(**base)
+        ending = pod.poll()
+        if ending is None and time.time() > reason.get("kill_at", float("inf")):
+            ending = pod.kill()
+        if ending is None:
+            return PodState(**base, phase="Running", reason=reason.get("reason", ""))
+        return PodState(
+            **base,
+            phase="Succeeded" if ending.exit_code == 0 else "Failed",
+            exit_code=ending.exit_code,
+            signal=ending.signal,
+            reason=reason.get("reason", "HostLost" if ending.lost else ""),
+            time=ending.time,
+        )
+
+    def delete(self, name: str, grace_seconds: float) -> None:
+        """End all pods together and remember that they are gone."""
+        record = read_record(self._file(name))
+        if record is None or (self._gangs / name / "deleted.json").exists():
+            return
+        pods = [pod for row in record["pods"] if (pod := self._pod(self._folder(row))) is not None]
+        for pod in pods:
+            if pod.poll() is None:
+                pod.signal(signal.SIGTERM)
+        deadline = time.monotonic() + grace_seconds
+        while any(pod.poll() is None for pod in pods) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        for pod in pods:
+            pod.kill()
+        for row in record["pods"]:
+            sweep(row["token"])
+        write_record(self._gangs / name / "deleted.json", {"time": time.time()})
+
+    def room(self, excluded: tuple[str, ...]) -> int:
+        """Nodes that are neither excluded nor lost."""
+        return len(self.nodes.free(excluded))
+
+    def evict(self, node: str, grace_seconds: float) -> None:
+        """Reclaim the node's pods: SIGTERM now, SIGKILL after the grace; the node may take pods later."""
+        for folder, pod in self._running_on(node):
+            record = {"reason": "DisruptionTarget", "kill_at": time.time() + grace_seconds}
+            write_record(folder / "reason.json", record)
+            pod.signal(signal.SIGTERM)
+
+    def lose(self, node: str) -> None:
+        """Cut the node's power: everything on it ends at once and it never comes back."""
+        self.nodes.lose(node)
+        for folder, pod in self._running_on(node):
+            write_record(folder / "reason.json", {"reason": "NodeLost"})
+            pod.kill()
+
+    def _running_on(self, node: str) -> list[tuple[Path, Pod]]:
+        found = [(folder, self._pod(folder)) for folder in self.nodes.pods(node).glob("*") if folder.is_dir()]
+        gang_pods = {
+            row["name"]
+            for path in self._gangs.glob("*/gang.json")
+            for row in (read_record(path) or {"pods": []})["pods"]
+        }
+        return [
+            (folder, pod)
+            for folder, pod in found
+            if pod is not None and folder.name in gang_pods and pod.poll() is None
+        ]
+
+    def _file(self, name: str) -> Path:
+        return self._gangs / name / "gang.json"
+
+    def _folder(self, row: Mapping[str, Any]) -> Path:
+        return self.nodes.pods(str(row["node"])) / str(row["name"])
+
+    def _pod(self, folder: Path) -> Pod | None:
+        if folder not in self._known:
+            pod = adopt(folder)
+            if pod is None:
+                return None
+            self._known[folder] = pod
+        return self._known[folder]
+
+
+def process_host(manifest: GangManifest, environ: Mapping[str, str] | None = None) -> ProcessHost:
+    """The host that this environment describes ($ARGOSY_LOCAL_DIR, $ARGOSY_NODES, $ARGOSY_MOUNTS).
+
+    Raises:
+        StepError: $ARGOSY_LOCAL_DIR is not set.
+    """
+    from argosy.steps.paths import mounts
+
+    given = dict(os.environ if environ is None else environ)
+    if not given.get(names.LOCAL_DIR):
+        raise StepError(Cause.CONFIG_OR_RBAC, f"{names.LOCAL_DIR} is not set: who started this step is no engine")
+    count = int(given.get(names.NODES) or manifest.nnodes + 1)
+    return ProcessHost(Path(given[names.LOCAL_DIR]), count, given, mounts())
