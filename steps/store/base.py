@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,12 @@ from argosy.steps.contract.errors import StepError
 
 class StoreError(StepError):
     """A store refused or failed; the cause says whether a retry can help."""
+
+    @classmethod
+    def of_disk(cls, action: str, path: Path, error: OSError) -> StoreError:
+        """What this machine's disk or a ``file://`` store refused: ``disk_full`` or ``s3_access``."""
+        cause = Cause.DISK_FULL if error.errno in (ENOSPC, EDQUOT) else Cause.S3_ACCESS
+        return StoreError(cause, f"cannot {action} {path}: {error.strerror or error}", quote=str(error))
 
 
 class ObjectMissing(StoreError):
@@ -30,6 +37,16 @@ class ObjectInfo:
     size: int
     etag: str = ""
     version: str = ""
+
+
+def check_key(key: str, uri: str) -> None:
+    """Refuse keys that stores read in different ways, or that would leave a folder.
+
+    Raises:
+        StoreError: ``data_corrupt``: empty, leading or trailing ``/``, empty, ``.`` or ``..`` segment, NUL.
+    """
+    if "\0" in key or any(segment in ("", ".", "..") for segment in key.split("/")):
+        raise StoreError(Cause.DATA_CORRUPT, f"key {key!r} cannot be used below {uri}: empty, '.' or '..' segment")
 
 
 class ObjectStore(Protocol):
@@ -52,8 +69,11 @@ class ObjectStore(Protocol):
     def put(self, key: str, data: bytes | Path) -> None:
         """Write or overwrite, atomically."""
 
+    def upload(self, key: str, source: Path) -> tuple[str, int]:
+        """Stream a file into the store; SHA-256 and size of the very bytes that were stored."""
+
     def put_if_absent(self, key: str, data: bytes | Path) -> bool:
-        """Create; False when the key exists, whoever wrote it."""
+        """Create; False when the key exists, whoever wrote it, and be it we (see ``creation.create_ours``)."""
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Objects whose key starts with ``prefix + "/"`` (all for ""), sorted by key."""

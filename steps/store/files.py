@@ -9,25 +9,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
+import time
 import uuid
-from collections.abc import Iterator
-from errno import EDQUOT, ENOSPC
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.paths import resolve_file_uri
-from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError
+from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
 
 _CHUNK = 1 << 20
-_TEMPORARY = ".argosy-part-"
-
-
-def _store_error(action: str, path: Path, error: OSError) -> StoreError:
-    full = error.errno in (ENOSPC, EDQUOT)
-    cause = Cause.DISK_FULL if full else Cause.S3_ACCESS
-    return StoreError(cause, f"cannot {action} {path}: {error.strerror}", quote=str(error))
+_PARTS = ".argosy-parts"
+"""Folder of half-written objects at the store's root: one place, so that what a kill left is found and removed."""
+_PART_SECONDS = 3600
+_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 def fsync_folder(folder: Path) -> None:
@@ -54,112 +50,210 @@ class FileStore:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self.root = resolve_file_uri(unquote(urlsplit(uri).path))
+        self._durable: set[Path] = set()
 
     def _path(self, key: str) -> Path:
-        if not key or key.startswith("/") or ".." in key.split("/") or "\0" in key:
-            raise StoreError(Cause.DATA_CORRUPT, f"key {key!r} would leave the store {self.uri}")
+        check_key(key, self.uri)
+        if key.split("/", 1)[0] == _PARTS:
+            raise StoreError(Cause.DATA_CORRUPT, f"key {key!r} is reserved in the store {self.uri}")
         return self.root / key
 
     def get(self, key: str) -> bytes:
         """The whole object."""
         path = self._path(key)
-        try:
+        with self._reading(key, path):
             return path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise ObjectMissing(f"{self.uri}/{key}") from error
-        except OSError as error:
-            raise _store_error("read", path, error) from error
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        """``length`` bytes from ``start``."""
+        """``length`` bytes from ``start``; fewer where the object ends."""
         path = self._path(key)
+        with self._reading(key, path), path.open("rb") as source:
+            source.seek(start)
+            return source.read(max(length, 0))
+
+    @contextlib.contextmanager
+    def _reading(self, key: str, path: Path) -> Iterator[None]:
         try:
-            with path.open("rb") as source:
-                source.seek(start)
-                return source.read(length)
-        except FileNotFoundError as error:
+            yield
+        except _ABSENT as error:
             raise ObjectMissing(f"{self.uri}/{key}") from error
         except OSError as error:
-            raise _store_error("read", path, error) from error
+            raise StoreError.of_disk("read", path, error) from error
 
     def fetch(self, key: str, into: Path, *, etag: str = "") -> str:
         """Copy into a file, fsync it, and return its SHA-256."""
         path = self._path(key)
-        digest = hashlib.sha256()
-        try:
-            with path.open("rb") as source, into.open("wb") as target:
-                if etag and _etag(os.fstat(source.fileno())) != etag:
-                    raise StoreError(Cause.S3_MISSING, f"dataset changed: {self.uri}/{key} is no longer version {etag}")
-                while chunk := source.read(_CHUNK):
-                    digest.update(chunk)
-                    target.write(chunk)
+        with contextlib.ExitStack() as stack:
+            with self._reading(key, path):
+                source = stack.enter_context(path.open("rb"))
+            before = _etag(os.fstat(source.fileno()))
+            if etag and before != etag:
+                raise _changed(f"{self.uri}/{key}", etag)
+            try:
+                target = stack.enter_context(into.open("wb"))
+                digest, _ = _copy(source.read, target.write)
                 target.flush()
                 os.fsync(target.fileno())
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise ObjectMissing(f"{self.uri}/{key}") from error
-        except OSError as error:
-            raise _store_error("copy", path, error) from error
-        return digest.hexdigest()
-
-    @contextlib.contextmanager
-    def _written(self, path: Path, data: bytes | Path) -> Iterator[Path]:
-        part = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}"
-        try:
-            make_folders(path.parent)
-            with part.open("wb") as target:
-                if isinstance(data, bytes):
-                    target.write(data)
-                else:
-                    with data.open("rb") as source:
-                        shutil.copyfileobj(source, target, _CHUNK)
-                target.flush()
-                os.fsync(target.fileno())
-            yield part
-            fsync_folder(path.parent)
-        except OSError as error:
-            raise _store_error("write", path, error) from error
-        finally:
-            part.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError.of_disk("write", into, error) from error
+            if _etag(os.fstat(source.fileno())) != before:
+                raise _changed(f"{self.uri}/{key}", before)
+        return digest
 
     def put(self, key: str, data: bytes | Path) -> None:
         """Write or overwrite by rename."""
-        path = self._path(key)
-        with self._written(path, data) as part:
-            part.replace(path)
+        self._store(key, data, os.replace)
+
+    def upload(self, key: str, source: Path) -> tuple[str, int]:
+        """Stream a file into the store; SHA-256 and size of the bytes that were stored."""
+        return self._store(key, source, os.replace)
 
     def put_if_absent(self, key: str, data: bytes | Path) -> bool:
         """Create by link; False when the key exists."""
-        path = self._path(key)
-        with self._written(path, data) as part:
+        created = True
+
+        def link(part: Path, path: Path) -> None:
+            nonlocal created
             try:
                 os.link(part, path)
             except FileExistsError:
-                return False
-        return True
+                # NFS repeats a link whose answer was lost and then reports what it did itself.
+                created = part.stat().st_nlink > 1
+
+        self._store(key, data, link)
+        return created
+
+    def _store(self, key: str, data: bytes | Path, publish: Callable[[Path, Path], None]) -> tuple[str, int]:
+        path = self._path(key)
+        part = self.root / _PARTS / uuid.uuid4().hex
+        try:
+            if part.parent not in self._durable:
+                self._make(part.parent)
+                _remove_stale(part.parent)
+            written = _write(part, data)
+            self._publish(part, path, publish)
+            # Also when another writer was first: who is told that the key exists may rely on it.
+            fsync_folder(path.parent)
+        except OSError as error:
+            raise StoreError.of_disk("write", path, error) from error
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+        return written
+
+    def _publish(self, part: Path, path: Path, publish: Callable[[Path, Path], None]) -> None:
+        for _ in range(16):
+            try:
+                self._make(path.parent)
+                return publish(part, path)
+            except FileNotFoundError:
+                # A delete removed the empty folder between the two lines above.
+                self._durable.discard(path.parent)
+                if not part.exists():
+                    raise
+        publish(part, path)
+
+    def _make(self, folder: Path) -> None:
+        """Folders up to the root, each durable in its parent, also when another process made it a moment ago."""
+        if folder in self._durable and folder.is_dir():
+            return
+        make_folders(folder)
+        if folder != self.root:
+            self._make(folder.parent)
+            fsync_folder(folder.parent)
+        self._durable.add(folder)
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
-        """Files below the prefix, sorted by key; half-written ones are not objects."""
+        """Files below the prefix, sorted by key; half-written ones are not objects. Links to folders are followed."""
+        prefix = prefix.rstrip("/")
         base = self._path(prefix) if prefix else self.root
-        for path in sorted(base.rglob("*"), key=lambda found: found.relative_to(self.root).as_posix()):
-            if path.name.startswith(_TEMPORARY):
-                continue
-            with contextlib.suppress(FileNotFoundError):
-                if path.is_file():
-                    found = path.stat()
-                    yield ObjectInfo(path.relative_to(self.root).as_posix(), found.st_size, _etag(found))
+        try:
+            found = sorted(_files(base, f"{prefix}/" if prefix else "", frozenset()), key=lambda info: info.key)
+        except OSError as error:
+            raise StoreError.of_disk("list", base, error) from error
+        yield from found
 
     def head(self, key: str) -> ObjectInfo | None:
         """The file's facts, or None."""
+        path = self._path(key)
         try:
-            path = self._path(key)
-            found = path.stat()
-        except (FileNotFoundError, NotADirectoryError):
+            with self._reading(key, path):
+                found = path.stat()
+        except ObjectMissing:
             return None
         return ObjectInfo(key, found.st_size, _etag(found)) if path.is_file() else None
 
     def delete(self, key: str) -> None:
-        """Remove the file, if there is one."""
-        self._path(key).unlink(missing_ok=True)
+        """Remove the file, if there is one, and its folder once that is empty; durable on return."""
+        path = self._path(key)
+        try:
+            path.unlink()
+            fsync_folder(path.parent)
+        except _ABSENT:
+            return
+        except OSError as error:
+            raise StoreError.of_disk("delete", path, error) from error
+        with contextlib.suppress(OSError):
+            for folder in path.parents:
+                if folder == self.root:
+                    break
+                folder.rmdir()
+                self._durable.discard(folder)
+
+
+def _changed(uri: str, etag: str) -> StoreError:
+    return StoreError(Cause.S3_MISSING, f"dataset changed: {uri} is no longer version {etag}")
+
+
+def _copy(read: Callable[[int], bytes], write: Callable[[bytes], int]) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    while chunk := read(_CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+        write(chunk)
+    return digest.hexdigest(), size
+
+
+def _write(part: Path, data: bytes | Path) -> tuple[str, int]:
+    """Write and fsync; SHA-256 and size of a file's bytes (bytes need no digest: the caller has them)."""
+    with part.open("wb") as target:
+        if isinstance(data, bytes):
+            target.write(data)
+            written = "", len(data)
+        else:
+            with data.open("rb") as source:
+                written = _copy(source.read, target.write)
+        target.flush()
+        os.fsync(target.fileno())
+    return written
+
+
+def _remove_stale(parts: Path) -> None:
+    """Remove what killed writers left; a live writer touches its part far more often than this."""
+    for part in parts.iterdir():
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > _PART_SECONDS:
+                part.unlink()
+
+
+def _files(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[ObjectInfo]:
+    try:
+        entries = list(os.scandir(folder))
+        identity = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    here = (identity.st_dev, identity.st_ino)
+    if here in above:
+        return
+    for entry in entries:
+        if entry.name == _PARTS:
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            if entry.is_dir():
+                yield from _files(Path(entry.path), f"{prefix}{entry.name}/", above | {here})
+            elif entry.is_file():
+                found = entry.stat()
+                yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, _etag(found))
 
 
 def _etag(found: os.stat_result) -> str:

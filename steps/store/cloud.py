@@ -1,0 +1,235 @@
+"""S3, GCS and Azure behind the verbs of a store, over obstore."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
+from argosy.steps.store.cloud_client import open_client
+from argosy.steps.store.cloud_errors import http_status, s3_code, store_error
+
+_CHUNK = 8 << 20
+_LIST_PAGE = 1000
+_CONFLICT_TRIES = 8
+
+
+class CloudStore:
+    """A bucket, or a prefix of one; see :class:`argosy.steps.store.base.ObjectStore` for the verbs.
+
+    Nothing is contacted, and no credentials are looked up, before the first verb. Safe for threads.
+    """
+
+    def __init__(self, uri: str, *, retry_seconds: float = 180.0) -> None:
+        """``retry_seconds``: how long one request is repeated while the store fails to serve it."""
+        self.uri = uri
+        self._retry_seconds = retry_seconds
+        self._lock = threading.Lock()
+        self._opened: Any = None
+
+    @property
+    def _client(self) -> Any:
+        with self._lock:
+            if self._opened is None:
+                self._opened = open_client(self.uri, retry_seconds=self._retry_seconds)
+            return self._opened
+
+    def _at(self, key: str) -> str:
+        return f"{self.uri}/{key}"
+
+    def get(self, key: str) -> bytes:
+        """The whole object."""
+        check_key(key, self.uri)
+        client = self._client
+        try:
+            return bytes(client.get(key).bytes())
+        except Exception as error:
+            raise store_error("read", self._at(key), error) from error
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        """``length`` bytes from ``start``; fewer where the object ends."""
+        check_key(key, self.uri)
+        client = self._client
+        if length <= 0:
+            return b""
+        try:
+            return bytes(client.get_range(key, start=start, length=length))
+        except Exception as error:
+            if http_status(error) == 416 or "greater than" in str(error):
+                return b""
+            raise store_error("read", self._at(key), error) from error
+
+    def fetch(self, key: str, into: Path, *, etag: str = "") -> str:
+        """Stream into a file, fsync it, and return its SHA-256."""
+        check_key(key, self.uri)
+        try:
+            with into.open("wb") as target:
+                digest = self._stream(key, target, etag)
+                target.flush()
+                os.fsync(target.fileno())
+        except OSError as error:
+            raise StoreError.of_disk("write", into, error) from error
+        return digest
+
+    def _stream(self, key: str, target: Any, etag: str) -> str:
+        digest = hashlib.sha256()
+        for chunk in self._chunks(key, etag):
+            digest.update(chunk)
+            target.write(chunk)
+        return digest.hexdigest()
+
+    def _chunks(self, key: str, etag: str) -> Iterator[bytes]:
+        client = self._client
+        try:
+            found = client.get(key, options={"if_match": etag} if etag else None)
+            size, seen = int(found.meta["size"]), 0
+            for chunk in found.stream(min_chunk_size=_CHUNK):
+                seen += len(chunk)
+                yield bytes(chunk)
+        except Exception as error:
+            if etag and type(error).__name__ == "PreconditionError":
+                raise StoreError(
+                    Cause.S3_MISSING, f"dataset changed: {self._at(key)} is no longer version {etag}"
+                ) from error
+            raise store_error("read", self._at(key), error) from error
+        if seen != size:
+            raise StoreError(Cause.S3_THROTTLE, f"{self._at(key)}: {seen} of {size} bytes arrived")
+
+    def put(self, key: str, data: bytes | Path) -> None:
+        """Write or overwrite; large data in parts, which stay invisible until all have arrived."""
+        check_key(key, self.uri)
+        client = self._client
+        try:
+            client.put(key, data, chunk_size=_CHUNK)
+        except Exception as error:
+            raise store_error("write", self._at(key), error) from error
+
+    def upload(self, key: str, source: Path) -> tuple[str, int]:
+        """Stream a file into the store; SHA-256 and size of the bytes that were sent."""
+        check_key(key, self.uri)
+        client = self._client
+        digest, size = hashlib.sha256(), 0
+
+        def chunks(first: bytes, file: Any) -> Iterator[bytes]:
+            nonlocal size
+            chunk = first
+            while chunk:
+                digest.update(chunk)
+                size += len(chunk)
+                yield chunk
+                chunk = file.read(_CHUNK)
+
+        try:
+            with source.open("rb") as file:
+                first = file.read(_CHUNK)
+                if len(first) < _CHUNK:
+                    digest.update(first)
+                    size = len(first)
+                    client.put(key, first, use_multipart=False)
+                else:
+                    client.put(key, chunks(first, file), chunk_size=_CHUNK, use_multipart=True)
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError) or not source.exists():
+                raise StoreError.of_disk("read", source, error) from error
+            raise store_error("write", self._at(key), error) from error
+        except Exception as error:
+            raise store_error("write", self._at(key), error) from error
+        return digest.hexdigest(), size
+
+    def put_if_absent(self, key: str, data: bytes | Path) -> bool:
+        """Create; False when the key exists, whoever wrote it, and be it we.
+
+        The client repeats a request whose answer was lost, so False may mean that our own first try succeeded.
+        Whoever must know uses :func:`argosy.steps.store.creation.create_ours`, whose data carry a nonce: only then
+        do equal bytes mean that they are ours.
+        """
+        check_key(key, self.uri)
+        client = self._client
+        body = data if isinstance(data, bytes) else data.read_bytes()
+        for attempt in range(_CONFLICT_TRIES):
+            try:
+                client.put(key, body, mode="create")
+            except Exception as error:
+                if not _exists_or_conflicts(error):
+                    raise store_error("create", self._at(key), error) from error
+                # 409: another request on this key was in flight; whether it created the key is to be seen.
+                if http_status(error) != 409 or self.head(key) is not None:
+                    return False
+                time.sleep(random.uniform(0, 0.05 * 2**attempt))
+            else:
+                return True
+        raise StoreError(Cause.S3_THROTTLE, f"cannot create {self._at(key)}: 409 conflict {_CONFLICT_TRIES} times")
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Objects below the prefix, by pages, sorted by key; folder markers are not objects."""
+        prefix = prefix.rstrip("/")
+        if prefix:
+            check_key(prefix, self.uri)
+        client = self._client
+        found: list[ObjectInfo] = []
+        try:
+            for page in client.list(prefix or None, chunk_size=_LIST_PAGE):
+                found.extend(_info(meta) for meta in page)
+        except Exception as error:
+            raise store_error("list", f"{self.uri}/{prefix}".rstrip("/"), error) from error
+        # Some stores (S3 directory buckets) do not sort.
+        found.sort(key=lambda info: info.key)
+        below = f"{prefix}/" if prefix else ""
+        parents = _folders_of(info.key for info in found) if any(info.size == 0 for info in found) else set()
+        yield from (
+            info
+            for info in found
+            if info.key and info.key.startswith(below) and not (info.size == 0 and info.key in parents)
+        )
+
+    def head(self, key: str) -> ObjectInfo | None:
+        """The object's facts, or None."""
+        check_key(key, self.uri)
+        client = self._client
+        try:
+            return _info(client.head(key))
+        except Exception as error:
+            mapped = store_error("look at", self._at(key), error)
+            if isinstance(mapped, ObjectMissing):
+                return None
+            raise mapped from error
+
+    def delete(self, key: str) -> None:
+        """Remove; a missing key is no error."""
+        check_key(key, self.uri)
+        client = self._client
+        try:
+            client.delete(key)
+        except Exception as error:
+            mapped = store_error("delete", self._at(key), error)
+            if not isinstance(mapped, ObjectMissing):
+                raise mapped from error
+
+
+def _exists_or_conflicts(error: Exception) -> bool:
+    return (
+        type(error).__name__ in ("AlreadyExistsError", "PreconditionError")
+        or http_status(error) in (409, 412)
+        or s3_code(error) == "PreconditionFailed"
+    )
+
+
+def _info(meta: Any) -> ObjectInfo:
+    return ObjectInfo(str(meta["path"]), int(meta["size"]), meta.get("e_tag") or "", meta.get("version") or "")
+
+
+def _folders_of(keys: Iterator[str]) -> set[str]:
+    folders: set[str] = set()
+    for key in keys:
+        parent = key.rpartition("/")[0]
+        while parent and parent not in folders:
+            folders.add(parent)
+            parent = parent.rpartition("/")[0]
+    return folders

@@ -1,0 +1,52 @@
+"""From what obstore raises to a cause of the closed list."""
+
+from __future__ import annotations
+
+import re
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.store.base import ObjectMissing, StoreError
+from argosy.steps.store.cloud_client import first_line
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_SERVED_LATER = ("timed out", "timeout", "connection", "error sending request", "body error", "interrupted", "dns")
+_EXPIRED = ("ExpiredToken", "TokenRefreshRequired", "RequestExpired")
+
+
+def http_status(error: BaseException) -> int:
+    """The response's status, 0 when there was none."""
+    found = _STATUS.search(str(error))
+    return int(found[1]) if found else 0
+
+
+def s3_code(error: BaseException) -> str:
+    """The store's own error code (``NoSuchBucket``), "" when it gave none."""
+    found = _CODE.search(str(error))
+    return found[1] if found else ""
+
+
+def store_error(action: str, uri: str, error: BaseException) -> StoreError:
+    """The :class:`StoreError` for an exception of obstore: cause, what was refused, the store's own words."""
+    status, code, quote = http_status(error), s3_code(error), first_line(error)
+    said = f"{status} {code}".strip() if status else quote
+    if code in ("NoSuchBucket", "ContainerNotFound"):
+        return StoreError(Cause.S3_MISSING, f"cannot {action} {uri}: the bucket does not exist ({said})", quote=quote)
+    if isinstance(error, FileNotFoundError):
+        return ObjectMissing(uri)
+    if code in _EXPIRED:
+        return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the credentials expired ({said})", quote=quote)
+    if status in (401, 403) or type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError"):
+        remedy = "allow this action on this key, or check the credentials"
+        return StoreError(Cause.S3_ACCESS, f"{action} {uri} was refused ({said}): {remedy}", quote=quote)
+    if type(error).__name__ == "InvalidPathError" or isinstance(error, ValueError):
+        rule = "keys with empty, '.' or '..' segments cannot be used"
+        return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}; {rule}", quote=quote)
+    if status >= 500 or status in (408, 409, 429) or (not status and _transient(error)):
+        return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)
+    return StoreError(Cause.S3_ACCESS, f"cannot {action} {uri}: {said}", quote=quote)
+
+
+def _transient(error: BaseException) -> bool:
+    text = str(error).lower()
+    return any(word in text for word in _SERVED_LATER)

@@ -1,0 +1,142 @@
+"""A real S3 server (moto) on loopback, and a proxy before it that answers as broken networks do."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from argosy.steps.store import ObjectStore, open_store
+from argosy.steps.store.cloud import CloudStore
+
+BUCKET = "argosy-tests"
+Fault = Callable[[str, str, int], str]
+"""(method, path, number of this request from 0) -> "", "before:CODE:NAME", "after:CODE:NAME", "drop", "cut"."""
+
+
+class S3Proxy:
+    """Serves until :meth:`close`; ``fault`` decides about each request."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.fault: Fault = lambda method, path, number: ""
+        self.requests: list[tuple[str, str]] = []
+        proxy, target, lock = self, urlsplit(endpoint).netloc, threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def serve(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                with lock:
+                    number = len(proxy.requests)
+                    proxy.requests.append((self.command, self.path))
+                    fault = proxy.fault(self.command, self.path, number)
+                if fault.startswith("before:"):
+                    return self.refuse(fault)
+                if fault == "drop":
+                    self.close_connection = True
+                    return None
+                upstream = http.client.HTTPConnection(target, timeout=20)
+                upstream.request(self.command, self.path, body, dict(self.headers))
+                answer = upstream.getresponse()
+                data, headers = answer.read(), answer.getheaders()
+                upstream.close()
+                if fault.startswith("after:"):
+                    return self.refuse(fault)
+                self.send_response(answer.status)
+                for name, value in headers:
+                    if name.lower() not in ("connection", "transfer-encoding", "date", "server", "content-length"):
+                        self.send_header(name, value)
+                length = {n.lower(): v for n, v in headers}.get("content-length", str(len(data)))
+                self.send_header("content-length", length if self.command == "HEAD" else str(len(data)))
+                self.end_headers()
+                if fault == "cut":
+                    self.close_connection = True
+                    data = data[: len(data) // 2]
+                self.wfile.write(data)
+                return None
+
+            def refuse(self, fault: str) -> None:
+                _, code, name = fault.split(":")
+                data = f"<Error><Code>{name}</Code><Message>made by the test</Message></Error>".encode()
+                self.send_response(int(code))
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(b"" if self.command == "HEAD" else data)
+
+            do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = serve
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    client = boto3.client(
+        "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+    )
+    client.create_bucket(Bucket=BUCKET)
+    client.close()
+    yield endpoint
+    server.stop()
+
+
+@pytest.fixture
+def s3_environment(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_endpoint)
+    return s3_endpoint
+
+
+@pytest.fixture(params=["file", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
+    if request.param == "file":
+        return open_store(f"file://{tmp_path}/store")
+    request.getfixturevalue("s3_environment")
+    return open_store(f"s3://{BUCKET}/{uuid.uuid4().hex}/deep")
+
+
+@pytest.fixture
+def impatient(s3_environment: str) -> Callable[[str], CloudStore]:
+    """An S3 store below a prefix of its own that gives up after a moment."""
+
+    def opened(path: str) -> CloudStore:
+        return CloudStore(f"s3://{path}", retry_seconds=0.3)
+
+    return opened
+
+
+@pytest.fixture
+def proxy(s3_environment: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Proxy]:
+    served = S3Proxy(s3_environment)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", served.endpoint)
+    yield served
+    served.close()

@@ -1,0 +1,185 @@
+"""What S3 refuses, delays or answers wrongly becomes the right cause, and no write is taken for another's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.store import ObjectMissing, StoreError, open_store
+from argosy.steps.store.cloud import CloudStore
+from argosy.steps.store.creation import create_ours
+
+BUCKET = "argosy-tests"
+
+
+@pytest.fixture
+def store(proxy: Any, impatient: Callable[[str], CloudStore]) -> CloudStore:
+    return impatient(f"{BUCKET}/{uuid.uuid4().hex}")
+
+
+def first(answer: str, method: str = "PUT") -> Callable[[str, str, int], str]:
+    left = [answer]
+    return lambda verb, path, number: left.pop() if left and verb == method else ""
+
+
+def always(answer: str) -> Callable[[str, str, int], str]:
+    return lambda method, path, number: answer
+
+
+@pytest.mark.parametrize(
+    "fault", ["before:503:SlowDown", "before:500:InternalError", "after:500:InternalError", "drop"]
+)
+def test_one_failure_is_repeated(store: CloudStore, proxy: Any, fault: str) -> None:
+    proxy.fault = first(fault)
+    store.put("k", b"data")
+    proxy.fault = first(fault, "GET")
+    assert store.get("k") == b"data"
+
+
+@pytest.mark.parametrize("fault", ["after:500:InternalError", "before:500:InternalError", "before:503:SlowDown"])
+def test_a_lost_answer_to_our_own_create_is_ours(store: CloudStore, proxy: Any, fault: str) -> None:
+    proxy.fault = first(fault)
+    assert create_ours(store, "log/1", b"nonce-a")
+    proxy.fault = first(fault)
+    assert not create_ours(store, "log/1", b"nonce-b")
+    assert store.get("log/1") == b"nonce-a"
+
+
+def test_a_conflict_is_tried_again_and_never_taken_for_an_object(store: CloudStore, proxy: Any) -> None:
+    proxy.fault = first("before:409:ConditionalRequestConflict")
+    assert store.put_if_absent("log/1", b"ours")
+    assert store.get("log/1") == b"ours"
+
+
+def test_a_conflict_without_end_is_an_error(store: CloudStore, proxy: Any) -> None:
+    proxy.fault = lambda method, path, number: "before:409:ConditionalRequestConflict" if method == "PUT" else ""
+    with pytest.raises(StoreError) as caught:
+        store.put_if_absent("log/1", b"ours")
+    assert caught.value.cause is Cause.S3_THROTTLE
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause", "words"),
+    [
+        ("before:403:AccessDenied", Cause.S3_ACCESS, "403 AccessDenied"),
+        ("before:403:SignatureDoesNotMatch", Cause.S3_ACCESS, "SignatureDoesNotMatch"),
+        ("before:400:ExpiredToken", Cause.S3_THROTTLE, "expired"),
+        ("before:503:SlowDown", Cause.S3_THROTTLE, "503 SlowDown"),
+        ("drop", Cause.S3_THROTTLE, "did not serve"),
+    ],
+)
+def test_causes(store: CloudStore, proxy: Any, tmp_path: Path, fault: str, cause: Cause, words: str) -> None:
+    proxy.fault = always(fault)
+    verbs: dict[str, Callable[[], object]] = {
+        "read": lambda: store.get("some/key"),
+        "write": lambda: store.put("some/key", b"x"),
+        "create": lambda: store.put_if_absent("some/key", b"x"),
+        "list": lambda: list(store.list("some")),
+        "delete": lambda: store.delete("some/key"),
+    }
+    for verb, use in verbs.items():
+        with pytest.raises(StoreError) as caught:
+            use()
+        assert caught.value.cause is cause, verb
+        assert verb in str(caught.value)
+        assert "some" in str(caught.value)
+        assert words in str(caught.value), verb
+        assert "\n" not in str(caught.value)
+        assert caught.value.quote
+        assert not isinstance(caught.value, ObjectMissing)
+
+
+def test_a_refused_head_is_not_an_absent_object(store: CloudStore, proxy: Any) -> None:
+    proxy.fault = always("before:403:AccessDenied")
+    with pytest.raises(StoreError) as caught:
+        store.head("k")
+    assert caught.value.cause is Cause.S3_ACCESS
+
+
+def test_a_cut_body_never_passes(store: CloudStore, proxy: Any, tmp_path: Path) -> None:
+    data = os.urandom(3 << 20)
+    store.put("k", data)
+    proxy.fault = lambda method, path, number: "cut" if method == "GET" else ""
+    for read in (lambda: store.get("k"), lambda: store.fetch("k", tmp_path / "o")):
+        with pytest.raises(StoreError) as caught:
+            read()
+        assert caught.value.cause is Cause.S3_THROTTLE
+    proxy.fault = first("cut", "GET")
+    assert store.get("k") == data
+
+
+def test_a_missing_bucket_is_not_a_missing_object(proxy: Any, impatient: Callable[[str], CloudStore]) -> None:
+    store = impatient("no-such-bucket-here/x")
+    for use in (lambda: store.get("k"), lambda: store.put("k", b""), lambda: list(store.list(""))):
+        with pytest.raises(StoreError, match="bucket does not exist") as caught:
+            use()
+        assert caught.value.cause is Cause.S3_MISSING
+        assert not isinstance(caught.value, ObjectMissing)
+
+
+def test_no_credentials_is_said_in_one_line(
+    s3_environment: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(StoreError, match="no AWS credentials") as caught:
+        open_store(f"s3://{BUCKET}/x").get("k")
+    assert caught.value.cause is Cause.S3_ACCESS
+
+
+def test_a_profile_is_identity_too(s3_environment: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.delenv(name)
+    config = tmp_path / "config"
+    config.write_text("[profile lab]\nregion = us-east-1\naws_access_key_id = a\naws_secret_access_key = b\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_PROFILE", "lab")
+    store = open_store(f"s3://{BUCKET}/{uuid.uuid4().hex}")
+    store.put("k", b"v")
+    assert store.get("k") == b"v"
+
+
+def test_folder_markers_are_not_objects(s3_environment: str) -> None:
+    import boto3
+
+    prefix = uuid.uuid4().hex
+    client = boto3.client("s3", endpoint_url=s3_environment)
+    for key in (f"{prefix}/", f"{prefix}/d/", f"{prefix}/d/x"):
+        client.put_object(Bucket=BUCKET, Key=key, Body=b"" if key.endswith("/") else b"x")
+    assert [info.key for info in open_store(f"s3://{BUCKET}/{prefix}").list("")] == ["d/x"]
+    assert [info.key for info in open_store(f"s3://{BUCKET}/{prefix}").list("d")] == ["d/x"]
+    client.put_object(Bucket=BUCKET, Key=f"{prefix}/d//y", Body=b"")
+    with pytest.raises(StoreError, match="empty") as caught:
+        list(open_store(f"s3://{BUCKET}/{prefix}").list(""))
+    assert caught.value.cause is Cause.DATA_CORRUPT
+    client.close()
+
+
+def test_static_keys_need_no_boto3(s3_environment: str) -> None:
+    code = (
+        "import sys; from argosy.steps.store import open_store; s = open_store('s3://argosy-tests/t');"
+        "s.put('k', b'1'); assert s.get('k') == b'1'; assert 'boto3' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+@pytest.mark.parametrize("uri", ["gs://bucket/prefix", "az://container/prefix"])
+def test_other_clouds_open_and_refuse_in_our_words(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server of theirs runs here: what can be checked is that the client is made and errors are mapped."""
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "nobody")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "bm9ib2R5")
+    store = open_store(uri)
+    with pytest.raises(StoreError, match="segment"):
+        store.get("a//b")
