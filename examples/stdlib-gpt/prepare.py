@@ -65,7 +65,7 @@ def shards(files: list[bytes], count: int) -> list[bytes]:
 
 
 def publish(store: ObjectStore, objects: dict[str, bytes]) -> int:
-    """Write what is not there yet, byte for byte; the number of objects written.
+    """Write in order what is not there yet, byte for byte; the number of objects written.
 
     Raises:
         StoreError: the store refused.
@@ -87,6 +87,7 @@ def main() -> int:
     train, held_out = split(sources(Path(sysconfig.get_path("stdlib"))), args.limit_mb * 1_000_000)
     objects = {f"train/train-{n:05d}.bin": shard for n, shard in enumerate(shards(train, TRAIN_SHARDS))}
     objects |= {f"heldout/heldout-{n:05d}.bin": shard for n, shard in enumerate(shards(held_out, 1))}
+    objects["train/_SUCCESS"] = b""  # last: a bucket's notification for it starts the run (event.json)
     try:
         written = publish(open_store(args.out), objects)
     except (InputError, StepError) as error:
