@@ -1,0 +1,180 @@
+"""The user's code folder as one archive, named by its content.
+
+The same files give the same bytes: entries are sorted, without times and owners. What ``.gitignore`` and
+``.argosyignore`` name stays at home.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from pathspec import GitIgnoreSpec
+
+from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.layout import code_key
+from argosy.steps.store.base import ObjectStore
+
+MAX_BYTES: Final = 100 * 1024 * 1024
+"""Of the files together, before compression. Code is small; what is larger is data or a checkpoint."""
+ALWAYS_IGNORED: Final = frozenset({".git", ".venv", ".argosy", "__pycache__"})
+IGNORE_FILES: Final = (".gitignore", ".argosyignore")
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class CodeArchive:
+    """A packed folder: ``data`` is a tar.gz, ``digest`` its SHA-256 as hex, ``files`` the paths inside, sorted."""
+
+    data: bytes
+    digest: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    path: Path
+    size: int
+    executable: bool
+    link: str
+    """Target of a symbolic link, relative to its own folder; "" for a file."""
+
+
+def pack(folder: str | Path) -> CodeArchive:
+    """The folder as an archive.
+
+    Raises:
+        InputError: no such folder, an unreadable file, a symbolic link that leaves the folder, or more than
+            :data:`MAX_BYTES`, naming the biggest files.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"code = {str(folder)!r}: no such folder; name the folder that holds the script")
+    try:
+        entries = sorted(_walk(root.resolve()), key=lambda entry: entry.name)
+        _check_size(entries, root)
+        data = _archive(entries)
+    except OSError as error:
+        raise InputError(f"code: {error.filename}: {error.strerror}; make it readable or ignore it") from None
+    return CodeArchive(data, hashlib.sha256(data).hexdigest(), tuple(entry.name for entry in entries))
+
+
+def push(archive: CodeArchive, store: ObjectStore, name: str) -> str:
+    """Put the archive of run ``name`` into the store unless it is there; its uri.
+
+    Raises:
+        StoreError: the store refused.
+    """
+    key = code_key(name, archive.digest)
+    if store.head(key) is None:
+        store.put_if_absent(key, archive.data)
+    return f"{store.uri.rstrip('/')}/{key}"
+
+
+def _walk(root: Path) -> Iterator[_Entry]:
+    pending: list[tuple[PurePosixPath, tuple[tuple[PurePosixPath, GitIgnoreSpec], ...]]] = [(PurePosixPath(), ())]
+    while pending:
+        relative, outer = pending.pop()
+        rules = (*outer, (relative, _rules(root / relative)))
+        with os.scandir(root / relative) as listing:
+            for found in listing:
+                name = relative / found.name
+                is_folder = found.is_dir(follow_symlinks=False)
+                if found.name in ALWAYS_IGNORED or _ignored(name, is_folder, rules):
+                    continue
+                if is_folder:
+                    pending.append((name, rules))
+                elif (entry := _entry(root, name, found)) is not None:
+                    yield entry
+
+
+def _rules(folder: Path) -> GitIgnoreSpec:
+    lines: list[str] = []
+    for file in IGNORE_FILES:
+        path = folder / file
+        if path.is_file():
+            lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        raise InputError(f"code: {folder}: an ignore rule cannot be read ({error}); correct it") from None
+
+
+def _ignored(name: PurePosixPath, is_folder: bool, rules: tuple[tuple[PurePosixPath, GitIgnoreSpec], ...]) -> bool:
+    """By the innermost file that says anything, as git does."""
+    for base, spec in reversed(rules):
+        verdict = spec.check_file(f"{name.relative_to(base)}{'/' if is_folder else ''}").include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _entry(root: Path, name: PurePosixPath, found: os.DirEntry[str]) -> _Entry | None:
+    text = str(name)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"code: {text!r}: the name is not UTF-8; rename the file or ignore it") from None
+    facts = found.stat(follow_symlinks=False)
+    path = root / name
+    if stat.S_ISLNK(facts.st_mode):
+        return _Entry(text, path, 0, False, _link(root, path))
+    if not stat.S_ISREG(facts.st_mode):
+        return None  # sockets and pipes of a running program are no code
+    return _Entry(text, path, facts.st_size, bool(facts.st_mode & 0o111), "")
+
+
+def _link(root: Path, path: Path) -> str:
+    target = Path(os.path.normpath(path.parent / os.readlink(path)))
+    for place in (target, path.resolve()):
+        if not place.is_relative_to(root):
+            shown = path.relative_to(root)
+            raise InputError(
+                f"code: {shown} is a link to {target}, outside the folder; copy the file or ignore the link"
+            )
+    return os.path.relpath(target, path.parent)
+
+
+def _check_size(entries: list[_Entry], root: Path) -> None:
+    total = sum(entry.size for entry in entries)
+    if total <= MAX_BYTES:
+        return
+    biggest = sorted(entries, key=lambda entry: -entry.size)[:_NAMED]
+    listed = ", ".join(f"{entry.name} ({_mebibytes(entry.size)})" for entry in biggest)
+    raise InputError(
+        f"code = {str(root)!r}: {_mebibytes(total)} is more than {_mebibytes(MAX_BYTES)}; the biggest: {listed}; name "
+        "what is no code in .argosyignore"
+    )
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / (1 << 20):.1f} MiB"
+
+
+def _archive(entries: list[_Entry]) -> bytes:
+    buffer = io.BytesIO()
+    # No file name and time 0 in the gzip header; PAX for long and non-ASCII names.
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=buffer, compresslevel=6, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for entry in entries:
+            member = tarfile.TarInfo(entry.name)
+            member.mode = 0o755 if entry.executable else 0o644
+            if entry.link:
+                member.type, member.linkname = tarfile.SYMTYPE, entry.link
+                archive.addfile(member)
+                continue
+            content = entry.path.read_bytes()
+            member.size = len(content)  # the file may have grown since it was listed
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""The object that makes a gang's pods, rendered at compile time."""

@@ -1,0 +1,46 @@
+"""What every node of a gang is told, as far as it is known at compile time."""
+
+from __future__ import annotations
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.workflows.spec.run import TrainingRun
+
+DATA_PATH = "/argosy/data"
+
+
+def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
+    """Arguments of ``argosy.steps.launch``."""
+    gang, checkpoint, dataset, batch = run.gang, run.checkpoint, run.dataset, run.batch
+    rate = batch.learning_rate(gang.world_size) if batch else None
+    return LaunchArgs(
+        store_uri=run.storage.uri,
+        name=run.name,
+        script=run.script,
+        module=run.module,
+        arg=run.args,
+        code_digest=code_digest,
+        nproc_per_node=gang.nproc_per_node,
+        launcher=gang.launcher,
+        staging=dataset.staging if dataset else "none",
+        layout=dataset.layout if dataset else "replicated",
+        data_path=data_path(run),
+        checkpoint_mode=checkpoint.mode,
+        checkpoint_path=checkpoint.path,
+        checkpoint_include=(checkpoint.include or ("*",)) if checkpoint.mode == "opaque" else (),
+        resume_arg=checkpoint.resume_args,
+        checkpoint_every_steps=checkpoint.every_steps,
+        checkpoint_keep=checkpoint.keep,
+        progress_pattern=run.progress_pattern,
+        grace_seconds=run.deadlines.grace_seconds,
+        micro_batch_size=batch.micro_batch_size if batch else 0,
+        accumulation_steps=batch.accumulation_steps if batch else 1,
+        effective_batch_size=batch.effective_batch_size(gang.world_size) if batch else 0,
+        learning_rate="" if rate is None else repr(rate),
+    )
+
+
+def data_path(run: TrainingRun) -> str:
+    """Folder of the staged data in a pod: its own disk, or the claim when ``staging`` is ``shared``."""
+    if run.dataset is not None and run.dataset.staging == "shared":
+        return f"{run.storage.mount_path}/staged/{run.name}"
+    return DATA_PATH

@@ -1,0 +1,1 @@
+"""The description of a training run: fields, defaults, rules, and its TOML."""

@@ -1,0 +1,31 @@
+"""The training data: what it is, how nodes share it, how it gets to them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from argosy.workflows.spec.table import Table
+from argosy.workflows.spec.texts import Digest, StoreUri
+
+
+class Dataset(Table):
+    """``[dataset]``: frozen by the snapshot step at the start of each run."""
+
+    uri: StoreUri = Field(
+        description="Prefix that holds the dataset's objects; the default of the workflow parameter dataset-uri.",
+        min_length=1,
+    )
+    layout: Literal["replicated", "sharded"] = Field(
+        default="replicated", description="replicated: every node gets all objects; sharded: each node gets its part."
+    )
+    version: Digest = Field(
+        default="",
+        description="Manifest digest (64 hex digits) that the data must have; another one ends the run. Empty: any.",
+    )
+    staging: Literal["node", "shared", "stream"] = Field(
+        default="node",
+        description="node: each pod fetches its objects to its own disk; shared: one copy on the claim, filled before "
+        "the gang exists; stream: the script reads ranges itself from ARGOSY_DATA_URI.",
+    )

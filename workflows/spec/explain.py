@@ -1,0 +1,103 @@
+"""Text for ``argosy explain-config FIELD``."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.spec.refusal import suggestion, table_model
+from argosy.workflows.spec.run import TrainingRun
+
+_WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+
+
+def explain_field(path: str = "") -> str:
+    """What a field is, its type, unit and default; for a table its fields; for ``""`` all there is.
+
+    Raises:
+        InputError: no such field, with the nearest name.
+    """
+    if not path:
+        return _table("run.toml", TrainingRun, "")
+    model: type[BaseModel] = TrainingRun
+    parts = path.strip("[]").split(".")
+    for depth, part in enumerate(parts):
+        if part not in model.model_fields:
+            where = f" in [{'.'.join(parts[:depth])}]" if depth else ""
+            raise InputError(f"{path}: there is no field {part!r}{where}; {suggestion(part, [*model.model_fields])}")
+        info = model.model_fields[part]
+        inner = table_model(info.annotation)
+        if depth == len(parts) - 1:
+            return _table(path, inner, info.description or "") if inner else _field(path, info)
+        if inner is None:
+            raise InputError(f"{path}: {'.'.join(parts[: depth + 1])} has no fields of its own; ask for it alone")
+        model = inner
+    raise AssertionError("a path has at least one part")
+
+
+def field_paths(model: type[BaseModel] = TrainingRun, prefix: str = "") -> list[str]:
+    """Dotted paths of every field that is not a table, in the order of the documentation."""
+    found: list[str] = []
+    for name, info in model.model_fields.items():
+        inner = table_model(info.annotation)
+        found += field_paths(inner, f"{prefix}{name}.") if inner else [f"{prefix}{name}"]
+    return found
+
+
+def _field(path: str, info: FieldInfo) -> str:
+    return f"{path}\n  {info.description}\n  type: {_type(info)}\n  default: {_default(info)}"
+
+
+def _table(path: str, model: type[BaseModel], text: str) -> str:
+    lines = [f"{path}: {text}".rstrip(": ") if text else path]
+    lines.append(f"  {(model.__doc__ or '').strip().splitlines()[0]}")
+    width = max(map(len, model.model_fields))
+    for name, info in model.model_fields.items():
+        kind = "table" if table_model(info.annotation) else f"{_type(info)}, default {_default(info)}"
+        lines.append(f"  {name:<{width}}  {kind}: {info.description}")
+    return "\n".join(lines)
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "none: required"
+    value: Any = info.get_default()
+    if value is None:
+        return "unset"
+    if isinstance(value, BaseModel):
+        return "its fields' defaults"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "[]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _type(info: FieldInfo) -> str:
+    limits = [
+        f"{sign} {bound:g}"
+        for entry in info.metadata
+        for name, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
+        if (bound := getattr(entry, name, None)) is not None
+    ]
+    return " ".join([_words(info.annotation), ", ".join(limits)]).strip()
+
+
+def _words(annotation: Any) -> str:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _words(inner[0])
+    if origin is Literal:
+        return " | ".join(f'"{value}"' for value in inner)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_words(each) for each in inner if each is not types.NoneType)
+    if origin is tuple:
+        return f"list of {_words(inner[0])}"
+    if origin is dict:
+        return f"table of {_words(inner[0])} = {_words(inner[1])}"
+    return _WORDS.get(annotation, typing.cast(str, getattr(annotation, "__name__", str(annotation))))

@@ -1,0 +1,150 @@
+"""The gang: how many nodes, what each has, who makes the pods."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from argosy.workflows.spec.placement import check_host
+from argosy.workflows.spec.refusal import Refusal
+from argosy.workflows.spec.resources import Resources
+from argosy.workflows.spec.table import Table
+from argosy.workflows.spec.texts import KubeName, LabelKey, LabelValue, Quantity, WholeNumber, quantity
+
+MAX_NODES = 10_000
+_NNODES_REMEDY = 'write a number (nnodes = 2) or a range (nnodes = "2:4")'
+
+
+def _check_nnodes(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= MAX_NODES:
+            raise Refusal(f"must be at least 1 and at most {MAX_NODES}", _NNODES_REMEDY)
+        return value
+    low, colon, high = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not (colon and _is_count(low) and _is_count(high)):
+        raise Refusal("must be a whole number or a range min:max", _NNODES_REMEDY)
+    if not 1 <= int(low) < int(high) <= MAX_NODES:
+        raise Refusal(f"needs 1 <= min < max <= {MAX_NODES}", _NNODES_REMEDY)
+    return f"{int(low)}:{int(high)}"
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 6
+
+
+class Toleration(Table):
+    """``[[gang.tolerations]]``: a taint that the gang's pods accept."""
+
+    key: LabelKey = Field(default="", description="Key of the taint; empty with operator Exists: every taint.")
+    operator: Literal["Equal", "Exists"] = Field(default="Equal", description="Equal compares value; Exists does not.")
+    value: LabelValue = Field(default="", description="Value of the taint, for operator Equal.")
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        default="", description="Effect of the taint; empty: all."
+    )
+    seconds: Annotated[WholeNumber, Field(ge=0)] | None = Field(
+        default=None, description="With NoExecute: how long the pod stays, seconds. Unset: for ever."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.operator == "Exists" and self.value:
+            raise Refusal("must be empty with operator Exists", "remove it", field="value", value=self.value)
+        if self.operator == "Equal" and not self.key:
+            raise Refusal("is required with operator Equal", "name the taint's key", field="key")
+        if self.seconds is not None and self.effect != "NoExecute":
+            raise Refusal("has an effect with NoExecute only", "remove it", field="seconds", value=self.seconds)
+        return self
+
+    def manifest(self) -> dict[str, Any]:
+        """As Kubernetes has it."""
+        fields = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
+        limit = {} if self.seconds is None else {"tolerationSeconds": self.seconds}
+        return {name: value for name, value in fields.items() if value} | limit
+
+
+class Gang(Table):
+    """``[gang]``: N pods, one per node, that start together and end together."""
+
+    nnodes: Annotated[int | str, BeforeValidator(_check_nnodes)] = Field(
+        default=1, description='Number of nodes (count), or "min:max" for a gang that may go on with fewer.'
+    )
+    nproc_per_node: Annotated[WholeNumber, Field(ge=1, le=1024)] = Field(
+        default=1, description="Ranks on each node, count; with GPUs one per GPU."
+    )
+    runtime: str = Field(default="jobset", description="Who creates the pods: jobset.")
+    placement: str = Field(default="none", description="Who makes the placement all-or-nothing: none.")
+    launcher: str = Field(default="torchrun", description="What starts the ranks on a node: torchrun.")
+    fabric: Literal["", "single-node", "tcp"] = Field(
+        default="",
+        description="Network profile. Empty: nothing is set, NCCL chooses. single-node: loopback only "
+        "(NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME = lo). tcp: sockets even where InfiniBand is present "
+        "(NCCL_IB_DISABLE = 1). Variables in env win.",
+    )
+    shm_size: Quantity = Field(default="1Gi", description="Size of /dev/shm in each pod, bytes; counts towards memory.")
+    node_selector: dict[LabelKey, LabelValue] = Field(
+        default={}, description="Labels that the gang's nodes must have: label = value."
+    )
+    tolerations: tuple[Toleration, ...] = Field(
+        default=(),
+        description="Taints that the gang's pods accept; unreachable and not-ready nodes are left after 30 seconds.",
+    )
+    priority_class: KubeName = Field(
+        default="", description="PriorityClass of the gang's pods. Empty: the cluster's default."
+    )
+    service_account: KubeName = Field(
+        default="", description="ServiceAccount of the run's pods; the gang's pods get no API token. Empty: default."
+    )
+    resources: Resources = Field(default=Resources(), description="What each pod of the gang asks of its node.")
+
+    @property
+    def min_nnodes(self) -> int:
+        """Fewest nodes to go on with."""
+        return int(str(self.nnodes).split(":")[0])
+
+    @property
+    def max_nnodes(self) -> int:
+        """Nodes of the manifest."""
+        return int(str(self.nnodes).split(":")[-1])
+
+    @property
+    def elastic(self) -> bool:
+        """Whether the number of nodes may change."""
+        return self.min_nnodes != self.max_nnodes
+
+    @property
+    def world_size(self) -> int:
+        """Ranks with all nodes present."""
+        return self.max_nnodes * self.nproc_per_node
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the whole gang."""
+        return self.max_nnodes * self.resources.gpu
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_host(self.runtime, self.placement, self.launcher)
+        if self.fabric == "single-node" and self.max_nnodes > 1:
+            raise Refusal(
+                f"one node's loopback cannot join nnodes = {self.nnodes}",
+                'write nnodes = 1, or fabric = "tcp", or leave fabric out',
+                field="fabric",
+                value=self.fabric,
+            )
+        gpu = self.resources.gpu
+        if gpu and self.nproc_per_node > gpu:
+            raise Refusal(
+                f"more ranks than GPUs on a node (resources.gpu = {gpu})",
+                f"write nproc_per_node = {gpu}, or ask for {self.nproc_per_node} GPUs",
+                field="nproc_per_node",
+                value=self.nproc_per_node,
+            )
+        if quantity(self.shm_size) > quantity(self.resources.memory):
+            raise Refusal(
+                f"/dev/shm counts towards the pod's memory (resources.memory = {self.resources.memory!r})",
+                "raise resources.memory or lower shm_size",
+                field="shm_size",
+                value=self.shm_size,
+            )
+        return self

@@ -1,0 +1,44 @@
+"""What a pod asks of its node."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from argosy.workflows.spec.refusal import Refusal
+from argosy.workflows.spec.table import Table
+from argosy.workflows.spec.texts import Quantity, WholeNumber
+
+_EXTENDED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+
+
+def _check_extended(name: str) -> str:
+    if not _EXTENDED.fullmatch(name):
+        raise Refusal("must be an extended resource's name", 'write domain/name, for example "nvidia.com/gpu"')
+    return name
+
+
+class Resources(Table):
+    """``[gang.resources]`` and ``[evaluation.resources]``: per pod."""
+
+    cpu: Quantity = Field(default="1", description="CPU request of a pod, cores.")
+    memory: Quantity = Field(
+        default="2Gi", description="Memory request and limit of a pod, bytes; /dev/shm counts towards it."
+    )
+    gpu: Annotated[WholeNumber, Field(ge=0)] = Field(default=0, description="GPUs of a pod, count; 0: none.")
+    gpu_resource: Annotated[str, AfterValidator(_check_extended)] = Field(
+        default="nvidia.com/gpu", description="Name under which the cluster offers the GPUs; used when gpu is above 0."
+    )
+
+    def requests(self) -> dict[str, str]:
+        """Kubernetes ``requests``."""
+        return {"cpu": self.cpu, "memory": self.memory, **self._gpus()}
+
+    def limits(self) -> dict[str, str]:
+        """Kubernetes ``limits``; none on CPU, because throttled loaders starve GPUs."""
+        return {"memory": self.memory, **self._gpus()}
+
+    def _gpus(self) -> dict[str, str]:
+        return {self.gpu_resource: str(self.gpu)} if self.gpu else {}

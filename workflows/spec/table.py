@@ -1,0 +1,29 @@
+"""The base of every table of a run: frozen, no unknown fields, and errors a person can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from argosy.workflows.spec.refusal import as_input_error
+
+
+class Table(BaseModel):
+    """One table of ``run.toml``.
+
+    Raises:
+        InputError: at construction, naming field, value, rule and remedy.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise as_input_error(error, type(self)) from None
+
+    # pydantic calls a custom __init__ for nested tables too, which would report them without their place;
+    # marked so, it validates them itself and the outermost table reports.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]

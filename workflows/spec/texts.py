@@ -1,0 +1,137 @@
+"""Kinds of text in a run, and what each must not contain.
+
+Every string of a run ends in YAML that Argo and the kubelet rewrite: ``{{...}}`` is a placeholder to Argo,
+``$(...)`` a variable to the kubelet. A value that holds either would not arrive as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from argosy.steps.contract.errors import InputError
+from argosy.steps.store.opening import check_uri
+from argosy.workflows.spec.refusal import Refusal
+
+_REWRITTEN = {"{{": "Argo", "}}": "Argo", "$(": "the kubelet"}
+_DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:]*(@sha256:[0-9a-f]{64})?")
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?")
+_SCALE = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_SCALE |= {unit: 1024.0**power for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}
+
+
+def check_literal(text: str) -> str:
+    """The text, if nothing between here and the process rewrites it.
+
+    Raises:
+        Refusal: it holds ``{{``, ``}}``, ``$(``, a NUL or a lone surrogate.
+    """
+    for mark, who in _REWRITTEN.items():
+        if mark in text:
+            raise Refusal(f"must not contain '{mark}' ({who} would expand it)", "pass it in a file or build it there")
+    if "\0" in text:
+        raise Refusal("must not contain a NUL character", "remove it")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refusal("is not valid Unicode", "write it as UTF-8") from None
+    return text
+
+
+def check_line(text: str) -> str:
+    """:func:`check_literal`, and no line break."""
+    if "\n" in text or "\r" in text:
+        raise Refusal("must be one line", "pass longer text in a file")
+    return check_literal(text)
+
+
+def _pattern(rule: re.Pattern[str], what: str, remedy: str, longest: int = 253) -> AfterValidator:
+    def check(text: str) -> str:
+        if text and (len(text) > longest or not rule.fullmatch(text)):
+            raise Refusal(f"must be {what}", remedy)
+        return text
+
+    return AfterValidator(check)
+
+
+def _check_relative(text: str) -> str:
+    path = PurePosixPath(text)
+    if text and (path.is_absolute() or ".." in path.parts or text.startswith(("-", "~"))):
+        raise Refusal("must be a path inside the code folder, without '..'", "write it relative to the code folder")
+    return check_line(text)
+
+
+def _check_uri(text: str) -> str:
+    try:
+        return check_line(check_uri(text)) if text else text
+    except InputError as error:
+        rule, _, remedy = str(error).partition(": ")[2].partition("; ")
+        raise Refusal(rule, remedy) from None
+
+
+def _number_as_text(value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:g}" if is_number else value
+
+
+def _check_quantity(text: str) -> str:
+    if not _QUANTITY.fullmatch(text) or quantity(text) <= 0:
+        raise Refusal("must be a Kubernetes quantity above zero", 'write for example "500m", "4", "16Gi"')
+    return text
+
+
+def quantity(text: str) -> float:
+    """A Kubernetes quantity as a number: cores, or bytes."""
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no Kubernetes quantity")
+    return float(found[1]) * _SCALE[found[2] or ""]
+
+
+Line = Annotated[str, AfterValidator(check_line)]
+"""One line that nothing rewrites."""
+RunName = Annotated[
+    str,
+    _pattern(re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?"), "a DNS label of at most 40", "use a-z, 0-9 and '-'", 40),
+    Field(min_length=1),
+]
+KubeName = Annotated[str, _pattern(_DNS, "a Kubernetes name", "use lower-case letters, digits, '-' and '.'")]
+Image = Annotated[
+    str,
+    _pattern(_IMAGE, "an image reference", "write registry/name:tag or name@sha256:...", 512),
+    Field(min_length=1),
+]
+RelativePath = Annotated[str, AfterValidator(_check_relative)]
+ModuleName = Annotated[
+    str, _pattern(re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.A), "a dotted module name", "write pkg.module")
+]
+StoreUri = Annotated[str, AfterValidator(_check_uri)]
+"""Checked by :func:`argosy.steps.store.opening.check_uri`; trailing slashes are removed."""
+Quantity = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_quantity)]
+Digest = Annotated[
+    str, _pattern(re.compile(r"[0-9a-f]{64}"), "64 hex digits (a SHA-256)", "copy it from the snapshot's output")
+]
+LabelKey = Annotated[
+    str,
+    _pattern(
+        re.compile(r"([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", re.A),
+        "a Kubernetes label key",
+        "write name or domain/name",
+        317,
+    ),
+]
+LabelValue = Annotated[
+    str,
+    _pattern(
+        re.compile(r"[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", re.A),
+        "a Kubernetes label value",
+        "use at most 63 letters, digits, '-', '_' and '.'",
+        63,
+    ),
+]
+WholeNumber = Annotated[int, Field(strict=True)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]

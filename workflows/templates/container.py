@@ -1,0 +1,87 @@
+"""The container of a step: an installed module with an argv list, admitted by Pod Security "restricted"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from hera.workflows import Container, Parameter, RetryStrategy
+from hera.workflows.artifact import Artifact
+from hera.workflows.models import (
+    EmptyDirVolumeSource,
+    EnvFromSource,
+    EnvVar,
+    PersistentVolumeClaimVolumeSource,
+    PodSecurityContext,
+    ResourceRequirements,
+    SecurityContext,
+    Volume,
+    VolumeMount,
+)
+
+from argosy.steps.contract.argv import StepArgs
+from argosy.steps.outputs import OUTPUTS
+from argosy.workflows.gang.pod import (
+    CLAIM_VOLUME,
+    CONTAINER_SECURITY,
+    POD_SECURITY,
+    environment,
+    environment_sources,
+)
+from argosy.workflows.spec.run import TrainingRun
+
+STEP_RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}}
+
+
+def step_container(
+    run: TrainingRun,
+    name: str,
+    args: StepArgs,
+    *,
+    retries: RetryStrategy,
+    inputs: Sequence[Parameter | Artifact],
+    outputs: Sequence[Parameter] = (),
+    image: str = "",
+    folders: dict[str, str] | None = None,
+    env: Sequence[dict[str, Any]] = (),
+    resources: dict[str, Any] | None = None,
+    deadline_seconds: int | None = None,
+    grace_seconds: int | None = None,
+) -> Container:
+    """A Hera template; created inside a workflow's context it joins that workflow.
+
+    ``folders`` are further folders on the pod's own disk (volume name -> path); ``env`` are further variables
+    as Kubernetes has them; ``grace_seconds`` is the time between SIGTERM and SIGKILL (30 unless given).
+    """
+    volumes, mounts = _volumes(run, {"outputs": OUTPUTS, **(folders or {})})
+    patch = None if grace_seconds is None else json.dumps({"terminationGracePeriodSeconds": grace_seconds})
+    return Container(
+        name=name,
+        image=image or run.step_image,
+        command=args.command(),
+        args=args.to_argv(),
+        inputs=list(inputs),
+        outputs=list(outputs) or None,
+        env=[EnvVar.model_validate(each) for each in environment(run, *env)],
+        env_from=[EnvFromSource.model_validate(each) for each in environment_sources(run)] or None,
+        resources=ResourceRequirements.model_validate(resources or STEP_RESOURCES),
+        retry_strategy=retries,
+        security_context=SecurityContext.model_validate(CONTAINER_SECURITY),
+        pod_security_context=PodSecurityContext.model_validate(POD_SECURITY),
+        service_account_name=run.gang.service_account or None,
+        volumes=volumes,
+        volume_mounts=mounts,
+        active_deadline_seconds=deadline_seconds,
+        pod_spec_patch=patch,
+    )
+
+
+def _volumes(run: TrainingRun, folders: dict[str, str]) -> tuple[list[Volume], list[VolumeMount]]:
+    volumes = [Volume(name=name, empty_dir=EmptyDirVolumeSource()) for name in folders]
+    mounts = [VolumeMount(name=name, mount_path=path) for name, path in folders.items()]
+    if run.mounts_claim:
+        source = PersistentVolumeClaimVolumeSource(claim_name=run.storage.claim)
+        volumes.insert(0, Volume(name=CLAIM_VOLUME, persistent_volume_claim=source))
+        mounts.insert(0, VolumeMount(name=CLAIM_VOLUME, mount_path=run.storage.mount_path))
+    return volumes, mounts

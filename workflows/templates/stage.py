@@ -1,0 +1,40 @@
+"""The stage step: bring the dataset where training reads it."""
+
+from __future__ import annotations
+
+from hera.workflows import Container
+
+from argosy.steps.contract.arguments import StageArgs
+from argosy.workflows.gang.launch_args import data_path
+from argosy.workflows.spec.run import TrainingRun
+from argosy.workflows.templates.container import step_container
+from argosy.workflows.templates.inputs import given, identity, input_parameters, output_parameters
+from argosy.workflows.templates.needs import need_dataset
+from argosy.workflows.templates.retries import step_retries
+
+
+def stage(run: TrainingRun) -> Container:
+    """Template ``stage``.
+
+    Inputs: ``dataset-digest``, ``run-id``. Outputs: ``plan-uri``, ``bytes``.
+
+    Raises:
+        InputError: the run has no dataset.
+    """
+    dataset = need_dataset(run, "stage")
+    args = StageArgs(
+        dataset_digest=given("dataset-digest"),
+        mode=dataset.staging,
+        layout=dataset.layout,
+        path=data_path(run) if dataset.staging == "shared" else "",
+        nnodes=run.gang.max_nnodes,
+        **identity(run),
+    )
+    return step_container(
+        run,
+        "stage",
+        args,
+        retries=step_retries(),
+        inputs=input_parameters("dataset-digest"),
+        outputs=output_parameters("plan-uri", "bytes"),
+    )
