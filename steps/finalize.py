@@ -101,8 +101,8 @@ def _notify(summary: dict[str, Any]) -> None:
         print(f"argosy: no notification: ${WEBHOOK_URL} holds no http(s) url", file=sys.stderr)
         return
     body = json.dumps(summary, default=str).encode()
-    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")
     try:
+        request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")
         with urllib.request.urlopen(request, timeout=WEBHOOK_SECONDS) as answer:
             print(f"notified: {answer.status}", flush=True)
     except urllib.error.HTTPError as error:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, unquote_plus, urlsplit
+from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.data.keys import check_key
@@ -23,7 +23,7 @@ MARKERS = (*READY_MARKERS, ".manifest.json")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ENVELOPES = ("Records", "Messages", "notification", "body", "Body", "Message", "Sns")
-_MAX_DEPTH = 6
+_MAX_DEPTH = 12
 _REMEDY = "save the notification as S3, SQS, SNS or MinIO sent it, unchanged"
 
 
@@ -208,6 +208,8 @@ def start_reason(
         if not is_marker(event.key, markers):
             return StartDecision(True, f"{event.uri} was created in the dataset", event.id, uri)
         folder = inside.rpartition("/")[0]
+        if uri.startswith("file:"):
+            folder = quote(folder)  # a key's "%" is a "%" of the file's name
         return StartDecision(True, f"{event.uri} marks a complete dataset", event.id, f"{uri}/{folder}".rstrip("/"))
     more = f" (and {len(ordered) - 1} more)" if len(ordered) > 1 else ""
     return StartDecision(False, f"the event is for another dataset: {match(ordered[0], uri)}{more}", ordered[0].id)
