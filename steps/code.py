@@ -1,0 +1,83 @@
+"""The user's code by content: fetched, verified against its digest, unpacked, published with the marker last."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tarfile
+import uuid
+import zlib
+from pathlib import Path
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.layout import code_key
+from argosy.steps.store.base import ObjectMissing, ObjectStore
+from argosy.steps.store.files import fsync_folder, make_folders
+
+_MARKER = ".argosy-code"
+_PART = ".argosy-code-part-"
+
+
+def unpack(store: ObjectStore, name: str, digest: str, into: Path) -> None:
+    """Put the files of the archive ``digest`` (SHA-256 of its bytes, 64 hex digits) into the folder ``into``.
+
+    Verified before anything is unpacked. Done already: nothing happens. Killed on the way: the next call does all
+    of it again; the marker is written last. Entries that would leave the folder are refused (tarfile's data filter).
+
+    Raises:
+        StepError: ``config_or_rbac`` when the archive is missing, of another digest, or not a safe archive;
+            ``disk_full``; otherwise what the store reported.
+    """
+    marker = into / _MARKER
+    if marker.is_file() and marker.read_text() == digest:
+        return
+    make_folders(into)
+    for stale in into.glob(f"{_PART}*"):
+        shutil.rmtree(stale)
+    part = into / f"{_PART}{uuid.uuid4().hex}"
+    part.mkdir()
+    try:
+        archive = part / "archive"
+        _fetch(store, name, digest, archive)
+        _extract(archive, part / "files", digest)
+        _publish(part / "files", into)
+        (part / _MARKER).write_text(digest)
+        (part / _MARKER).replace(marker)
+        fsync_folder(into)
+    except OSError as error:
+        raise StepError(Cause.DISK_FULL, f"cannot unpack the code into {into}: {error}", quote=str(error)) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _fetch(store: ObjectStore, name: str, digest: str, archive: Path) -> None:
+    key = code_key(name, digest)
+    try:
+        found = store.fetch(key, archive)
+    except ObjectMissing as error:
+        raise StepError(
+            Cause.CONFIG_OR_RBAC,
+            f"the code archive {store.uri}/{key} is missing: submit with argosy, or compile with --push",
+            quote=str(error),
+        ) from error
+    if found != digest:
+        raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {store.uri}/{key} has SHA-256 {found}: not unpacked")
+
+
+def _extract(archive: Path, files: Path, digest: str) -> None:
+    files.mkdir()
+    try:
+        with tarfile.open(archive) as source:
+            source.extractall(files, filter="data")
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {digest} cannot be unpacked: {error}") from error
+
+
+def _publish(files: Path, into: Path) -> None:
+    for entry in sorted(files.iterdir()):
+        target = into / entry.name
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        os.replace(entry, target)

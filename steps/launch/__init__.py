@@ -1,0 +1,1 @@
+"""One node of a gang: check in, data, code, torchrun, ranks, reports."""

@@ -1,0 +1,42 @@
+"""Who this pod is, as its environment says."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import Self
+
+from argosy.steps.contract import env as names
+from argosy.steps.contract.errors import InputError
+
+_INDEX = "JOB_COMPLETION_INDEX"
+"""Set by Kubernetes for indexed Jobs, which JobSet's jobs are."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Names of the pod and its node, its index in the gang, and how the supervisor is reached."""
+
+    pod: str
+    node: str
+    index: int
+    channel_url: str
+    channel_token: str
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Read it.
+
+        Raises:
+            InputError: not started by a supervisor, or an index that is no number.
+        """
+        url = os.environ.get(names.CHANNEL_URL, "")
+        if not url:
+            raise InputError(f"{names.CHANNEL_URL} is not set: launch runs in the pods that the train step creates")
+        raw = os.environ.get(_INDEX) or "0"
+        if not raw.isdigit():
+            raise InputError(f"{_INDEX} = {raw!r}: a number from 0 is expected")
+        pod = os.environ.get(names.POD_NAME) or socket.gethostname()
+        node = os.environ.get(names.NODE_NAME) or pod
+        return cls(pod, node, int(raw), url, os.environ.get(names.CHANNEL_TOKEN, ""))

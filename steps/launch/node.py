@@ -1,0 +1,135 @@
+"""The pod's life: check in, run a restart, check in again, until told to exit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.channel import Assignment, CheckIn, Orders
+from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.launch.agent import adopt_orphans
+from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
+from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.progress_lines import compile_pattern
+from argosy.steps.launch.restart import Restart, describe
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+REFUSED_SECONDS = 30.0
+_COMPLAIN_SECONDS = 30.0
+
+
+class _Terminated(Exception):
+    pass
+
+
+class Node:
+    """One pod of a gang."""
+
+    def __init__(self, args: LaunchArgs) -> None:
+        """Check what can be checked before anybody waits for us.
+
+        Raises:
+            InputError: wrong arguments, or not started by a supervisor.
+        """
+        if bool(args.script) == bool(args.module):
+            raise InputError("script, module: give exactly one of them")
+        if args.launcher != "torchrun":
+            raise InputError(f"launcher = {args.launcher!r}: this version starts torchrun")
+        if args.checkpoint_mode == "opaque" and not args.checkpoint_path:
+            raise InputError("checkpoint_path: opaque mode needs the folder that the script writes to")
+        compile_pattern(args.progress_pattern)
+        self._args = args
+        self._identity = Identity.from_environment()
+        self._client = ChannelClient(self._identity.channel_url, self._identity.channel_token)
+        self._terminated = threading.Event()
+        self._interruptible = False
+
+    def run(self) -> int:
+        """The pod's exit code."""
+        adopt_orphans()
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        last_restart = -1
+        while True:
+            try:
+                assignment = self._check_in(last_restart)
+            except _Terminated:
+                return int(ExitCode.PREEMPTED)
+            if isinstance(assignment, Orders):
+                return assignment.exit_code
+            print(f"argosy: restart {describe(assignment)}", flush=True)
+            orders = Restart(self._args, self._identity, assignment, self._terminated).run()
+            if orders.command == "exit":
+                return orders.exit_code
+            last_restart = assignment.restart
+
+    def _on_sigterm(self, _number: int, _frame: object) -> None:
+        self._terminated.set()
+        if self._interruptible:
+            raise _Terminated
+
+    def _check_in(self, last_restart: int) -> Assignment | Orders:
+        """Ask until the supervisor answers with something to do; its absence is waited out."""
+        self._interruptible = True
+        try:
+            if self._terminated.is_set():
+                raise _Terminated
+            pause, refused, complained = FIRST_PAUSE_SECONDS, 0.0, time.monotonic()
+            while True:
+                try:
+                    answer = self._client.check_in(self._message(last_restart))
+                    if answer is not None:
+                        return answer
+                    pause, refused = FIRST_PAUSE_SECONDS, 0.0
+                    continue
+                except ChannelAway as error:
+                    reason = str(error)
+                except ChannelRefused as error:
+                    reason = str(error)
+                    refused = refused or time.monotonic()
+                    if time.monotonic() - refused > REFUSED_SECONDS:
+                        print(f"argosy: fenced: the supervisor does not know this pod: {error}", file=sys.stderr)
+                        return Orders(command="exit", exit_code=int(ExitCode.FENCED))
+                if time.monotonic() - complained > _COMPLAIN_SECONDS:
+                    complained = time.monotonic()
+                    print(f"argosy: waiting for the supervisor: {reason}", file=sys.stderr, flush=True)
+                time.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        finally:
+            self._interruptible = False
+            self._client.close()
+
+    def _message(self, last_restart: int) -> CheckIn:
+        address = self._client.own_address()
+        return CheckIn(
+            pod=self._identity.pod,
+            node=self._identity.node,
+            pod_index=self._identity.index,
+            address=address,
+            free_port=_free_port(address),
+            nproc=self._args.nproc_per_node,
+            last_restart=last_restart,
+        )
+
+
+def _free_port(address: str) -> int:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def launch(args: LaunchArgs) -> int:
+    """Run this node of the gang; the pod's exit code.
+
+    Raises:
+        InputError: wrong arguments.
+    """
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    return Node(args).run()

@@ -1,0 +1,169 @@
+"""Opaque mode: a script that merely writes files into a folder has them committed and gets them back.
+
+One writer per gang (node rank 0). A state of the folder is committed when nobody has its files open for writing,
+it has rested for a moment, no rank of this pod had ended by then, and a copy of it was made while it did not change.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from argosy.steps.checkpoint import Checkpoint, CheckpointStore, Claim
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.errors import StepError
+from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.whole_files import Signature, looks_whole, matching, newest_change, signature, written_now
+
+REST_SECONDS = 0.2
+LOOK_SECONDS = 0.1
+_STEPS_KEPT = 10_000
+
+
+def restore(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointStore, workdir: Path) -> list[str]:
+    """Put the assignment's checkpoint into the script's folder; the arguments that make the script use it.
+
+    What matches there already is removed first: it was never committed, so a killed rank may have torn it.
+
+    Raises:
+        StepError: ``checkpoint_corrupt``, or what the store reported.
+    """
+    folder = workdir / args.checkpoint_path
+    for name in matching(folder, args.checkpoint_include):
+        (folder / name).unlink()
+    if not assignment.resume_digest:
+        return []
+    checkpoint = checkpoints.by_digest(assignment.resume_digest)
+    folder.mkdir(parents=True, exist_ok=True)
+    checkpoints.fetch(checkpoint, folder)
+    names = matching(folder, args.checkpoint_include)
+    path = Path(args.checkpoint_path, *(names if len(names) == 1 else ()))
+    return [arg.replace("{path}", str(path)) for arg in args.resume_arg]
+
+
+class FolderWatch:
+    """Commits the script's checkpoint folder in a thread, while its ranks run."""
+
+    def __init__(
+        self,
+        args: LaunchArgs,
+        assignment: Assignment,
+        checkpoints: CheckpointStore,
+        workdir: Path,
+        reporter: Reporter,
+    ) -> None:
+        self._args = args
+        self._folder = workdir / args.checkpoint_path
+        self._copy = workdir / ".argosy-checkpoint-copy"
+        self._checkpoints = checkpoints
+        self._claim = Claim(assignment.generation, assignment.log_seq)
+        self._reporter = reporter
+        self._committed = signature(self._folder, args.checkpoint_include)
+        self._last_step = assignment.resume_step
+        self._steps: deque[tuple[float, int]] = deque(maxlen=_STEPS_KEPT)
+        self._ranks_run: Callable[[], bool] = lambda: True
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="checkpoints", daemon=True)
+
+    def start(self, ranks_run: Callable[[], bool]) -> None:
+        """Begin; ``ranks_run`` says whether every rank of this pod still runs."""
+        self._ranks_run = ranks_run
+        self._thread.start()
+
+    def step(self, step: int, when: float) -> None:
+        """Rank 0 finished ``step``: what it saves later holds at least that."""
+        self._steps.append((when, step))
+
+    def stop(self) -> None:
+        """Let a running commit end, begin no other."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        shutil.rmtree(self._copy, ignore_errors=True)
+
+    def commit_rest(self, *, final: bool) -> Checkpoint | None:
+        """After the ranks ended well: commit what lies there; ``final`` also when it was committed before.
+
+        Raises:
+            StepError: a file is cut off (``checkpoint_corrupt``), or the store failed.
+        """
+        self.stop()
+        state = signature(self._folder, self._args.checkpoint_include)
+        if not state or (state == self._committed and not final):
+            return None
+        torn = [name for name in state if not looks_whole(self._folder / name)]
+        if torn:
+            text = f"every rank exited 0, but {', '.join(torn)} in {self._args.checkpoint_path} is cut off"
+            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text)
+        return self._commit(self._folder, state, final=final)
+
+    def _watch(self) -> None:
+        while not self._closing.wait(LOOK_SECONDS):
+            state = signature(self._folder, self._args.checkpoint_include)
+            if not state or state == self._committed or not self._rests(state):
+                continue
+            try:
+                if self._copied(state):
+                    self._commit(self._copy, state, final=False)
+            except StepError as error:
+                if error.cause == Cause.FENCED:
+                    self._reporter.fail(error)
+                    return
+                # The next state, or this one again, may fare better; training goes on.
+                print(f"argosy: checkpoint not committed: {error.cause}: {error}", file=sys.stderr, flush=True)
+                self._closing.wait(1.0)
+            except OSError as error:
+                print(f"argosy: checkpoint not copied: {error}", file=sys.stderr, flush=True)
+                self._closing.wait(1.0)
+
+    def _rests(self, state: Signature) -> bool:
+        if time.time() - newest_change(state) < REST_SECONDS or written_now(self._folder, state):
+            return False
+        return self._ranks_run() and all(looks_whole(self._folder / name) for name in state)
+
+    def _copied(self, state: Signature) -> bool:
+        shutil.rmtree(self._copy, ignore_errors=True)
+        for name in state:
+            target = self._copy / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                shutil.copyfile(self._folder / name, target)
+            except FileNotFoundError:
+                return False
+        same = signature(self._folder, self._args.checkpoint_include) == state
+        return same and not written_now(self._folder, state)
+
+    def _commit(self, folder: Path, state: Signature, *, final: bool) -> Checkpoint:
+        began = time.monotonic()
+        step = self._step_of(state)
+        done = self._checkpoints.commit_directory(self._claim, step, folder, sorted(state), final=final)
+        self._committed, self._last_step = state, done.step
+        self._reporter.event(
+            "checkpoint_committed",
+            step=done.step,
+            digest=done.digest,
+            bytes=done.bytes,
+            seconds=round(time.monotonic() - began, 3),
+            generation=done.generation,
+            final=final,
+        )
+        print(f"argosy: checkpoint of step {done.step} committed: {done.digest[:12]}", flush=True)
+        if self._args.checkpoint_keep:
+            self._checkpoints.prune(self._args.checkpoint_keep)
+        return done
+
+    def _step_of(self, state: Signature) -> int:
+        """The last step before the files changed; for a script that tells none, one more than the last commit."""
+        changed = newest_change(state)
+        told = [step for when, step in self._steps if when <= changed]
+        if told:
+            return max(told[-1], self._last_step)
+        return self._last_step if state == self._committed else self._last_step + 1

@@ -1,0 +1,243 @@
+"""The rank shim: ``python -m argosy.steps.launch.rank -- COMMAND...``, started by torchrun in the rank's place.
+
+It starts the real rank, sees how it ends and what it said, and tells launch; a rank that died of a lost peer is
+held back until the root is known, so that torchrun does not end the others before the culprit's evidence is in.
+Standard library only: it starts with every rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.contract import env as names
+from argosy.steps.launch.progress_lines import ProgressLines
+from argosy.steps.launch.rank_child import RankChild, start_rank
+from argosy.steps.launch.rank_faults import RankFault
+from argosy.steps.launch.rank_output import RankOutput, write_all
+from argosy.steps.launch.wire import LineBuffer, ShimSettings, connect, decode, encode
+
+_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_DRAIN_SECONDS = 0.5
+"""How long output of the ended rank is still read when a process it left holds the pipe open."""
+_READ = 1 << 16
+_SHELL_SIGNAL_BASE = 128
+
+
+class Shim:
+    """One rank's parent."""
+
+    def __init__(self, settings: ShimSettings, command: Sequence[str]) -> None:
+        self._settings = settings
+        self._command = command
+        self._rank = int(os.environ.get("RANK", "0"))
+        self._output = RankOutput(self._rank, Path(settings.folder))
+        self._lines = ProgressLines(settings.progress_pattern)
+        self._progress = LineBuffer()
+        self._news = LineBuffer()
+        self._speaks = False
+        """The rank reports its steps itself, so its printed lines are not read for them."""
+        self._stopped = False
+        self._released = False
+        self._alone = False
+        """launch is gone."""
+        self._last_step = 0
+        self._socket = connect(Path(settings.folder))
+        self._fault = RankFault.of(settings.fault, self._rank)
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> int:
+        """Run the rank to its end; the exit code torchrun sees."""
+        wake, child = self._start()
+        for source, reader in (
+            (child.output, self._read_output),
+            (child.progress, self._read_progress),
+            (self._socket.fileno(), self._read_socket),
+            (wake, lambda: _drain(wake)),
+        ):
+            self._selector.register(source, selectors.EVENT_READ, reader)
+        self._child = child
+        while child.process.poll() is None:
+            self._turn(None)
+        ended = time.time()
+        self._finish_reading(child)
+        return self._end(child.process.returncode, ended)
+
+    def _start(self) -> tuple[int, RankChild]:
+        wake, end = os.pipe()
+        os.set_blocking(wake, False)
+        os.set_blocking(end, False)
+        signal.set_wakeup_fd(end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        environ = dict(os.environ)
+        if self._fault is not None:
+            environ.update(self._fault.environment())
+        child = start_rank(self._command, environ)
+        self._child = child
+        for number in _FORWARDED:
+            signal.signal(number, self._forward)
+        return wake, child
+
+    def _forward(self, number: int, _frame: object) -> None:
+        self._stopped = True
+        self._signal(number)
+
+    def _signal(self, number: int) -> None:
+        if self._child.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child.process.pid, number)
+
+    def _turn(self, timeout: float | None) -> bool:
+        ready = self._selector.select(timeout)
+        for key, _ in ready:
+            key.data()
+        return bool(ready)
+
+    def _finish_reading(self, child: RankChild) -> None:
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        while {child.output, child.progress} & set(self._selector.get_map()) and time.monotonic() < deadline:
+            if not self._turn(0.02) and not _held_open(child.process.pid):
+                break
+        for line in self._output.finish():
+            self._printed(line)
+
+    def _read_output(self) -> None:
+        data = self._read(self._child.output)
+        for line in self._output.feed(data):
+            self._printed(line)
+
+    def _read_progress(self) -> None:
+        for raw in self._progress.feed(self._read(self._child.progress)):
+            record = decode(raw)
+            if record is None:
+                continue
+            if record.get("type") == "step":
+                self._speaks = True
+                self._step(record)
+            else:
+                self._tell(record)
+
+    def _read(self, handle: int) -> bytes:
+        try:
+            data = os.read(handle, _READ)
+        except BlockingIOError:
+            return b""
+        if not data:
+            self._selector.unregister(handle)
+        return data
+
+    def _printed(self, line: str) -> None:
+        if not self._speaks and (found := self._lines.read(line)):
+            self._step({"type": "step", **found, "time": time.time()})
+
+    def _step(self, record: dict[str, Any]) -> None:
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            self._last_step = max(self._last_step, int(record["step"]))
+        self._tell(record)
+        if self._fault is not None and self._fault.is_due(self._last_step):
+            self._inject(self._fault)
+
+    def _inject(self, fault: RankFault) -> None:
+        if fault.needs_the_rank and not self._speaks:
+            text = f"injection {fault.name} cannot happen in rank {self._rank}: its script does not call argosy.report"
+            self._tell({"type": "failure", "cause": "launcher_usage", "message": f"{text}; inject kill instead"})
+        else:
+            self._tell({"type": "injected", "fault": fault.name, "step": self._last_step})
+        self._fault = None
+        if fault.signal is not None:
+            self._signal(fault.signal)
+
+    def _read_socket(self) -> None:
+        try:
+            data = self._socket.recv(_READ)
+        except OSError:
+            data = b""
+        if not data:
+            self._selector.unregister(self._socket.fileno())
+            self._alone = True
+            self._stopped = True
+            self._signal(signal.SIGKILL)
+        for raw in self._news.feed(data):
+            kind = (decode(raw) or {}).get("type")
+            if kind == "release":
+                self._released = True
+            elif kind == "stacks":
+                self._print_stacks()
+
+    def _print_stacks(self) -> None:
+        # PYTHONFAULTHANDLER prints every thread's stack on SIGABRT; a stopped process first has to go on.
+        self._stopped = True
+        self._signal(signal.SIGABRT)
+        self._signal(signal.SIGCONT)
+
+    def _tell(self, record: dict[str, Any]) -> None:
+        if not self._alone:
+            with contextlib.suppress(OSError):
+                self._socket.sendall(encode({**record, "rank": self._rank}))
+
+    def _end(self, code: int, ended: float) -> int:
+        held = code != 0 and not self._stopped and self._is_consequence()
+        if self._fault is not None and code == 0:
+            text = f"injection {self._fault.name} did not happen: rank {self._rank} ended at step {self._last_step}"
+            self._tell({"type": "note", "message": text})
+        ending = {
+            "rank": self._rank,
+            "time": ended,
+            "exit_code": code if code >= 0 else None,
+            "signal": -code if code < 0 else None,
+            "stopped": self._stopped,
+            "tail": list(self._output.tail),
+            "last_step": self._last_step,
+            "pod": self._settings.pod,
+            "node": self._settings.node,
+        }
+        self._tell({"type": "ending", "ending": ending})
+        deadline = time.monotonic() + self._settings.root_wait_seconds
+        while held and not (self._released or self._stopped or self._alone) and time.monotonic() < deadline:
+            self._turn(deadline - time.monotonic())
+        return code if code >= 0 else _SHELL_SIGNAL_BASE - code
+
+    def _is_consequence(self) -> bool:
+        # Imported only now: a rank that ends well never needs it.
+        from argosy.steps.verdict.evidence import read_lines
+        from argosy.steps.verdict.pattern import Weight
+
+        said = read_lines(list(self._output.tail))
+        return said is not None and said.weight <= Weight.MESSENGER
+
+
+def _drain(handle: int) -> None:
+    with contextlib.suppress(BlockingIOError):
+        os.read(handle, _READ)
+
+
+def _held_open(group: int) -> bool:
+    """Whether a process of the ended rank's group is left, which may still print."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
+def main() -> int:
+    """Run the command after ``--``."""
+    command = sys.argv[sys.argv.index("--") + 1 :]
+    shim = Shim(ShimSettings.from_environment(), command)
+    try:
+        return shim.run()
+    except OSError as error:
+        write_all(2, f"argosy: launcher_usage: cannot start {command[0]}: {error.strerror}\n".encode())
+        return 127
+
+
+if __name__ == "__main__":
+    os.environ.pop(names.FAULT, None)
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""What a rank prints: passed on with its number, kept in a file, and the last lines remembered."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from pathlib import Path
+
+from argosy.steps.launch.wire import LineBuffer
+
+TAIL_LINES = 60
+TAIL_CHARACTERS = 1000
+LOG_BYTES = 64 << 20
+"""A rank's log file is begun anew when it has this size, the one before is kept."""
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class RankOutput:
+    """Sink of one rank's stdout and stderr."""
+
+    def __init__(self, rank: int, folder: Path) -> None:
+        """``folder`` gets ``rank-R.log``."""
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._prefix = f"[rank {rank}] ".encode()
+        self._path = folder / f"rank-{rank}.log"
+        self._log = self._path.open("wb", buffering=0)
+        self._size = 0
+        self._lines = LineBuffer()
+
+    def feed(self, data: bytes) -> list[str]:
+        """Take bytes; the lines they completed, as text."""
+        self._keep(data)
+        return [self._line(raw) for raw in self._lines.feed(data)]
+
+    def finish(self) -> list[str]:
+        """The unfinished last line; closes the log."""
+        last = [self._line(raw) for raw in self._lines.flush()]
+        self._log.close()
+        return last
+
+    def _keep(self, data: bytes) -> None:
+        try:
+            if self._size + len(data) > LOG_BYTES:
+                self._log.close()
+                self._path.replace(self._path.with_suffix(".log.1"))
+                self._log = self._path.open("wb", buffering=0)
+                self._size = 0
+            self._log.write(data)
+            self._size += len(data)
+        except (OSError, ValueError):
+            pass  # a full disk is the rank's to report; its output still goes to the pod's log
+
+    def _line(self, raw: bytes) -> str:
+        # Of a progress bar that redraws its line only the last state is kept.
+        shown = raw.rstrip(b"\r").rsplit(b"\r", 1)[-1]
+        text = _ESCAPES.sub("", shown.decode("utf-8", "replace"))
+        self.tail.append(text[:TAIL_CHARACTERS])
+        write_all(1, self._prefix + shown + b"\n")
+        return text
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write all of ``data``; a closed reader is no error, the rank goes on."""
+    try:
+        while data:
+            data = data[os.write(handle, data) :]
+    except OSError:
+        pass

@@ -1,0 +1,209 @@
+"""Heartbeat and news of one restart to the supervisor, in a thread of its own; the supervisor's orders back."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Literal
+
+from argosy.steps.contract.channel import REPORT_SECONDS, Assignment, Ending, Orders, Report
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
+from argosy.steps.launch.identity import Identity
+
+Phase = Literal["staging", "restoring", "running", "finished", "failed"]
+
+BATCH = 2000
+"""Most progress records in one report."""
+KEPT = 100_000
+"""Most progress records kept while the channel is away; the oldest go first."""
+_SLOWEST_SECONDS = 5.0
+_REFUSED_SECONDS = 30.0
+_COMPLAIN_SECONDS = 30.0
+
+
+class Reporter:
+    """All methods may be called from any thread."""
+
+    def __init__(self, client: ChannelClient, identity: Identity, assignment: Assignment) -> None:
+        self._client = client
+        self._identity = identity
+        self._assignment = assignment
+        self._changed = threading.Condition()
+        self._phase: Phase = "staging"
+        self._steps: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []
+        self._endings: list[Ending] = []
+        self._error: dict[str, Any] | None = None
+        self._orders: Orders | None = None
+        self._urgent = True
+        self._closed = False
+        self._away_since: float | None = None
+        self._complained = 0.0
+        self._refused_since: float | None = None
+        self.on_root: Callable[[dict[str, Any]], None] | None = None
+        """Called once, when the supervisor first names the root cause."""
+        self._thread = threading.Thread(target=self._serve, name="reporter", daemon=True)
+
+    @property
+    def node(self) -> str:
+        """Name of the node it reports for."""
+        return self._identity.node
+
+    def start(self) -> None:
+        """Begin the heartbeat."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Deliver what is left, once, and stop."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._client.close()
+
+    def enter(self, phase: Phase) -> None:
+        """The pod is in another phase; told at once. A failure is never taken back."""
+        with self._changed:
+            if self._error is None:
+                self._phase = phase
+                self._wake()
+
+    def step(self, record: dict[str, Any]) -> None:
+        """A rank's progress record."""
+        with self._changed:
+            self._steps.append(record)
+            del self._steps[:-KEPT]
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """A record for the run's event log."""
+        with self._changed:
+            self._events.append({"kind": kind, **fields})
+
+    def ending(self, ending: Ending) -> None:
+        """A rank ended; told at once."""
+        with self._changed:
+            self._endings.append(ending)
+            self._wake()
+
+    def fail(self, error: StepError, **fields: Any) -> None:
+        """launch itself failed; the first failure stays."""
+        with self._changed:
+            if self._error is None:
+                self._error = {
+                    "cause": str(error.cause),
+                    "message": str(error),
+                    "quote": error.quote,
+                    "code": int(error.code),
+                    "pod": self._identity.pod,
+                    "node": self._identity.node,
+                    "time": time.time(),
+                    **fields,
+                }
+            self._phase = "failed"
+            self._wake()
+
+    def endings(self) -> list[Ending]:
+        """Of this restart so far."""
+        with self._changed:
+            return list(self._endings)
+
+    def failed(self) -> bool:
+        """Whether launch itself failed."""
+        with self._changed:
+            return self._error is not None
+
+    def orders(self) -> Orders | None:
+        """Orders other than ``continue``, once given."""
+        with self._changed:
+            return self._orders
+
+    def wait(self, seconds: float) -> Orders | None:
+        """As :meth:`orders`, waiting for a change."""
+        with self._changed:
+            if self._orders is None:
+                self._changed.wait(seconds)
+            return self._orders
+
+    def _wake(self) -> None:
+        self._urgent = True
+        self._changed.notify_all()
+
+    def _serve(self) -> None:
+        pause = REPORT_SECONDS
+        while True:
+            with self._changed:
+                deadline = time.monotonic() + pause
+                while not (self._urgent or self._closed) and (left := deadline - time.monotonic()) > 0:
+                    self._changed.wait(left)
+                self._urgent = False
+                closed = self._closed
+            delivered = self._deliver()
+            if closed:
+                return
+            pause = REPORT_SECONDS if delivered else min(pause * 2, _SLOWEST_SECONDS)
+
+    def _deliver(self) -> bool:
+        with self._changed:
+            steps, events = self._steps[:BATCH], list(self._events)
+            report = self._report(steps, events)
+        try:
+            orders = self._client.report(report)
+        except ChannelAway as error:
+            self._complain(error)
+            return False
+        except ChannelRefused as error:
+            return self._refused(error)
+        self._refused_since = None
+        if self._away_since is not None:
+            print(f"argosy: the supervisor is back after {time.monotonic() - self._away_since:.0f} s", flush=True)
+            self._away_since = None
+        with self._changed:
+            self._steps = self._steps[len(steps) :]
+            self._events = self._events[len(events) :]
+            self._urgent = self._urgent or len(self._steps) >= BATCH
+            if orders.command != "continue":
+                self._orders = orders
+            self._changed.notify_all()
+        if orders.root is not None and self.on_root is not None:
+            told, self.on_root = self.on_root, None
+            told(orders.root)
+        return True
+
+    def _report(self, steps: list[dict[str, Any]], events: list[dict[str, Any]]) -> Report:
+        return Report(
+            pod=self._identity.pod,
+            node=self._identity.node,
+            node_rank=self._assignment.node_rank,
+            restart=self._assignment.restart,
+            phase=self._phase,
+            steps=steps,
+            events=events,
+            endings=[asdict(ending) for ending in self._endings],
+            error=self._error,
+        )
+
+    def _complain(self, error: Exception) -> None:
+        now = time.monotonic()
+        if self._away_since is None:
+            self._away_since = now
+        if now - self._complained > _COMPLAIN_SECONDS:
+            self._complained = now
+            print(f"argosy: the supervisor does not answer, training goes on ({error})", file=sys.stderr, flush=True)
+
+    def _refused(self, error: ChannelRefused) -> bool:
+        # A supervisor that is just starting may not know its gang yet; only a lasting refusal is an answer.
+        now = time.monotonic()
+        if self._refused_since is None:
+            self._refused_since = now
+        if now - self._refused_since > _REFUSED_SECONDS:
+            print(f"argosy: fenced: {json.dumps(str(error))}", file=sys.stderr, flush=True)
+            with self._changed:
+                self._orders = Orders(command="exit", exit_code=int(ExitCode.FENCED))
+                self._changed.notify_all()
+        return False

@@ -1,0 +1,188 @@
+"""One restart on this node: prepare, run torchrun, tell how it ended, wait for orders."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import ROOT_WAIT_SECONDS, Assignment, Ending, Orders
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.launch.agent import Agent, torchrun_command
+from argosy.steps.launch.channel_client import ChannelClient
+from argosy.steps.launch.environment import rank_environment
+from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.prepare import prepare_code, prepare_data, rank_command
+from argosy.steps.launch.rank_hub import RankHub
+from argosy.steps.launch.records import RankRecords
+from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.saves import Saves
+from argosy.steps.launch.wire import SHIM, ShimSettings
+from argosy.steps.paths import resolve
+from argosy.steps.store import open_store
+from argosy.steps.verdict.evidence import read_lines
+
+LOOK_SECONDS = 0.05
+STOP_GRACE_SECONDS = 5.0
+"""For ranks of a restart that has failed already: their collectives are broken, there is nothing to save."""
+STACKS_SECONDS = 1.0
+_HANG_UP_SECONDS = 5.0
+_CLEAN = (0, int(ExitCode.PREEMPTED))
+RANKS_FOLDER = "/argosy/tmp/ranks"
+
+
+class GivenUp(Exception):
+    """Orders or a SIGTERM came while something else was being done."""
+
+
+class Restart:
+    """Runs once; ``terminated`` is set from outside when this pod got SIGTERM."""
+
+    def __init__(
+        self, args: LaunchArgs, identity: Identity, assignment: Assignment, terminated: threading.Event
+    ) -> None:
+        self._args = args
+        self._identity = identity
+        self._assignment = assignment
+        self._terminated = terminated
+        client = ChannelClient(identity.channel_url, identity.channel_token)
+        self._reporter = Reporter(client, identity, assignment)
+        self._store = open_store(args.store_uri)
+        self._saves: Saves | None = None
+
+    def run(self) -> Orders:
+        """Run to the end; what the pod does next: ``stop`` (check in again) or ``exit``."""
+        self._reporter.start()
+        try:
+            self._train()
+        except GivenUp:
+            pass
+        except StepError as error:
+            corrupt = error.cause == Cause.CHECKPOINT_CORRUPT
+            self._reporter.fail(error, **({"digest": self._assignment.resume_digest} if corrupt else {}))
+        except (InputError, OSError) as error:
+            self._reporter.fail(StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)))
+        orders = self._reporter.orders()
+        while orders is None and not self._terminated.is_set():
+            orders = self._reporter.wait(LOOK_SECONDS)
+        if orders is None:
+            orders = Orders(command="exit", exit_code=self._code_of_termination())
+        self._reporter.close()
+        return orders
+
+    def _go_on(self) -> None:
+        if self._terminated.is_set() or self._reporter.orders() is not None:
+            raise GivenUp
+
+    def _train(self) -> None:
+        args, assignment = self._args, self._assignment
+        workdir = prepare_code(args, self._store)
+        data_path, data_uri = prepare_data(args, assignment, self._store, self._reporter, self._go_on)
+        self._reporter.enter("restoring")
+        self._saves = Saves(args, assignment, self._store, workdir, self._reporter)
+        command = rank_command(args, [*assignment.args, *self._saves.restore()])
+        self._go_on()
+        folder = resolve(RANKS_FOLDER) / f"{assignment.attempt}-{assignment.restart}"
+        environ = rank_environment(args, assignment, data_path=data_path, data_uri=data_uri)
+        environ.update(self._saves.environment())
+        environ[SHIM] = ShimSettings(
+            folder=str(folder),
+            pod=self._identity.pod,
+            node=self._identity.node,
+            progress_pattern=args.progress_pattern,
+            root_wait_seconds=ROOT_WAIT_SECONDS,
+            fault=assignment.fault,
+        ).to_json()
+        hub = RankHub(folder, RankRecords(self._reporter, self._saves, self._identity.node))
+        self._reporter.on_root = lambda root: hub.release()
+        try:
+            agent = Agent(torchrun_command(assignment, args.nproc_per_node, command), environ, workdir)
+            self._reporter.enter("running")
+            self._saves.start(lambda: not self._reporter.endings())
+            try:
+                self._watch(agent, hub)
+            finally:
+                agent.end(0.0)
+                self._saves.stop()
+        finally:
+            hub.close()
+
+    def _watch(self, agent: Agent, hub: RankHub) -> None:
+        while (code := agent.poll()) is None:
+            orders = self._reporter.wait(LOOK_SECONDS)
+            if self._terminated.is_set():
+                return self._terminate(agent, hub)
+            if orders is not None:
+                return self._end_ranks(agent, hub, orders)
+        hub.drain(_HANG_UP_SECONDS)
+        endings = self._reporter.endings()
+        if code == 0 and len(endings) == self._args.nproc_per_node and all(ending.exit_code == 0 for ending in endings):
+            assert self._saves is not None
+            self._saves.finish(final=True)
+            self._reporter.enter("finished")
+        elif any(not ending.stopped and ending.exit_code != 0 for ending in endings):
+            self._reporter.enter("failed")
+        else:
+            self._reporter.fail(_agent_failure(agent, code))
+
+    def _end_ranks(self, agent: Agent, hub: RankHub, orders: Orders) -> None:
+        if orders.root is not None and orders.root.get("cause") == Cause.HANG:
+            hub.stacks()
+            self._await_endings(STACKS_SECONDS)
+        hub.release()
+        agent.end(min(STOP_GRACE_SECONDS, float(self._args.grace_seconds)))
+        hub.drain(_HANG_UP_SECONDS)
+
+    def _await_endings(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while len(self._reporter.endings()) < self._args.nproc_per_node and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
+
+    def _terminate(self, agent: Agent, hub: RankHub) -> None:
+        """SIGTERM of the pod: the ranks get it too, and their time to save."""
+        assert self._saves is not None
+        self._saves.expect_last()
+        agent.end(float(self._args.grace_seconds))
+        hub.drain(_HANG_UP_SECONDS)
+        endings = self._reporter.endings()
+        self._clean = len(endings) == self._args.nproc_per_node and all(_ended_clean(ending) for ending in endings)
+        if self._clean:
+            self._saves.finish(final=False)
+        self._clean = self._clean or self._saves.saved_last()
+        how = "after a clean save" if self._clean else "without a clean save"
+        text = f"{self._identity.pod} on {self._identity.node} was told to stop and its ranks ended {how}"
+        self._reporter.fail(StepError(Cause.SIGTERM, text, code=ExitCode(self._code_of_termination())))
+
+    _clean = True
+    """Nothing is lost by ending a pod whose ranks do not run."""
+
+    def _code_of_termination(self) -> int:
+        return int(ExitCode.PREEMPTED if self._clean else ExitCode.TRANSIENT)
+
+
+def _ended_clean(ending: Ending) -> bool:
+    return ending.signal is None and ending.exit_code in _CLEAN
+
+
+def _agent_failure(agent: Agent, code: int) -> StepError:
+    """torchrun failed and no rank did: its own words say why."""
+    said = read_lines(list(agent.tail))
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    text = f"torchrun ended with {how} and no rank failed by itself"
+    if said is None:
+        return StepError(Cause.UNKNOWN, text, quote=text)
+    return StepError(said.cause, text, quote=said.quote, code=said.code)
+
+
+def describe(assignment: Assignment) -> dict[str, Any]:
+    """The assignment in one line of the pod's log."""
+    return {
+        "attempt": assignment.attempt,
+        "restart": assignment.restart,
+        "node_rank": assignment.node_rank,
+        "nnodes": assignment.nnodes,
+        "resume_step": assignment.resume_step,
+    }

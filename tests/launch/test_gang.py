@@ -1,0 +1,171 @@
+"""Whole nodes: real launch, real torchrun, real gloo ranks, the supervisor's own channel."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from argosy.steps.contract import env as names
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import Ending
+from argosy.steps.pods import processes
+from argosy.steps.verdict import judge
+
+if TYPE_CHECKING:
+    from tests.launch.conftest import Gang
+
+pytestmark = pytest.mark.torch
+
+TRAIN = """
+import os, sys, time
+import torch, torch.distributed as dist
+from datetime import timedelta
+dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+rank = dist.get_rank()
+for step in range(1, int(sys.argv[1]) + 1):
+    loss = torch.tensor(float(rank + step))
+    dist.all_reduce(loss)
+    print(f"step {step} loss {loss.item():.3f}", flush=True)
+    time.sleep(0.01)
+dist.destroy_process_group()
+"""
+
+
+def write(gang: Gang, text: str) -> None:
+    for index in range(gang.nnodes):
+        (gang.workspace(index) / "train.py").write_text(text)
+
+
+def test_a_killed_rank_is_named_and_the_next_restart_finishes(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(2)
+    write(gang, TRAIN)
+    gang.start(script="train.py", arg=("40",), nproc_per_node=1)
+    gang.assign(0, fault={"fault": "kill", "rank": 1, "step": 15, "code": None})
+    gang.until(lambda: set(gang.endings()) == {0, 1}, 60, "endings")
+    endings = gang.endings()
+    assert endings[1]["signal"] == signal.SIGKILL
+    assert 15 <= endings[1]["last_step"] < 40
+    assert not endings[1]["stopped"]
+    assert endings[0]["signal"] is None
+    assert endings[0]["exit_code"] == 1
+
+    # The survivor of a lost peer is held back: its pod still runs while the root is not known.
+    time.sleep(1.0)
+    gang.look()
+    assert gang.phases() == {"pod-0": "running", "pod-1": "failed"}
+    assert [event["fault"] for event in gang.events("injected")] == ["kill"]
+
+    verdict = judge([Ending(**ending) for ending in gang.endings().values()], gang.errors(), [])
+    assert (verdict.cause, verdict.signal, verdict.rank, verdict.node) == (Cause.UNKNOWN, 9, 1, "node-1")
+    assert verdict.quote == "rank 1 on node-1 was ended by signal 9"
+    assert "peer_lost" in verdict.consequences[0]
+
+    began = time.monotonic()
+    gang.order("stop", root={"cause": "unknown", "rank": 1, "node": "node-1", "quote": verdict.quote})
+    gang.reports.clear()
+    gang.assign(1, args=[])
+    assert time.monotonic() - began < 5
+    gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "second restart's end")
+    assert max(step["step"] for step in gang.steps()) == 40
+    assert [ending["exit_code"] for ending in gang.endings().values()] == [0, 0]
+    losses = {step["step"]: step["loss"] for step in gang.steps() if step["rank"] == 0}
+    assert losses[40] == 81.0
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0, 0]
+    assert "[rank 1] step 15 loss" in gang.pods[1].text()
+
+
+HANGS = """
+import os, signal, time
+for step in range(1, 1000):
+    print(f"step {step} loss 1.0", flush=True)
+    time.sleep(0.02)
+"""
+
+
+def test_a_hanging_rank_prints_its_stack_and_nothing_is_left(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
+    gang = make_gang(1)
+    write(gang, HANGS)
+    gang.start(script="train.py", nproc_per_node=2)
+    gang.assign(0, fault={"fault": "hang", "rank": 1, "step": 5, "code": None})
+    gang.until(lambda: bool(gang.events("injected")), 30, "hang")
+    gang.order("stop", root={"cause": "hang", "rank": 1, "node": "node-0", "quote": "no step"})
+    gang.until(lambda: bool(gang.channel.check_ins()), 20, "check-in after the stop")
+    assert 'train.py", line' in gang.pods[0].text()
+    left = processes.carrying(names.POD_TOKEN, f"{gang.folder}-0") - {gang.pods[0].process.pid}
+    assert left == set()
+    gang.order("exit", 75)
+    assert gang.exit_codes() == [75]
+
+
+SAVES_ON_SIGTERM = """
+import os, pathlib, signal, sys, time
+out = pathlib.Path("out"); out.mkdir(exist_ok=True)
+def stop(*_):
+    (out / "saved").write_text("yes")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+for step in range(1, 10000):
+    print(f"step {step} loss 1.0", flush=True)
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize(("text", "code"), [(SAVES_ON_SIGTERM, 76), (HANGS, 75)])
+def test_sigterm_of_the_pod_reaches_the_ranks(make_gang: Callable[[int], Gang], text: str, code: int) -> None:
+    gang = make_gang(1)
+    write(gang, text)
+    gang.start(script="train.py", nproc_per_node=2, grace_seconds=10)
+    gang.assign(0)
+    gang.until(lambda: {step["rank"] for step in gang.steps()} == {0, 1}, 30, "steps")
+    os.kill(gang.pods[0].process.pid, signal.SIGTERM)
+    assert gang.exit_codes() == [code]
+    gang.look()
+    assert {error["cause"] for error in gang.errors()} == {"sigterm"}
+    assert {error["code"] for error in gang.errors()} == {code}
+    assert (gang.workspace(0) / "out" / "saved").exists() == (code == 76)
+
+
+def test_training_goes_on_while_the_supervisor_is_away(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    write(gang, HANGS.replace("1000", "60"))
+    gang.start(script="train.py", nproc_per_node=1)
+    gang.assign(0)
+    gang.until(lambda: bool(gang.steps()), 30, "first step")
+    # A restarted supervisor: same port, same token, another process' memory.
+    gang.restart_supervisor(away_seconds=2.0)
+    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 30, "end")
+    assert sorted({step["step"] for step in gang.steps()}) == list(range(1, 60))
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0]
+
+
+def test_wrong_script_is_a_clear_error(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    gang.start(script="trian.py", nproc_per_node=1)
+    gang.assign(0)
+    gang.until(lambda: bool(gang.errors()), 20, "error")
+    error = gang.errors()[0]
+    assert error["cause"] == "launcher_usage"
+    assert "trian.py" in error["message"]
+    gang.order("exit", 78)
+    assert gang.exit_codes() == [78]
+    assert "Traceback" not in gang.pods[0].text()
+
+
+def test_exit_injection_into_a_plain_script_is_refused_not_imitated(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    write(gang, HANGS)
+    gang.start(script="train.py", nproc_per_node=1)
+    gang.assign(0, fault={"fault": "exit", "rank": 0, "step": 3, "code": 42})
+    gang.until(lambda: bool(gang.errors()), 30, "error")
+    assert "does not call argosy.report" in gang.errors()[0]["message"]
+    assert gang.events("injected") == []
+    gang.order("exit", 78)
+    assert gang.exit_codes() == [78]
