@@ -20,7 +20,7 @@ def check_uri(uri: str, field: str = "uri") -> str:
     if parts.scheme not in (*CLOUD_SCHEMES, "file"):
         raise InputError(f"{field} = {uri!r}: unknown scheme; use s3://bucket/prefix, gs://, az:// or file:///path")
     if parts.query or parts.fragment or not uri.isprintable() or ".." in parts.path.split("/"):
-        raise InputError(f"{field} = {uri!r}: a store uri has no '?', '#', '..' or control characters")
+        raise InputError(f"{field} = {uri!r}: a store uri has no '?', '#', '..' or control characters; remove them")
     if parts.scheme == "file" and (parts.netloc or not parts.path.startswith("/")):
         raise InputError(f"{field} = {uri!r}: a file uri is absolute; write file:///path with three slashes")
     if parts.scheme != "file" and not parts.netloc:

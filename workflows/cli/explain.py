@@ -12,7 +12,16 @@ from argosy.workflows.cli.run_folder import find_run
 from argosy.workflows.cli.status import ways_on
 from argosy.workflows.record.advice import advice_for
 from argosy.workflows.record.facts import RunRecord
-from argosy.workflows.record.story import ending, failed_step, goodput_sentence, headline, lost_in, outcome, way_on
+from argosy.workflows.record.story import (
+    ending,
+    failed_step,
+    goodput_sentence,
+    headline,
+    lost_in,
+    meaning,
+    outcome,
+    way_on,
+)
 from argosy.workflows.record.summary import summary
 from argosy.workflows.record.wording import count, duration, short
 
@@ -72,9 +81,8 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
         elif index + 1 < len(record.restarts):
             told[0] += " It was cut off together with its supervisor, so nothing says how it ended."
         return told
-    meaning, _ = advice_for(each.cause)
     lost = lost_in(record, index)
-    told[0] += f" It ended{taken}: {ending(each)}. {meaning}"
+    told[0] += f" It ended{taken}: {ending(each)}. {meaning(each)}"
     if each.quote:
         told.append(f"    | {each.quote}")
     told += [

@@ -19,9 +19,9 @@ def command(field: str, as_json: bool) -> None:
       argosy explain-config gang.nnodes
       argosy explain-config retry
     """
-    from argosy.workflows.spec.explain import explain
+    from argosy.workflows.spec.explain import explain_field
 
-    text = explain(field)
+    text = explain_field(field)
     if as_json:
         emit({"field": field, "text": text})
         return

@@ -138,3 +138,7 @@ def _mistake_of_ours(error: Exception) -> int:
     text = f"{type(error).__name__}: {_line(str(error))}"
     click.echo(f"argosy: a mistake of ours: {text} (please report it with {kept.name})", err=True)
     return 1
+
+
+if __name__ == "__main__":
+    main()

@@ -51,6 +51,17 @@ def ranks(verb: Verb) -> Verb:
     )(verb)
 
 
+def output(text: str) -> Callable[[Verb], Verb]:
+    """``-o FILE``; ``text`` is its help."""
+    return click.option("-o", "--output", type=click.Path(path_type=Path), callback=_file, help=text)
+
+
+def _file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None and (not value.name or value.is_dir()):
+        raise InputError(f"--output {value}: is a folder; name a file in it")
+    return value
+
+
 def _folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     if value.exists() and not value.is_dir():
         raise InputError(f"--state-dir {value}: is a file; name a folder")

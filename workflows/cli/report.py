@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.options import as_json, run_id, state_dir
+from argosy.workflows.cli.options import as_json, output, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.cli.run_folder import find_run
 from argosy.workflows.record.summary import summary
@@ -15,9 +15,7 @@ from argosy.workflows.record.summary import summary
 
 @click.command()
 @run_id
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write to this file. [default: in the run's folder]"
-)
+@output("Write to this file. [default: in the run's folder]")
 @as_json
 @state_dir
 def command(run_id: str | None, output: Path | None, as_json: bool, state_dir: Path) -> None:

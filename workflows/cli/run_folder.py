@@ -15,6 +15,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
+from argosy.workflows.cli.document import claim_mounts, read_workflow
 from argosy.workflows.record.building import STORE_URI, build_record, prefix_of
 from argosy.workflows.record.facts import RunRecord
 
@@ -58,13 +59,10 @@ class RunFolder:
 
     def document(self) -> dict[str, Any]:
         """The workflow as it was run; empty when it cannot be read."""
-        import yaml
-
         try:
-            found = yaml.load((self.path / "workflow.yaml").read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        except (OSError, yaml.YAMLError):
+            return read_workflow((self.path / "workflow.yaml").read_bytes())
+        except OSError:
             return {}
-        return found if isinstance(found, dict) else {}
 
     def events(self) -> list[Event]:
         """The event log so far."""
@@ -106,30 +104,6 @@ def _folders(state_dir: Path) -> Iterator[RunFolder]:
 
 def _started(folder: RunFolder) -> float:
     return (folder.path / "workflow.yaml").stat().st_mtime if (folder.path / "workflow.yaml").exists() else 0.0
-
-
-def claim_mounts(document: Mapping[str, Any], state_dir: Path) -> dict[str, str]:
-    """Mount path -> folder of every PersistentVolumeClaim in a workflow, as the engine lays them out here."""
-    claims: dict[str, str] = {}
-    mounts: list[tuple[str, str]] = []
-    for node in _mappings(document):
-        claim, name = node.get("persistentVolumeClaim"), node.get("name")
-        if isinstance(claim, Mapping) and isinstance(name, str):
-            claims[name] = str(claim.get("claimName"))
-        path = node.get("mountPath")
-        if isinstance(path, str) and isinstance(name, str) and not node.get("subPath"):
-            mounts.append((path, name))
-    return {path: str(state_dir / "volumes" / claims[name]) for path, name in mounts if name in claims}
-
-
-def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(node, Mapping):
-        yield node
-        for value in node.values():
-            yield from _mappings(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _mappings(value)
 
 
 @contextmanager

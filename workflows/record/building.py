@@ -37,7 +37,8 @@ def prefix_of(state: Mapping[str, Any]) -> str:
 
 def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord:
     """``state`` is the engine's ``state.json``; events may be of any order and from any writer."""
-    ordered = sorted(events, key=lambda event: event.time)
+    # The fields too: events of one moment must not change places with the order in which they were read.
+    ordered = sorted(events, key=lambda event: (event.time, event.writer, event.kind, str(event.fields)))
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished")
     restarts, gangs = restarts_of(ordered), _gangs(ordered)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from signal import Signals
+from signal import SIGKILL, Signals
 from typing import Literal
 
+from argosy.steps.contract.causes import Cause
+from argosy.workflows.record.advice import advice_for
 from argosy.workflows.record.facts import Restart, RunRecord, StepNode
 from argosy.workflows.record.goodput import kept_until
 from argosy.workflows.record.wording import count, duration, figure, percent, short
@@ -41,8 +43,11 @@ def headline(record: RunRecord) -> str:
     if record.goodput and record.goodput.lost_steps:
         parts.append(f"{count(record.goodput.lost_steps, 'step')} done again")
     sentence = ", ".join(parts) + "."
-    if record.gate and record.evaluation:
-        sentence += f" {record.evaluation.metric} {figure(record.evaluation.value)}: {record.gate.reason.rstrip('.')}."
+    if record.gate:
+        reason = record.gate.reason.rstrip(".")
+        sentence += f" {reason[:1].upper()}{reason[1:]}." if reason else ""
+    elif record.evaluation:
+        sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
     return sentence
 
 
@@ -60,6 +65,13 @@ def ending(each: Restart) -> str:
     elif each.exit_code is not None:
         parts.append(f"exit code {each.exit_code}")
     return f"{each.cause}: {', '.join(parts)}" if parts else each.cause
+
+
+def meaning(each: Restart) -> str:
+    """What the cause of a failed attempt means, in a sentence."""
+    if each.cause == Cause.UNKNOWN and each.signal == SIGKILL:
+        return "The process was killed from outside, and no record of the machine says by whom."
+    return advice_for(each.cause)[0]
 
 
 def signal_name(number: int) -> str:

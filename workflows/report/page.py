@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from argosy.workflows.record import wording
-from argosy.workflows.record.advice import advice_for
 from argosy.workflows.record.facts import Restart, RunRecord
-from argosy.workflows.record.story import ending, goodput_sentence, headline, lost_in, outcome, way_on
+from argosy.workflows.record.story import ending, goodput_sentence, headline, lost_in, meaning, outcome, way_on
 from argosy.workflows.report.gate_chart import gate_flags
 from argosy.workflows.report.loss import loss_chart
 from argosy.workflows.report.timeline import attempt_end, timeline
@@ -114,7 +113,7 @@ def _attempts(record: RunRecord) -> list[AttemptRow]:
                 seconds=max(0.0, end - each.began),
                 lost=lost_in(record, index),
                 way_on=way_on(record, index) if each.failed else "",
-                meaning=advice_for(each.cause)[0] if each.failed else "",
+                meaning=meaning(each) if each.failed else "",
             )
         )
     return _shortened(rows)

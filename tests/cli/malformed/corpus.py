@@ -1,0 +1,326 @@
+"""Wrong inputs, as people and programs make them: the command line, the files, and what the message must name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+RUN = 'name = "r"\nscript = "train.py"\ncode = ""\n'
+CHECKPOINT = RUN + "[checkpoint]\n"
+GANG = RUN + "[gang]\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """``argv`` in a folder with ``files``; the one line of the answer holds every text of ``names``."""
+
+    id: str
+    argv: tuple[str, ...]
+    names: tuple[str, ...]
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+def toml(name: str, text: str | bytes, *names: str, verb: str = "compile") -> Case:
+    data = text.encode() if isinstance(text, str) else text
+    return Case(f"toml-{name}", (verb, "run.toml"), ("run.toml", *names), {"run.toml": data})
+
+
+def workflow(name: str, text: str | bytes, *names: str) -> Case:
+    data = text.encode() if isinstance(text, str) else text
+    return Case(f"yaml-{name}", ("run", "w.yaml"), names, {"w.yaml": data})
+
+
+def spec(name: str, text: str, *names: str) -> Case:
+    head = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: x-}\n"
+    return workflow(name, head + text, *names)
+
+
+DATASET_RUN = RUN + '[dataset]\nuri = "s3://bucket/corpus"\n'
+
+
+def event(name: str, data: object, *names: str) -> Case:
+    raw = data if isinstance(data, bytes) else json.dumps(data).encode()
+    files = {"run.toml": DATASET_RUN.encode(), "event.json": raw}
+    return Case(f"event-{name}", ("run", "run.toml", "--event", "event.json"), ("event.json", *names), files)
+
+
+def flags(name: str, argv: str, *names: str, run: str = RUN) -> Case:
+    return Case(f"flag-{name}", tuple(argv.split()), names, {"run.toml": run.encode(), "train.py": SCRIPT})
+
+
+SCRIPT = b'import torch\ntorch.save({}, "out/ckpt.pt")\n'
+
+
+def record(**change: object) -> dict[str, object]:
+    """An S3 record with some of its parts changed."""
+    bucket = {"name": "bucket"}
+    item = {"key": "corpus/_SUCCESS", "eTag": "abc", "size": 1}
+    found: dict[str, object] = {"eventName": "ObjectCreated:Put", "s3": {"bucket": bucket, "object": item}}
+    return {"Records": [{**found, **change}]}
+
+
+TOML = [
+    toml("empty", "", "name"),
+    toml("no-name", 'script = "train.py"\n', "name"),
+    toml("no-entry", 'name = "r"\n', "script"),
+    toml("two-entries", 'name = "r"\nscript = "a.py"\nmodule = "a"\n', "module"),
+    toml("name-number", 'name = 7\nscript = "a.py"\n', "name"),
+    toml("name-upper", 'name = "Run"\nscript = "a.py"\n', "name"),
+    toml("name-long", f'name = "{"x" * 41}"\nscript = "a.py"\n', "name"),
+    toml("name-huge", f'name = "{"x" * 1_000_000}"\nscript = "a.py"\n', "name"),
+    toml("name-placeholder", 'name = "{{workflow.name}}"\nscript = "a.py"\n', "name"),
+    toml("typo", RUN + "gnag = 1\n", "gnag"),
+    toml("typo-in-table", GANG + "nodes = 2\n", "gang.nodes"),
+    toml("table-is-number", RUN + "gang = 3\n", "gang"),
+    toml("table-is-list", RUN + "gang = [1]\n", "gang"),
+    toml("no-toml", "name = [", "TOML"),
+    toml("no-value", "name =\n", "TOML"),
+    toml("twice", RUN + 'name = "s"\n', "TOML"),
+    toml("binary", bytes(range(256)), "UTF-8"),
+    toml("nul", RUN.encode() + b'args = ["a\\u0000b"]\n', "args"),
+    toml("utf16", RUN.encode("utf-16"), "UTF-8"),
+    toml("deep", "a = " + "[" * 5000 + "]" * 5000, "TOML"),
+    toml("deep-inline", "a = " + "{a=" * 3000 + "1" + "}" * 3000, "TOML"),
+    toml("huge-integer", GANG + f"nnodes = {'9' * 5000}\n", "run.toml"),
+    toml("nodes-zero", GANG + "nnodes = 0\n", "gang.nnodes"),
+    toml("nodes-negative", GANG + "nnodes = -2\n", "gang.nnodes"),
+    toml("nodes-text", GANG + 'nnodes = "many"\n', "gang.nnodes"),
+    toml("nodes-range", GANG + 'nnodes = "4:2"\n', "gang.nnodes"),
+    toml("nodes-float", GANG + "nnodes = 2.5\n", "gang.nnodes"),
+    toml("nodes-bool", GANG + "nnodes = true\n", "gang.nnodes"),
+    toml("nodes-many", GANG + "nnodes = 10000000000\n", "gang.nnodes"),
+    toml("ranks-text", GANG + 'nproc_per_node = "auto"\n', "gang.nproc_per_node"),
+    toml("runtime", GANG + 'runtime = "slurm"\n', "gang.runtime"),
+    toml("placement", GANG + 'placement = "native"\n', "gang.placement"),
+    toml("memory", GANG + "[gang.resources]\nmemory = 'lots'\n", "gang.resources.memory"),
+    toml("gpu-negative", GANG + "[gang.resources]\ngpu = -1\n", "gang.resources.gpu"),
+    toml("fabric", GANG + 'nnodes = 2\nfabric = "single-node"\n', "gang.fabric"),
+    toml("uri-scheme", RUN + '[storage]\nuri = "ftp://x/y"\n', "storage.uri"),
+    toml("uri-relative", RUN + '[storage]\nuri = "file://store"\n', "storage.uri"),
+    toml("uri-parent", RUN + '[storage]\nuri = "s3://b/../c"\n', "storage.uri"),
+    toml("uri-no-bucket", RUN + '[storage]\nuri = "s3:///x"\n', "storage.uri"),
+    toml("uri-query", RUN + '[storage]\nuri = "s3://b/x?versionId=1"\n', "storage.uri"),
+    toml("uri-number", RUN + "[dataset]\nuri = 5\n", "dataset.uri"),
+    toml("uri-bracket", RUN + '[storage]\nuri = "s3://[b/x"\n', "storage.uri"),
+    toml("dataset-no-uri", RUN + "[dataset]\nlayout = 'sharded'\n", "dataset.uri"),
+    toml("dataset-layout", RUN + "[dataset]\nuri = 's3://b/x'\nlayout = 'striped'\n", "dataset.layout"),
+    toml("dataset-version", RUN + "[dataset]\nuri = 's3://b/x'\nversion = 'v1'\n", "dataset.version"),
+    toml("opaque-no-path", CHECKPOINT + 'mode = "opaque"\n', "checkpoint.path"),
+    toml("opaque-outside", CHECKPOINT + 'mode = "opaque"\npath = "../out"\n', "checkpoint.path"),
+    toml("checkpoint-mode", CHECKPOINT + 'mode = "auto"\n', "checkpoint.mode"),
+    toml("checkpoint-keep", CHECKPOINT + "keep = -1\n", "checkpoint.keep"),
+    toml("exit-code", RUN + "[retry.exit_codes]\n3 = 12\n", "retry.exit_codes"),
+    toml("backoff", RUN + "[retry]\nbackoff_seconds = nan\n", "retry.backoff_seconds"),
+    toml("evaluation", RUN + "[evaluation]\nmetric = 'loss'\n", "evaluation"),
+    toml("direction", RUN + "[evaluation]\nscript='e.py'\nmetric='loss'\ndirection='down'\n", "evaluation.direction"),
+    toml("floor", RUN + "[evaluation]\nscript='e.py'\nmetric='l'\ndirection='min'\nfloor='low'\n", "evaluation.floor"),
+    toml("promotion-alone", RUN + "[promotion]\npointer = 'p'\n", "promotion"),
+    toml("secret", RUN + '[env]\nAWS_SECRET_ACCESS_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"\n', "env"),
+    toml("env-list", RUN + 'env = ["A=1"]\n', "env"),
+    toml("args-text", RUN + 'args = "--steps 3"\n', "args"),
+    toml("args-number", RUN + "args = [1]\n", "args"),
+    toml("pattern", RUN + 'progress_pattern = "step (?P<step>"\n', "progress_pattern"),
+    toml("pattern-group", RUN + 'progress_pattern = "step [0-9]+"\n', "progress_pattern"),
+    toml("deadline", RUN + "[deadlines]\nrun_seconds = 'long'\n", "deadlines.run_seconds"),
+    toml("batch", RUN + "[batch]\nmicro_batch_size = 0\n", "batch.micro_batch_size"),
+    toml("batch-rule", RUN + "[batch]\nmicro_batch_size = 1\nbase_learning_rate = 0.1\n", "batch.base_batch_size"),
+    toml("run-typo", RUN + "gnag = 1\n", "gnag", verb="run"),
+    Case(
+        "toml-code-missing",
+        ("compile", "run.toml"),
+        ("nowhere",),
+        {"run.toml": RUN.replace('""', '"nowhere"').encode()},
+    ),
+    Case(
+        "toml-code-is-file",
+        ("compile", "run.toml"),
+        ("run.toml",),
+        {"run.toml": RUN.replace('""', '"run.toml"').encode()},
+    ),
+]
+
+YAML = [
+    workflow("empty", "", "w.yaml", "Workflow"),
+    workflow("text", "hello", "w.yaml"),
+    workflow("list", "- 1\n- 2\n", "w.yaml"),
+    workflow("number", "3", "w.yaml"),
+    workflow("tabs", "a:\n\t- b\n", "w.yaml", "line"),
+    workflow("unclosed", "a: [1, 2\nb: {", "w.yaml", "line"),
+    workflow("binary", bytes(range(256)), "w.yaml"),
+    workflow("invalid-utf8", b"kind: \xff\xfe Workflow", "w.yaml", "UTF-8"),
+    workflow("two-keys", "kind: Workflow\nkind: Workflow\n", "kind"),
+    workflow("other-kind", "apiVersion: v1\nkind: Pod\n", "Pod"),
+    workflow("kind-number", "kind: 5\n", "w.yaml"),
+    workflow("python-object", "!!python/object/apply:os.system ['true']", "w.yaml"),
+    workflow("unknown-anchor", "a: *nowhere\n", "w.yaml", "line"),
+    workflow("deep", "a: " + "[" * 4000 + "]" * 4000, "w.yaml"),
+    workflow("deep-indent", "".join(" " * depth + "a:\n" for depth in range(1500)), "w.yaml"),
+    workflow(
+        "bomb",
+        "kind: Workflow\na: &a [x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+        + "spec: {entrypoint: *i}\n",
+        "w.yaml",
+    ),
+    workflow("cycle", "kind: Workflow\nspec: &s {templates: [*s]}\n", "w.yaml"),
+    spec("no-spec", "", "spec"),
+    spec("spec-list", "spec: []\n", "spec"),
+    spec("no-entrypoint", "spec: {templates: [{name: a, container: {image: i, command: [x]}}]}\n", "entrypoint"),
+    spec(
+        "unknown-entrypoint",
+        "spec: {entrypoint: b, templates: [{name: a, container: {image: i, command: [x]}}]}\n",
+        "b",
+    ),
+    spec("no-templates", "spec: {entrypoint: a}\n", "a"),
+    spec("templates-text", "spec: {entrypoint: a, templates: hello}\n", "templates"),
+    spec("no-command", "spec: {entrypoint: a, templates: [{name: a, container: {image: i}}]}\n", "command"),
+    spec(
+        "unknown-field",
+        "spec: {entrypoint: a, templates: [{name: a, conatiner: {image: i, command: [x]}}]}\n",
+        "conatiner",
+    ),
+    spec(
+        "unknown-task",
+        "spec: {entrypoint: a, templates: [{name: a, dag: {tasks: [{name: t, template: nowhere}]}}]}\n",
+        "nowhere",
+    ),
+    spec(
+        "unknown-dependency",
+        "spec: {entrypoint: a, templates: [{name: a, dag: {tasks: [{name: t, template: c, depends: u}]}},"
+        " {name: c, container: {image: i, command: [x]}}]}\n",
+        "u",
+    ),
+    spec("template-ref", "spec: {workflowTemplateRef: {name: nowhere}}\n", "nowhere"),
+]
+
+EVENTS = [
+    event("empty", b"", "JSON"),
+    event("no-json", b"{", "JSON"),
+    event("binary", bytes(range(256)), "JSON"),
+    event("number", 5),
+    event("null", None),
+    event("text", "hello"),
+    event("empty-list", []),
+    event("empty-object", {}),
+    event("other-object", {"hello": 1}),
+    event("records-number", {"Records": 5}),
+    event("record-null", {"Records": [None]}),
+    event("no-bucket", record(s3={"object": {"key": "corpus/x"}}), "bucket"),
+    event("bucket-number", record(s3={"bucket": {"name": 5}, "object": {"key": "corpus/x"}}), "bucket.name"),
+    event("bucket-slash", record(s3={"bucket": {"name": "a/b"}, "object": {"key": "corpus/x"}}), "bucket.name"),
+    event("no-key", record(s3={"bucket": {"name": "bucket"}, "object": {}}), "object.key"),
+    event("key-escape", record(s3={"bucket": {"name": "bucket"}, "object": {"key": "corpus/%zz"}}), "object.key"),
+    event("key-utf8", record(s3={"bucket": {"name": "bucket"}, "object": {"key": "corpus/%ff"}}), "object.key"),
+    event("key-parent", record(s3={"bucket": {"name": "bucket"}, "object": {"key": "corpus/../x"}}), "object.key"),
+    event("key-nul", record(s3={"bucket": {"name": "bucket"}, "object": {"key": "corpus/%00"}}), "object.key"),
+    event("s3-list", record(s3=[]), "s3"),
+    event("name-number", record(eventName=5), "eventName"),
+    event("deep", b"[" * 100_000 + b"]" * 100_000),
+    event("nested", {"Message": json.dumps({"Message": json.dumps({"Message": json.dumps({"Message": "{}"})})})}),
+    event("huge", b'{"Records": "' + b"x" * (2 << 20) + b'"}', "bytes"),
+    Case(
+        "event-missing",
+        ("run", "run.toml", "--event", "nowhere.json"),
+        ("nowhere.json",),
+        {"run.toml": DATASET_RUN.encode()},
+    ),
+    Case("event-folder", ("run", "run.toml", "--event", "."), ("folder",), {"run.toml": DATASET_RUN.encode()}),
+    Case(
+        "event-no-dataset",
+        ("run", "run.toml", "--event", "event.json"),
+        ("event.json", "dataset"),
+        {"run.toml": RUN.encode(), "event.json": json.dumps(record()).encode()},
+    ),
+]
+
+FLAGS = [
+    flags("unknown-verb", "launch run.toml", "launch"),
+    flags("near-verb", "complie run.toml", "compile"),
+    flags("unknown-flag", "run run.toml --fast", "--fast"),
+    flags("global-flag", "--fast run run.toml", "--fast"),
+    flags("no-file", "run", "FILE"),
+    flags("no-file-compile", "compile", "RUN.toml"),
+    flags("missing-file", "run nowhere.toml", "nowhere.toml"),
+    flags("missing-yaml", "run nowhere.yaml", "nowhere.yaml"),
+    flags("folder", "run .", "folder"),
+    flags("folder-toml", "compile .", "folder"),
+    flags("no-suffix", "run train.py", "train.py"),
+    flags("compile-yaml", "compile w.yaml", "w.yaml"),
+    flags("too-many", "compile run.toml run.toml", "run.toml"),
+    flags("ranks", "run run.toml -j 2", "-j"),
+    flags("ranks-zero", "run run.toml -j 0x2", "-j"),
+    flags("ranks-text", "run run.toml -j axb", "-j"),
+    flags("ranks-negative", "run run.toml -j -2x2", "-j"),
+    flags("ranks-huge", "run run.toml -j 999999x999999", "-j"),
+    flags("ranks-unicode", "run run.toml -j ²x2", "-j"),
+    flags("parameter", "run run.toml -p resume", "-p"),
+    flags("parameter-unknown", "run run.toml -p speed=3", "speed"),
+    flags("parameter-twice", "run run.toml -p resume-from=none -p resume-from=none", "resume-from"),
+    flags("parameter-and-flag", "run run.toml --run-id a -p run-id=b", "run-id"),
+    flags("args", "run run.toml -p args=3", "args"),
+    flags("args-objects", "run run.toml -p args=[1]", "args"),
+    flags("force", "run run.toml -p force=yes", "force"),
+    flags("resume-from", "run run.toml --resume-from yesterday", "resume-from"),
+    flags("run-id", "run run.toml --run-id a/b", "run-id"),
+    flags("run-id-dots", "run run.toml --run-id ..", "run-id"),
+    flags("run-id-long", f"run run.toml --run-id {'x' * 64}", "run-id"),
+    flags("inject", "run run.toml --inject boom", "inject"),
+    flags("inject-fault", "run run.toml --inject melt:rank=1@step=4", "melt"),
+    flags("inject-step", "run run.toml --inject kill:rank=1@step=0", "step"),
+    flags("inject-no-rank", "run run.toml --inject kill@step=4", "rank"),
+    flags("inject-code", "run run.toml --inject exit:rank=0,code=999@step=4", "code"),
+    flags("templates", "run run.toml --templates nowhere.yaml", "nowhere.yaml"),
+    flags("gpu", "run run.toml", "gang.resources.gpu", "-j 2x1", "argo submit", run=GANG + "resources = {gpu = 1}\n"),
+    flags("output-folder", "compile run.toml -o nowhere/w.yaml", "nowhere/w.yaml"),
+    flags("output-is-folder", "compile run.toml -o .", "--output"),
+    flags("state-dir", "status --state-dir run.toml", "--state-dir"),
+    flags("no-run", "status", "argosy run"),
+    flags("no-run-logs", "logs", "argosy run"),
+    flags("no-run-explain", "explain x", "argosy run"),
+    flags("no-run-report", "report", "argosy run"),
+    flags("config-field", "explain-config gang.nodes", "gang.nodes"),
+    flags("config-deep", "explain-config name.first", "name"),
+    flags("logs-rank", "logs --rank -1", "--rank"),
+    flags("logs-tail", "logs --tail x", "--tail"),
+    flags("init-missing", "init nowhere.py", "nowhere.py"),
+    flags("init-folder", "init .", "SCRIPT"),
+    flags("init-name", "init train.py -o o.toml --name No_Name", "--name"),
+    flags("init-opaque", "init train.py -o o.toml --opaque /out", "--opaque"),
+    flags("init-opaque-parent", "init train.py -o o.toml --opaque ../out", "--opaque"),
+    flags("init-exists", "init train.py", "run.toml", "--force"),
+    flags("init-output-folder", "init train.py -o nowhere/run.toml", "--output"),
+    flags("init-flag", "init train.py --steps 3", "--steps"),
+]
+
+SCRIPTS = [
+    Case("init-no-python", ("init", "t.py"), ("t.py:1",), {"t.py": b"def (:\n"}),
+    Case("init-binary", ("init", "t.py"), ("t.py",), {"t.py": bytes(range(256))}),
+    Case("init-nul", ("init", "t.py"), ("t.py",), {"t.py": b"a = 1\0\n"}),
+    Case("init-deep", ("init", "t.py"), ("t.py",), {"t.py": b"a = " + b"(" * 5000 + b")" * 5000}),
+    Case("init-no-checkpoint", ("init", "t.py"), ("--opaque",), {"t.py": b"print(1)\n"}),
+    Case(
+        "init-unclear", ("init", "t.py"), ("line 2", "--opaque"), {"t.py": b"import torch\ntorch.save({}, where())\n"}
+    ),
+    Case("init-absolute", ("init", "t.py"), ("--opaque",), {"t.py": b"import torch\ntorch.save({}, '/ckpt/a.pt')\n"}),
+]
+
+STATE = [
+    Case("state-no-json", ("status",), ("state.json",), {".argosy/runs/w/state.json": b"{"}),
+    Case("state-list", ("status",), ("state.json",), {".argosy/runs/w/state.json": b"[]"}),
+    Case("state-binary", ("explain",), ("state.json",), {".argosy/runs/w/state.json": bytes(range(256))}),
+    Case(
+        "state-uri",
+        ("status",),
+        ("ftp",),
+        {
+            ".argosy/runs/w/state.json": b'{"name":"w","annotations":{"argosy.dev/store-uri":"ftp://x","argosy.dev/run-name":"r"}}'
+        },
+    ),
+    Case("state-unknown-run", ("status", "nope"), ("nope", "known"), {".argosy/runs/w/state.json": b'{"name":"w"}'}),
+    Case(
+        "report-output", ("report", "-o", "no/r.html"), ("no/r.html",), {".argosy/runs/w/state.json": b'{"name":"w"}'}
+    ),
+    Case("logs-follow-json", ("logs", "-f", "--json"), ("--json",), {".argosy/runs/w/state.json": b'{"name":"w"}'}),
+]
+
+CASES = [*TOML, *YAML, *EVENTS, *FLAGS, *SCRIPTS, *STATE]

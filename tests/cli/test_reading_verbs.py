@@ -1,0 +1,251 @@
+"""status, explain, logs and report, from the outside: a folder on disk in, text and files out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+SUMMARY_KEYS = [
+    *["phase", "message", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts", "last_step"],
+    *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
+    *["goodput", "lost_steps", "report"],
+]
+ATTEMPT_KEYS = [
+    *["attempt", "restart", "cause", "signal", "exit_code", "node", "rank", "restored_step", "last_step", "quote"]
+]
+
+
+@pytest.fixture
+def promoted(story, tell) -> Path:
+    tell.killed_and_resumed(story)
+    tell.judged(story)
+    return story.finish("Succeeded", 130.0)
+
+
+def test_status_says_where_the_run_stands(promoted, argosy) -> None:
+    code, out, _ = argosy("status")
+    assert code == 0
+    assert out.startswith("gpt-abc12: Promoted, 2 min 10 s\n")
+    for said in ("step 200 of 200", "attempt 1: ended at step 47", "signal 9 (SIGKILL)", "10 commits", "production ->"):
+        assert said in out
+    assert "\nNext:\n  argosy report gpt-abc12 " in out
+
+
+def test_json_has_exactly_the_public_keys(promoted, argosy) -> None:
+    for verb in ("status", "report"):
+        _, out, _ = argosy(verb, "--json")
+        found = json.loads(out)
+        assert list(found) == SUMMARY_KEYS
+        assert all(list(each) == ATTEMPT_KEYS for each in found["attempts"])
+    assert found["promoted_digest"] == found["evaluated_digest"] == found["checkpoint_digest"] == "c8" * 32
+    assert (found["metric"], found["metric_name"]) == (3.412, "bits_per_byte")
+    assert found["attempts"][0]["signal"] == 9
+    assert found["attempts"][1]["restored_step"] == 40
+
+
+def test_a_run_is_found_by_its_id_too(story, tell, argosy) -> None:
+    folder = story.finish("Running", None)
+    state = json.loads((folder / "state.json").read_text())
+    state["parameters"]["run-id"] = "nightly"
+    (folder / "state.json").write_text(json.dumps(state))
+    code, out, _ = argosy("status", "nightly", "--json")
+    assert (code, json.loads(out)["run_id"]) == (0, "nightly")
+
+
+def test_explain_tells_cause_loss_and_way_on(promoted, argosy) -> None:
+    _, out, _ = argosy("explain")
+    for said in (
+        "Attempt 1 began from scratch and reached step 47.",
+        "    | rank 1 on node-0 was ended by signal 9",
+        "Injected on purpose: kill.",
+        "Lost: 7 steps. Started again on the same pods after 1.0 s, from step 40, the newest verified checkpoint",
+        "The node was taken away",
+        "Started again on a new gang",
+        "production now points to c8c8c8c8c8c8.",
+    ):
+        assert said in out
+
+
+def test_explain_of_a_refused_run_says_that_nothing_moved(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    tell.judged(story, "refuse")
+    story.finish("Succeeded", 130.0)
+    _, out, _ = argosy("explain")
+    assert "The gate said refuse: 3.412 is worse than the floor 3." in out
+    assert "The pointer did not move." in out
+    assert "What to do: train longer" in out
+
+
+def test_explain_of_a_failed_run_says_what_to_do(story, tell, argosy) -> None:
+    tell.begin(story)
+    story.at(8.0, "restart_began", attempt=1, restart=0, restored_step=0)
+    quote = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    story.at(
+        9.0, "restart_ended", attempt=1, restart=0, cause="gpu_oom", exit_code=1, rank=0, node="node-0", quote=quote
+    )
+    story.at(9.1, "train_ended", cause="gpu_oom", exit_code=70)
+    story.node("train", 4.0, 9.2, "Failed", exitCode=70)
+    story.finish("Failed", 10.0)
+    _, out, _ = argosy("explain")
+    assert f"    | {quote}" in out
+    assert "failed at the step 'train' with exit code 70" in out
+    assert "What to do: Lower batch.micro_batch_size" in out
+
+
+def test_a_duplicate_says_why_it_did_not_start(story, argosy) -> None:
+    reason = "workflow gpt-first has already succeeded with this run and dataset"
+    story.at(1.0, "admission", decision="duplicate", reason=reason, key="k")
+    story.finish("Succeeded", 2.0)
+    _, out, _ = argosy("status")
+    assert "Not started: duplicate event" in out
+    assert reason in out
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page; fails on what a strict reader would stumble over."""
+
+    VOID = frozenset({"meta", "br", "line", "rect", "path", "circle", "polyline"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read_page(path: Path) -> Page:
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    assert page.open == []
+    return page
+
+
+def test_the_report_is_one_static_page(promoted, argosy, tmp_path) -> None:
+    code, out, _ = argosy("report", "-o", "r.html")
+    assert code == 0
+    assert "report: r.html" in out
+    page = read_page(tmp_path / "r.html")
+    assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href", "style")]
+    raw = (tmp_path / "r.html").read_text()
+    assert "http" not in raw
+    assert "url(" not in raw
+    assert "@import" not in raw
+    assert page.tags.count("polyline") == 5  # three kept curves, two lost ones
+    assert "prefers-color-scheme: dark" in raw
+    assert "width=device-width" in raw
+
+
+def test_the_report_is_written_into_the_runs_folder(promoted, argosy) -> None:
+    _, out, _ = argosy("report", "--json")
+    assert json.loads(out)["report"] == str(promoted / "report.html")
+    assert (promoted / "report.html").exists()
+    assert not list(promoted.glob(".report*"))
+
+
+def test_nothing_a_run_says_becomes_markup(story, argosy) -> None:
+    evil = "</title><script>alert(1)</script><b onload=x>{{7*7}}"
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1, excluded=[evil])
+    story.at(1.0, "restart_began", attempt=1, restart=0, restored_digest=evil, restored_step=1)
+    story.at(3.0, "step", attempt=1, restart=0, rank=0, step=2, loss=1.0)
+    story.at(4.0, "step", attempt=1, restart=0, rank=0, step=3, loss=2.0)
+    story.at(5.0, "restart_ended", attempt=1, restart=0, cause=evil, node=evil, quote=evil, last_step=3)
+    story.at(6.0, "gated", decision=evil, reason=evil, metric=evil, value=1.0, floor=evil)
+    story.node(evil, 0.0, 7.0, evil, message=evil)
+    folder = story.finish("Failed", 8.0, evil)
+    assert argosy("report")[0] == 0
+    page = read_page(folder / "report.html")
+    assert "script" not in page.tags
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert "{{7*7}}" in "".join(page.text)
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Failed"])
+def test_a_report_exists_at_every_moment(phase, story, argosy) -> None:
+    folder = story.finish(phase, None)
+    assert argosy("report")[0] == 0
+    read_page(folder / "report.html")
+
+
+def test_a_report_of_a_long_run_stays_small(story, argosy) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=64, nproc_per_node=8)
+    for restart in range(300):
+        story.at(restart * 100.0, "restart_began", attempt=1, restart=restart, restored_step=restart * 40)
+        story.steps(1, restart, restart * 40 + 1, restart * 40 + 45, restart * 100.0 + 1, 1.0)
+        ended = {"cause": "unknown", "signal": 9, "rank": 0, "last_step": restart * 40 + 45}
+        story.at(restart * 100.0 + 50, "restart_ended", attempt=1, restart=restart, **ended)
+        story.at(
+            restart * 100.0 + 49, "checkpoint_committed", step=restart * 40 + 40, digest=f"{restart:064x}", bytes=1
+        )
+    folder = story.finish("Running", None)
+    assert argosy("report")[0] == 0
+    assert (folder / "report.html").stat().st_size < 1_000_000
+    read_page(folder / "report.html")
+
+
+def write_log(folder: Path, pod: str, text: str) -> Path:
+    log = folder / "nodes" / "node-0" / "pods" / pod / "log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as file:
+        file.write(text)
+    return log
+
+
+def test_logs_show_every_pod_and_choose_ranks(promoted, argosy) -> None:
+    write_log(promoted, "train-0", "starting\n[rank0]: loss 3\n[rank1]: loss 4\nno end")
+    write_log(promoted, "gate-1", "decision\n")
+    _, out, _ = argosy("logs")
+    assert "train-0 | [rank0]: loss 3\n" in out
+    assert "train-0 | no end\n" in out
+    assert "gate-1 | decision\n" in out
+    assert argosy("logs", "--rank", "1")[1] == "train-0 | [rank1]: loss 4\n"
+    assert argosy("logs", "--pod", "gate")[1] == "gate-1 | decision\n"
+    assert argosy("logs", "--pod", "train", "--tail", "1")[1] == "train-0 | no end\n"
+    lines = json.loads(argosy("logs", "--json", "--rank", "0")[1])["lines"]
+    assert lines == [{"pod": "train-0", "rank": 0, "text": "[rank0]: loss 3"}]
+
+
+def test_followed_logs_end_with_the_run(story, tmp_path) -> None:
+    folder = story.finish("Running", None)
+    write_log(folder, "p", "one\ntw")
+    command = [sys.executable, "-m", "argosy.workflows.cli.main", "logs", "-f"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        guard = threading.Timer(30, reader.kill)
+        guard.start()
+        assert reader.stdout.readline() == "p | one\n"
+        write_log(folder, "p", "o\n")
+        assert reader.stdout.readline() == "p | two\n"
+        write_log(folder, "q", "late")
+        state = json.loads((folder / "state.json").read_text())
+        (folder / "state.part").write_text(json.dumps({**state, "phase": "Succeeded"}))
+        (folder / "state.part").replace(folder / "state.json")
+        began = time.monotonic()
+        assert reader.stdout.read() == "q | late\n"
+        assert reader.wait() == 0
+        guard.cancel()
+        assert time.monotonic() - began < 15

@@ -1,0 +1,113 @@
+"""``argosy compile``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.options import as_json, output, ranks, state_dir
+from argosy.workflows.cli.output import emit, next_commands, typed
+from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code
+from argosy.workflows.record.wording import count, size
+
+
+@click.command()
+@click.argument("file", metavar="RUN.toml", type=click.Path(path_type=Path))
+@output("Write the YAML to this file. [default: stdout]")
+@click.option("--template", is_flag=True, help="Compile to a WorkflowTemplate, for events and templateRef.")
+@click.option("--push", is_flag=True, help="Write the code archive into the run's store, as a cluster needs it.")
+@ranks
+@as_json
+@state_dir
+def command(
+    file: Path,
+    output: Path | None,
+    template: bool,
+    push: bool,
+    ranks: tuple[int, int] | None,
+    as_json: bool,
+    state_dir: Path,
+) -> None:
+    """Turn a run.toml into Argo Workflows YAML.
+
+    The same input gives the same bytes; nothing is contacted unless --push is given. What is worth knowing goes
+    to standard error.
+
+    \b
+    Example:
+      argosy compile run.toml -o workflow.yaml --push
+      argo submit workflow.yaml
+    """
+    if not is_toml(file):
+        raise InputError(
+            f"RUN.toml {file}: a run's description is wanted here; a workflow is run with: argosy run {file}"
+        )
+    source = from_toml(file, ranks, "WorkflowTemplate" if template else "Workflow")
+    pushed = push_code(source, state_dir) if push else ""
+    facts = _facts(source)
+    if output is not None:
+        _write(output, source.yaml)
+    if as_json:
+        emit({**facts, "output": str(output or ""), "code_uri": pushed, "yaml": "" if output else source.yaml.decode()})
+        return
+    if output is None:
+        sys.stdout.buffer.write(source.yaml)
+        sys.stdout.flush()
+    _say(source, facts, output, pushed)
+    next_commands(_ways_on(file, output, push, template), err=True)
+
+
+def _facts(source: Source) -> dict[str, Any]:
+    from argosy.workflows.bound import describe_bound
+    from argosy.workflows.spec.run import warnings
+
+    assert source.run is not None
+    run = source.run
+    return {
+        "name": run.name,
+        "yaml_sha256": source.sha256,
+        "code_digest": source.archive.digest if source.archive else "",
+        "bound": describe_bound(run),
+        "warnings": warnings(run),
+    }
+
+
+def _say(source: Source, facts: dict[str, Any], output: Path | None, pushed: str) -> None:
+    click.echo(f"yaml sha256 {facts['yaml_sha256']}" + (f"  {output}" if output else ""), err=True)
+    if source.archive is not None:
+        held = f"{count(len(source.archive.files), 'file')}, {size(len(source.archive.data))}"
+        click.echo(f"code sha256 {source.archive.digest}  {held}", err=True)
+    if pushed:
+        click.echo(f"pushed {pushed}", err=True)
+    for line in [*facts["bound"], *(f"warning: {text}" for text in facts["warnings"])]:
+        click.echo(line, err=True)
+
+
+def _ways_on(file: Path, output: Path | None, push: bool, template: bool) -> list[tuple[str, str]]:
+    if output is None:
+        return [
+            (
+                typed("argosy", "compile", file, "-o", "workflow.yaml", "--push"),
+                "keep it, and put the code in the store",
+            )
+        ]
+    if template:
+        return [(typed("kubectl", "apply", "-f", output), "put the template on a cluster")]
+    here = (typed("argosy", "run", output), "run these bytes on this machine")
+    there = (typed("argo", "submit", output), "run the same bytes on a cluster")
+    code = (typed("argosy", "compile", file, "-o", output, "--push"), "put the code into the store first")
+    return [here, there] if push else [code, here, there]
+
+
+def _write(path: Path, data: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error

@@ -1,0 +1,39 @@
+"""New events of a run, without reading the old ones again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from argosy.steps.runlog import Event
+from argosy.steps.store.base import ObjectMissing, ObjectStore
+
+
+class EventFollower:
+    """Batches of the event log are immutable, so each object is read once."""
+
+    def __init__(self, store: ObjectStore, prefix: str) -> None:
+        """``prefix`` is the run's key prefix."""
+        self._store, self._base = store, f"{prefix}/events"
+        self._seen: set[str] = set()
+
+    def new(self) -> list[Event]:
+        """Events of the batches that were written since the last call, by time."""
+        return sorted(self._fresh(), key=lambda event: event.time)
+
+    def _fresh(self) -> Iterator[Event]:
+        for info in self._store.list(self._base):
+            if info.key in self._seen:
+                continue
+            try:
+                data = self._store.get(info.key)
+            except ObjectMissing:
+                continue
+            self._seen.add(info.key)
+            writer = info.key[len(self._base) + 1 :].split("/", 1)[0]
+            for line in data.decode(errors="replace").splitlines():
+                try:
+                    record = json.loads(line)
+                    yield Event(float(record.pop("time")), str(record.pop("kind")), writer, record)
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    continue

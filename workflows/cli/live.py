@@ -1,0 +1,183 @@
+"""Watch a run while the engine works: a panel in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.runlog import Event
+from argosy.workflows.cli.follower import EventFollower
+from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.tally import Tally, node_line
+from argosy.workflows.record.building import prefix_of
+from argosy.workflows.record.wording import duration, size
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+POLL_SECONDS = 0.4
+PLAIN_PROGRESS_SECONDS = 5.0
+SIGNS = {"Succeeded": "✓", "Running": "●", "Failed": "✗", "Error": "✗"}
+
+
+class Screen(Protocol):
+    """Where the watched run is shown."""
+
+    def line(self, text: str) -> None:
+        """Something happened."""
+
+    def refresh(self, tally: Tally, state: dict[str, Any]) -> None:
+        """The figures have changed; called several times a second."""
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+
+
+class PlainScreen:
+    """Lines with the seconds since the start; progress each few seconds."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._began = stream, time.monotonic()
+        self._told, self._step = self._began, -1
+
+    def line(self, text: str) -> None:
+        """Print it."""
+        print(f"[{time.monotonic() - self._began:7.1f} s] {text}", file=self._stream, flush=True)
+
+    def refresh(self, tally: Tally, state: dict[str, Any]) -> None:
+        """Print the progress, when there is news and the last was a while ago."""
+        now = time.monotonic()
+        if tally.step != self._step and tally.step and now - self._told >= PLAIN_PROGRESS_SECONDS:
+            self._told, self._step = now, tally.step
+            self.line(tally.progress())
+
+    def close(self) -> None:
+        """Nothing to undo."""
+
+
+class RichScreen:
+    """Lines scroll by above a panel with the pipeline, the progress bar and the newest checkpoint."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._title, self._began = title, time.monotonic()
+        self._console = Console(highlight=False)
+        self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+        self._live.start()
+
+    def line(self, text: str) -> None:
+        """Print it above the panel."""
+        from rich.text import Text
+
+        style = "red" if "ended at step" in text or text.startswith("step ") else "green" if "promoted" in text else ""
+        self._console.print(Text(f"{time.monotonic() - self._began:7.1f} s  {text}", style=style))
+
+    def refresh(self, tally: Tally, state: dict[str, Any]) -> None:
+        """Draw the panel again."""
+        self._live.update(_panel(self._title, time.monotonic() - self._began, tally, state))
+
+    def close(self) -> None:
+        """Take the panel away; the lines stay."""
+        self._live.stop()
+
+
+def _panel(title: str, seconds: float, tally: Tally, state: dict[str, Any]) -> RenderableType:
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.progress_bar import ProgressBar
+    from rich.text import Text
+
+    rows: list[RenderableType] = [_pipeline(state)]
+    for node, (done, total) in sorted(tally.staging.items())[:8]:
+        rows.append(Text(f"data to {node}: {size(done)} of {size(total)}", style="magenta"))
+    if tally.step or tally.attempts:
+        if tally.end_step:
+            rows.append(ProgressBar(total=tally.end_step, completed=min(tally.step, tally.end_step)))
+        rows.append(Text(tally.progress(), style="bold"))
+        attempts = f"attempt {tally.attempts}" + (f", {tally.failures} failed before" if tally.failures else "")
+        rows.append(Text(f"{attempts}; checkpoint {tally.checkpoint or 'none yet'}", style="dim"))
+    return Panel(Group(*rows), title=title, subtitle=duration(seconds), title_align="left", subtitle_align="right")
+
+
+def _pipeline(state: dict[str, Any]) -> RenderableType:
+    from rich.text import Text
+
+    styles = {"Succeeded": "green", "Running": "bold cyan", "Failed": "red", "Error": "red"}
+    row = Text()
+    nodes = state.get("nodes")
+    for node in nodes if isinstance(nodes, list) else []:
+        if isinstance(node, dict) and node.get("type") == "Pod":
+            phase = str(node.get("phase"))
+            row.append(f"{SIGNS.get(phase, '·')} {node.get('displayName')}  ", style=styles.get(phase, "dim"))
+    return row if row.plain else Text("starting", style="dim")
+
+
+class Watch:
+    """A thread that reads the run's state and events and tells a screen; a context manager around the engine."""
+
+    def __init__(self, screen: Screen, state_dir: Path) -> None:
+        self._screen, self._state_dir = screen, state_dir
+        self._tally, self._bad_nodes = Tally(), set[str]()
+        self._folder: RunFolder | None = None
+        self._follower: EventFollower | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
+
+    def found(self, run_dir: Path) -> None:
+        """The engine has made the run's folder."""
+        if self._folder is None:
+            self._folder = RunFolder(run_dir, self._state_dir)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        try:
+            self._guarded(self._look)
+        finally:
+            self._screen.close()
+
+    def _loop(self) -> None:
+        while not self._over.wait(POLL_SECONDS):
+            self._guarded(self._look)
+
+    def _guarded(self, look: Callable[[], None]) -> None:
+        """A store that does not answer must not end the run that is being watched."""
+        try:
+            look()
+        except (StepError, InputError, OSError):
+            return
+
+    def _look(self) -> None:
+        if self._folder is None:
+            return
+        state = self._folder.state()
+        if self._follower is None and (prefix := prefix_of(state)):
+            store = self._folder.store()
+            self._follower = EventFollower(store, prefix) if store is not None else None
+        for event in self._follower.new() if self._follower is not None else ():
+            self._tell(event)
+        nodes = state.get("nodes")
+        for node in nodes if isinstance(nodes, list) else []:
+            self._tell_node(node)
+        self._screen.refresh(self._tally, state)
+
+    def _tell(self, event: Event) -> None:
+        line = self._tally.absorb(event)
+        if line:
+            self._screen.line(line)
+
+    def _tell_node(self, node: dict[str, Any]) -> None:
+        identity = f"{node.get('id')} {node.get('phase')}"
+        if identity not in self._bad_nodes and (line := node_line(node)):
+            self._bad_nodes.add(identity)
+            self._screen.line(line)

@@ -1,0 +1,195 @@
+"""``argosy run``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
+from argosy.workflows.cli.options import as_json, ranks, state_dir
+from argosy.workflows.cli.output import emit, next_commands, typed
+from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
+from argosy.workflows.cli.starting import ONCE, check_code, check_gpus, read_event, read_parameters
+from argosy.workflows.cli.status import lines, ways_on
+from argosy.workflows.record.building import build_record
+from argosy.workflows.record.facts import RunRecord
+from argosy.workflows.record.summary import summary
+
+if TYPE_CHECKING:
+    from argosy.workflows.engine.api import RunOptions, WorkflowState
+
+FAILED = 1
+REFUSED = 3
+
+
+@dataclass(frozen=True)
+class Request:
+    """The flags of one call."""
+
+    parameters: tuple[str, ...]
+    named: dict[str, str]
+    event: Path | None
+    inject: tuple[str, ...]
+    new: bool
+    templates: tuple[Path, ...]
+    as_json: bool
+    state_dir: Path
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@ranks
+@click.option(
+    "-p", "--parameter", "given", multiple=True, metavar="KEY=VALUE", help="Set a workflow parameter; repeat."
+)
+@click.option(
+    "--event", type=click.Path(path_type=Path), help="Start only if this S3, SQS or MinIO notification says so."
+)
+@click.option("--inject", multiple=True, metavar="FAULT", help="Cause a real fault, as in kill:rank=1@step=40; repeat.")
+@click.option("--run-id", default="", help="Stable id of the run. [default: the workflow's name]")
+@click.option("--once", is_flag=True, help="Do not start when the same run on the same data has been started before.")
+@click.option("--force", is_flag=True, help="Start whatever was started before.")
+@click.option("--resume-from", default="", help="latest, none, or a checkpoint's digest. [default: latest]")
+@click.option("--new", is_flag=True, help="Start a new run even if an interrupted one could go on.")
+@click.option(
+    "--templates", multiple=True, type=click.Path(path_type=Path), help="File with WorkflowTemplates; repeat."
+)
+@as_json
+@state_dir
+def command(
+    file: Path,
+    ranks: tuple[int, int] | None,
+    given: tuple[str, ...],
+    event: Path | None,
+    inject: tuple[str, ...],
+    run_id: str,
+    once: bool,
+    force: bool,
+    resume_from: str,
+    new: bool,
+    templates: tuple[Path, ...],
+    as_json: bool,
+    state_dir: Path,
+) -> int:
+    """Run a run.toml or a workflow on this machine.
+
+    FILE is a run's description (.toml) or what compile made of it (.yaml). An interrupted run of the same bytes
+    goes on where it stopped. Exit code: 0 done, 1 failed, 3 trained but refused by the gate.
+
+    \b
+    Example:
+      argosy run run.toml -j 2x2 --inject kill:rank=1@step=40
+      argosy run workflow.yaml --event event.json --json
+    """
+    from argosy.steps.contract.injection import parse
+
+    named = {
+        "run-id": run_id,
+        "force": "true" if force else "",
+        "resume-from": resume_from,
+        "event": ONCE if once else "",
+    }
+    faults = tuple(parse(text).text for text in inject)
+    request = Request(given, named, event, faults, new, templates, as_json, state_dir)
+    if is_toml(file):
+        source = from_toml(file, ranks)
+    elif ranks is not None:
+        raise InputError(f"-j: {file} holds its number of nodes already; use -j with the run.toml it was compiled from")
+    else:
+        source = from_yaml(file)
+    return _start(source, request)
+
+
+def _start(source: Source, request: Request) -> int:
+    named = dict(request.named)
+    if request.event is not None:
+        starts, reason, values = read_event(source, request.event)
+        if not starts:
+            return _not_started(source, request, reason)
+        named |= values
+    options = _options(source, request, read_parameters(source, request.parameters, named))
+    from argosy.workflows.engine import api
+
+    api.check(source.yaml, options)
+    check_gpus(source)
+    check_code(source, request.state_dir)
+    push_code(source, request.state_dir)
+    _announce(source, options)
+    state = _watched(source, options, request)
+    return _conclude(RunFolder(state.run_dir, request.state_dir), request)
+
+
+def _options(source: Source, request: Request, parameters: dict[str, str]) -> RunOptions:
+    from argosy.workflows.engine.api import RunOptions, latest_unfinished
+
+    known = RunOptions(
+        state_dir=request.state_dir, parameters=parameters, templates=request.templates, inject=request.inject
+    )
+    if request.new:
+        return known
+    import dataclasses
+
+    return dataclasses.replace(known, workflow_name=latest_unfinished(source.yaml, known))
+
+
+def _announce(source: Source, options: RunOptions) -> None:
+    click.echo(f"yaml sha256 {source.sha256}", err=True)
+    if options.workflow_name:
+        click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
+
+
+def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowState:
+    from argosy.workflows.engine.api import run
+
+    screen: Screen
+    if not request.as_json and sys.stdout.isatty():
+        screen = RichScreen(source.run_name or source.path.name)
+    else:
+        screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
+    with Watch(screen, request.state_dir) as watch:
+        try:
+            return run(source.yaml, options, lambda state: watch.found(state.run_dir))
+        except KeyboardInterrupt:
+            screen.line("interrupted; everything it started has ended")
+            again = typed("argosy", "run", source.path)
+            screen.line(f"go on with: {again}")
+            raise
+
+
+def _conclude(folder: RunFolder, request: Request) -> int:
+    from argosy.workflows.report.page import write
+
+    record = folder.record()
+    report = write(record, folder.report)
+    if request.as_json:
+        emit(summary(record, str(report)))
+    else:
+        for line in lines(record, record.ended or 0.0):
+            click.echo(line)
+        click.echo(f"  report: {report}")
+        next_commands(ways_on(record, folder))
+    return exit_code(record)
+
+
+def exit_code(record: RunRecord) -> int:
+    """0 done, 1 failed, 3 trained but refused by the gate."""
+    if record.phase != "Succeeded":
+        return FAILED
+    return REFUSED if record.refused else 0
+
+
+def _not_started(source: Source, request: Request, reason: str) -> int:
+    """The event is for something else: nothing is wrong, nothing runs."""
+    state = {"name": "", "phase": "NotStarted", "message": reason, "yaml_sha256": source.sha256}
+    if request.as_json:
+        emit({**summary(build_record([], state), ""), "admission": {"decision": "ignore", "reason": reason}})
+    else:
+        click.echo(f"not started: {reason}")
+        next_commands([(typed("argosy", "run", source.path), "start it by hand")])
+    return 0

@@ -1,0 +1,158 @@
+"""From the file on the command line to the workflow's bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.document import annotation, claim_mounts, read_workflow
+from argosy.workflows.cli.run_folder import mounted
+from argosy.workflows.record.building import RUN_NAME, STORE_URI
+
+if TYPE_CHECKING:
+    from argosy.workflows.code import CodeArchive
+    from argosy.workflows.spec.run import TrainingRun
+
+LARGEST_FILE = 16 << 20
+"""Bytes; a Workflow that a cluster takes has less than 2 MiB."""
+Kind = Literal["Workflow", "WorkflowTemplate"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A workflow, and what it was made from; ``run`` and ``archive`` are None for a file of YAML."""
+
+    path: Path
+    yaml: bytes
+    document: dict[str, Any]
+    run: TrainingRun | None
+    archive: CodeArchive | None
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the YAML's bytes, as hex."""
+        return hashlib.sha256(self.yaml).hexdigest()
+
+    @property
+    def store_uri(self) -> str:
+        """The run's store; "" for a workflow that is none of ours."""
+        return annotation(self.document, STORE_URI)
+
+    @property
+    def run_name(self) -> str:
+        """``TrainingRun.name``; "" for a workflow that is none of ours."""
+        return annotation(self.document, RUN_NAME)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes.
+
+    Raises:
+        InputError: it does not exist, is a folder, cannot be read, or is larger than :data:`LARGEST_FILE`.
+    """
+    try:
+        if path.is_dir():
+            raise InputError(f"FILE {path}: is a folder; name the file in it, for example {path / 'run.toml'}")
+        if not path.is_file() and path.exists():
+            raise InputError(f"FILE {path}: is no regular file; name a run.toml or a workflow")
+        with path.open("rb") as source:
+            data = source.read(LARGEST_FILE + 1)
+    except FileNotFoundError as error:
+        raise InputError(f"FILE {path}: no such file; write one with: argosy init train.py") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"FILE {path}: cannot be read ({error}); check its name and permissions") from error
+    if len(data) > LARGEST_FILE:
+        raise InputError(f"FILE {path}: larger than {LARGEST_FILE >> 20} MiB; name a run.toml or a workflow")
+    return data
+
+
+def is_toml(path: Path) -> bool:
+    """Whether the file is a run's description by its name.
+
+    Raises:
+        InputError: it is neither ``.toml`` nor ``.yaml``, ``.yml`` nor ``.json``.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".toml":
+        return True
+    if suffix in (".yaml", ".yml", ".json"):
+        return False
+    if path.is_dir():
+        raise InputError(f"FILE {path}: is a folder; name the file in it, for example {path / 'run.toml'}")
+    raise InputError(f"FILE {path}: neither a run (.toml) nor a workflow (.yaml); rename it or name another file")
+
+
+def from_toml(path: Path, ranks: tuple[int, int] | None, kind: Kind = "Workflow") -> Source:
+    """Read, pack the code and compile.
+
+    Raises:
+        InputError: the file, a field, or the code folder is wrong.
+    """
+    from argosy.workflows.code import pack
+    from argosy.workflows.compile import compile_run
+    from argosy.workflows.spec.load import load_run
+
+    read_bytes(path)
+    run = load_run(path)
+    if ranks is not None:
+        run = with_ranks(run, *ranks)
+    archive = pack(path.parent / run.code) if run.code else None
+    compiled = compile_run(run, code=archive, kind=kind)
+    return Source(path, compiled, read_workflow(compiled), run, archive)
+
+
+def with_ranks(run: TrainingRun, nodes: int, each: int) -> TrainingRun:
+    """The same run on ``nodes`` nodes with ``each`` ranks, without GPUs.
+
+    Raises:
+        InputError: another field of the run does not allow that shape.
+    """
+    from argosy.workflows.spec.run import TrainingRun
+
+    values = run.model_dump(exclude_unset=True)
+    gang = {**values.get("gang", {}), "nnodes": nodes, "nproc_per_node": each}
+    gang["resources"] = {**gang.get("resources", {}), "gpu": 0}
+    if nodes > 1 and gang.get("fabric") == "single-node":
+        del gang["fabric"]
+    values["gang"] = gang
+    if "evaluation" in values and values["evaluation"].get("resources"):
+        values["evaluation"]["resources"] = {**values["evaluation"]["resources"], "gpu": 0}
+    return TrainingRun(**values)
+
+
+def from_yaml(path: Path) -> Source:
+    """Read a workflow; the engine's own check says what is wrong with it.
+
+    Raises:
+        InputError: it is no YAML, or the file holds no Workflow.
+    """
+    from argosy.workflows.engine.reading import read_documents
+
+    data = read_bytes(path)
+    again = f"argosy compile run.toml -o {path}"
+    try:
+        documents = read_documents(data, str(path))
+    except InputError as error:
+        raise InputError(f"{error}; correct it, or write it again with: {again}") from error
+    kinds = [str(document.get("kind", "nothing")) for document in documents]
+    for document, kind in zip(documents, kinds, strict=True):
+        if kind == "Workflow":
+            return Source(path, data, document, None, None)
+    if "WorkflowTemplate" in kinds:
+        raise InputError(f"{path}: kind = WorkflowTemplate: nothing to run by itself; hand it over with --templates")
+    held = ", ".join(kinds) or "nothing"
+    raise InputError(f"{path}: kind: holds {held}, no Workflow; compile one with: {again}")
+
+
+def push_code(source: Source, state_dir: Path) -> str:
+    """Write the code archive into the run's store, where it stays for good; returns its uri, "" without code."""
+    from argosy.steps.store.opening import open_store
+    from argosy.workflows.code import push
+
+    if source.archive is None or source.run is None:
+        return ""
+    with mounted(claim_mounts(source.document, state_dir)):
+        return push(source.archive, open_store(source.run.storage.uri), source.run.name)

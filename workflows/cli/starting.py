@@ -1,0 +1,150 @@
+"""What is decided before a run starts: its parameters, whether an event starts it, whether this machine can."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.document import gpu_requests, parameters
+from argosy.workflows.cli.machine import gpus
+from argosy.workflows.cli.output import typed
+from argosy.workflows.cli.source import Source
+
+ONCE = "once"
+"""Event id of a manual start that is to be deduplicated like an event."""
+LONGEST = 128 << 10
+"""Characters of one parameter: the kernel takes no longer argument (MAX_ARG_STRLEN)."""
+
+
+def read_parameters(source: Source, given: Sequence[str], named: dict[str, str]) -> dict[str, str]:
+    """``-p key=value`` and the parameters that have flags of their own (``named``; empty values are left out).
+
+    Raises:
+        InputError: no ``=``, an unknown parameter, one given twice, or a value that its step would refuse.
+    """
+    known = parameters(source.document)
+    found = {key: value for key, value in named.items() if value}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"-p {text!r}: no key=value; write for example -p resume-from=none")
+        if key in found:
+            raise InputError(f"-p {key}: given twice; leave one of them out")
+        found[key] = value
+    for key, value in found.items():
+        if key not in known:
+            listed = ", ".join(known) or "none"
+            raise InputError(f"-p {key}: the workflow has no such parameter; it has {listed}")
+        _check(key, value)
+    return found
+
+
+def _check(key: str, value: str) -> None:
+    if "\0" in value or len(value) > LONGEST:
+        raise InputError(f"-p {key}: {len(value)} characters; a value is text without NUL, shorter than {LONGEST}")
+    if key == "args":
+        try:
+            listed = json.loads(value)
+        except (ValueError, RecursionError):
+            listed = None
+        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+            raise InputError(
+                f'-p args={value!r}: no JSON list of texts; write for example -p \'args=["--steps", "10"]\''
+            )
+    if key == "force" and value not in ("true", "false"):
+        raise InputError(f"-p force={value!r}: neither true nor false; write --force")
+    if key == "resume-from" and value not in ("latest", "none") and not _is_digest(value):
+        raise InputError(f"resume-from = {value!r}: write latest, none, or the 64 hex digits of a checkpoint's digest")
+    if key == "run-id" and not _is_run_id(value):
+        raise InputError(
+            f"run-id = {value!r}: use at most 63 letters, digits, '-', '_' and '.', beginning with one of the first two"
+        )
+    if key == "dataset-uri":
+        from argosy.steps.store.opening import check_uri
+
+        check_uri(value, "dataset-uri")
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == 64 and all(letter in "0123456789abcdef" for letter in text)
+
+
+def _is_run_id(text: str) -> bool:
+    plain = text.replace("-", "a").replace("_", "a").replace(".", "a")
+    return text.isascii() and plain.isalnum() and text[0].isalnum() and len(text) <= 63
+
+
+def read_event(source: Source, path: Path) -> tuple[bool, str, dict[str, str]]:
+    """Whether the event in a file concerns the run, why, and the parameters it sets.
+
+    Raises:
+        InputError: the file cannot be read, is no notification, or the run has no dataset.
+    """
+    from argosy.workflows.cli.source import read_bytes
+    from argosy.workflows.events import parse_events, start_reason
+
+    known = parameters(source.document)
+    events = parse_events(read_bytes(path), f"--event {path}")
+    uri = known.get("dataset-uri", "")
+    if not uri:
+        raise InputError(
+            f"--event {path}: the run has no [dataset], so no event can start it; add one or leave --event out"
+        )
+    decision = start_reason(uri, events)
+    return decision.start, decision.reason, {"event": decision.event_id, "dataset-uri": decision.dataset_uri}
+
+
+def check_gpus(source: Source) -> None:
+    """Say before anything starts that the GPUs a run asks for are not here.
+
+    Raises:
+        InputError: they are not; names the ways on.
+    """
+    wanted = gpu_requests(source.document)
+    here = gpus() if wanted else 0
+    if here >= wanted:
+        return
+    shape = ""
+    if source.run is not None:
+        gang = source.run.gang
+        field = "gang.resources.gpu" if gang.resources.gpu == wanted else "evaluation.resources.gpu"
+        shape = f"{source.path}: {field} = {wanted}"
+    else:
+        shape = f"{source.path}: nvidia.com/gpu = {wanted}"
+    have = f"{here} GPUs" if here else "no GPU"
+    toml = source.path if source.run is not None else Path("run.toml")
+    cpu = typed("argosy", "run", toml, "-j", "2x1")
+    submit = typed("argosy", "compile", toml, "-o", "workflow.yaml", "--push")
+    raise InputError(
+        f"{shape}: this machine has {have}. Ways on: `{cpu}` (2 nodes with 1 rank each on the CPU; the script must "
+        f"choose gloo without CUDA), or `{submit} && argo submit workflow.yaml` (a cluster)"
+    )
+
+
+def check_code(source: Source, state_dir: Path) -> None:
+    """Say before anything starts that the code a compiled workflow names is not in its store.
+
+    Raises:
+        InputError: it is not there; names the command that puts it there.
+    """
+    from argosy.steps.contract.layout import code_key
+    from argosy.workflows.cli.run_folder import open_embedded
+
+    digests = _code_digests(source)
+    if source.run is not None or not source.store_uri or not digests:
+        return
+    store = open_embedded(source.store_uri, source.document, state_dir)
+    for digest in digests:
+        if store.head(code_key(source.run_name, digest)) is None:
+            raise InputError(
+                f"{source.path}: code-digest = {digest[:12]}…: no such code archive in {source.store_uri} here; put it "
+                f"there with: argosy compile run.toml -o {source.path} --push"
+            )
+
+
+def _code_digests(source: Source) -> list[str]:
+    marker = b"--code-digest="
+    found = {part[:64].decode("ascii", "replace") for part in source.yaml.split(marker)[1:]}
+    return sorted(digest for digest in found if _is_digest(digest))

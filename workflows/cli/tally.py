@@ -1,0 +1,193 @@
+"""What to tell of each event as it comes, and the figures of the moment. Knows nothing of terminals."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from signal import SIGKILL
+from typing import Any
+
+from argosy.steps.runlog import Event
+from argosy.workflows.record.reading import number, text, texts, whole
+from argosy.workflows.record.story import signal_name
+from argosy.workflows.record.wording import count, duration, figure, short, size
+
+RECENT_STEPS = 50
+"""Steps that the speed is measured over."""
+
+
+@dataclass
+class Tally:
+    """Absorbs events in the order in which they are seen."""
+
+    step: int = 0
+    end_step: int = 0
+    loss: float | None = None
+    tokens_per_second: float | None = None
+    attempts: int = 0
+    failures: int = 0
+    checkpoint: str = ""
+    staging: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Node -> (bytes, bytes in total), while its data is on the way."""
+    _recent: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
+
+    def absorb(self, event: Event) -> str:
+        """Take note; returns a line worth printing, or ""."""
+        teller = _TELLERS.get(event.kind)
+        return teller(self, event) if teller else ""
+
+    def seconds_left(self) -> float | None:
+        """Time to the end at the recent speed; None when the end or the speed is not known."""
+        if len(self._recent) < 2 or not self.end_step:
+            return None
+        (first_time, first), (last_time, last) = self._recent[0], self._recent[-1]
+        if last <= first or last_time <= first_time:
+            return None
+        return max(0, self.end_step - self.step) * (last_time - first_time) / (last - first)
+
+    def progress(self) -> str:
+        """``step 47 of 200, loss 2.31, 41,000 tokens/s, 1 min 10 s left``."""
+        parts = [f"step {self.step}" + (f" of {self.end_step}" if self.end_step else "")]
+        if self.loss is not None:
+            parts.append(f"loss {figure(self.loss)}")
+        if self.tokens_per_second is not None:
+            parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
+        left = self.seconds_left()
+        if left is not None and self.step < self.end_step:
+            parts.append(f"{duration(left)} left")
+        return ", ".join(parts)
+
+    def _began(self, event: Event) -> str:
+        self.attempts += 1
+        self._recent.clear()
+        self.staging.clear()
+        self.step = whole(event.fields, "restored_step") or 0
+        digest = text(event.fields, "restored_digest")
+        begin = f"from step {self.step} ({short(digest)})" if digest else "from scratch"
+        skipped = ", ".join(short(each) for each in texts(event.fields, "skipped"))
+        return f"attempt {self.attempts}: {begin}" + (f", passing over {skipped}" if skipped else "")
+
+    def _stepped(self, event: Event) -> str:
+        step = whole(event.fields, "step")
+        if step is None:
+            return ""
+        self.end_step = whole(event.fields, "end_step") or self.end_step
+        speed = number(event.fields, "tokens_per_second")
+        self.tokens_per_second = self.tokens_per_second if speed is None else speed
+        if step > self.step:
+            self.step = step
+            self._recent.append((event.time, step))
+        loss = number(event.fields, "loss")
+        self.loss = self.loss if loss is None else loss
+        return ""
+
+    def _ended(self, event: Event) -> str:
+        cause, reached = text(event.fields, "cause"), whole(event.fields, "last_step") or self.step
+        if not cause:
+            return f"attempt {self.attempts}: every rank ended well at step {reached}"
+        self.failures += 1
+        number_of = whole(event.fields, "signal")
+        code = whole(event.fields, "exit_code")
+        how = ""
+        if number_of is not None:
+            how = f", signal {number_of} ({signal_name(number_of)})"
+        elif code is not None:
+            how = f", exit code {code}"
+        rank, node = whole(event.fields, "rank"), text(event.fields, "node")
+        who = (f", rank {rank}" if rank is not None else "") + (f" on {node}" if node else "")
+        line = f"attempt {self.attempts}: ended at step {reached}: {cause}{who}{how}"
+        quote = text(event.fields, "quote")
+        return f"{line}\n    | {quote}" if quote else line
+
+    def _committed(self, event: Event) -> str:
+        step, digest = whole(event.fields, "step") or 0, short(text(event.fields, "digest"))
+        seconds = number(event.fields, "seconds")
+        taken = "" if seconds is None else f" in {duration(seconds)}"
+        self.checkpoint = f"step {step} ({digest}, {size(whole(event.fields, 'bytes') or 0)}{taken})"
+        return f"checkpoint: {self.checkpoint}" + (", final" if event.fields.get("final") else "")
+
+    def _stages(self, event: Event) -> str:
+        done, total = whole(event.fields, "bytes") or 0, whole(event.fields, "bytes_total") or 0
+        self.staging[text(event.fields, "node")] = (done, total)
+        return ""
+
+    def _staged(self, event: Event) -> str:
+        node = text(event.fields, "node")
+        self.staging.pop(node, None)
+        fetched, seconds = whole(event.fields, "fetched_bytes") or 0, number(event.fields, "seconds") or 0.0
+        return (
+            f"data: {size(whole(event.fields, 'bytes') or 0)} on {node}, {size(fetched)} fetched in {duration(seconds)}"
+        )
+
+
+def _snapshot(_: Tally, event: Event) -> str:
+    held = f"{count(whole(event.fields, 'objects') or 0, 'object')}, {size(whole(event.fields, 'bytes') or 0)}"
+    return f"dataset: pinned as {short(text(event.fields, 'dataset_digest'))} ({held})"
+
+
+def _admission(_: Tally, event: Event) -> str:
+    return f"admission: {text(event.fields, 'decision')}, {text(event.fields, 'reason')}"
+
+
+def _gang(_: Tally, event: Event) -> str:
+    nodes, each = whole(event.fields, "nnodes") or 0, whole(event.fields, "nproc_per_node") or 0
+    without = ", ".join(texts(event.fields, "excluded"))
+    shape = f"gang {whole(event.fields, 'attempt') or 0}: {count(nodes, 'node')} × {count(each, 'rank')}"
+    return f"{shape}, without {without}" if without else shape
+
+
+def _injected(_: Tally, event: Event) -> str:
+    where = [
+        f"{name} {event.fields[name]}" for name in ("rank", "node", "step") if event.fields.get(name) not in (None, "")
+    ]
+    return f"injected: {text(event.fields, 'fault')}" + (f" ({', '.join(where)})" if where else "")
+
+
+def _excluded(_: Tally, event: Event) -> str:
+    return f"node {text(event.fields, 'node')} is excluded: {text(event.fields, 'cause')}"
+
+
+def _evaluated(_: Tally, event: Event) -> str:
+    value = number(event.fields, "value")
+    shown = text(event.fields, "value") if value is None else figure(value)
+    return f"evaluated: {text(event.fields, 'metric')} {shown} of {short(text(event.fields, 'checkpoint_digest'))}"
+
+
+def _gated(_: Tally, event: Event) -> str:
+    return f"gate: {text(event.fields, 'decision')}, {text(event.fields, 'reason')}"
+
+
+def _promoted(_: Tally, event: Event) -> str:
+    return f"promoted: {text(event.fields, 'pointer')} -> {short(text(event.fields, 'digest'))}"
+
+
+_TELLERS: dict[str, Callable[[Tally, Event], str]] = {
+    "snapshot_taken": _snapshot,
+    "admission": _admission,
+    "staging": Tally._stages,
+    "staged": Tally._staged,
+    "gang_created": _gang,
+    "restart_began": Tally._began,
+    "step": Tally._stepped,
+    "restart_ended": Tally._ended,
+    "checkpoint_committed": Tally._committed,
+    "injected": _injected,
+    "node_excluded": _excluded,
+    "evaluated": _evaluated,
+    "gated": _gated,
+    "promoted": _promoted,
+}
+"""Kind -> what to make of it; other kinds say nothing new to a person who watches."""
+
+
+def node_line(node: dict[str, Any]) -> str:
+    """A pipeline step that ended badly, or ""; those that end well are told by their events."""
+    if node.get("type") != "Pod" or node.get("phase") not in ("Failed", "Error"):
+        return ""
+    name = text(node, "displayName") or text(node, "name")
+    code = whole(node, "exitCode")
+    killed = " (SIGKILL)" if code == 128 + SIGKILL else ""
+    ended = "" if code is None else f" with exit code {code}{killed}"
+    message = text(node, "message")
+    return f"step {name} {text(node, 'phase').lower()}{ended}" + (f": {message}" if message else "")
