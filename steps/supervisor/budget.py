@@ -1,0 +1,225 @@
+"""What is done about a failure: pure rules over the failures before it.
+
+Budgets count what happened since the newest verified commit moved on; a commit beyond the last refunds them all.
+A false stop costs the whole run and a false restart some minutes, so everything restarts that no rule stops.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
+
+PREEMPTION_WINDOW_SECONDS = 6 * 3600.0
+FRAGMENTATION_STEPS = 100
+"""After so many good steps one out-of-memory may be fragmentation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One ended restart.
+
+    ``exit_code`` is the class of the cause or of the user's own code (``mapped``); ``steps`` how many steps the
+    restart had done; ``step`` where it failed; ``commit_step`` step of the newest commit at that moment, -1: none.
+    ``node`` and ``rank`` are the culprit's, "" and -1 when unknown. ``time`` in seconds since 1970.
+    """
+
+    cause: Cause
+    exit_code: int
+    quote: str
+    time: float
+    attempt: int
+    restart: int
+    step: int
+    steps: int
+    commit_step: int
+    node: str = ""
+    rank: int = -1
+    mapped: bool = False
+
+    @property
+    def root(self) -> str:
+        """Cause and what was said, without numbers: a changed rank or node is not another root."""
+        return f"{self.cause}|{re.sub(r'(0x)?[0-9a-f]*[0-9][0-9a-f]*', '#', self.quote.lower())}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The budgets of the run (see ``TrainArgs``)."""
+
+    max_same_failure: int
+    max_restarts: int
+    max_preemptions: int
+    backoff_seconds: float
+    backoff_cap_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """``stop`` with ``exit_code``, or ``restart`` after ``pause`` seconds (before jitter).
+
+    ``exclude`` is a node that may not be used any more, ``avoid`` one that the next gang does without if it can:
+    both need a new gang. ``spent`` of ``limit`` is the budget that was charged; ``refunded`` says that a commit had
+    just renewed it.
+    """
+
+    action: Literal["restart", "stop"]
+    reason: str
+    exit_code: int = 0
+    exclude: str = ""
+    avoid: str = ""
+    pause: float = 0.0
+    spent: int = 0
+    limit: int = 0
+    refunded: bool = False
+
+
+def since_progress(commit_step: int, history: Sequence[Failure]) -> tuple[list[Failure], bool]:
+    """The failures that still count when the newest commit is at ``commit_step``, and whether any were refunded."""
+    best, begin = -2, 0
+    for index, failure in enumerate(history):
+        if failure.commit_step > best:
+            best, begin = failure.commit_step, index
+    if commit_step > best:
+        return [], bool(history)
+    return list(history[begin:]), False
+
+
+def decide(failure: Failure, history: Sequence[Failure], limits: Limits) -> Decision:
+    """Restart or stop after ``failure``; ``history`` are the workflow's failures before it, oldest first."""
+    counted, refunded = since_progress(failure.commit_step, history)
+    if failure.cause == Cause.PREEMPTED_EVICTED and not failure.mapped:
+        return _preempted(failure, counted, limits, refunded)
+    counted = [earlier for earlier in counted if earlier.cause != Cause.PREEMPTED_EVICTED]
+    special = _by_class(failure) or ("", None)
+    if not special[0] and not failure.mapped:
+        special = _by_cause(failure, [earlier for earlier in counted if earlier.cause == failure.cause])
+    rule, code = special
+    if code is not None:
+        return Decision(action="stop", reason=rule, exit_code=int(code), spent=len(counted) + 1)
+    return _charge(failure, counted, limits, refunded, rule)
+
+
+def _preempted(failure: Failure, counted: Sequence[Failure], limits: Limits, refunded: bool) -> Decision:
+    recent = [
+        earlier
+        for earlier in counted
+        if earlier.cause == Cause.PREEMPTED_EVICTED and earlier.time > failure.time - PREEMPTION_WINDOW_SECONDS
+    ]
+    spent = len(recent) + 1
+    if spent > limits.max_preemptions:
+        reason = f"{spent} preemptions within 6 hours and no new checkpoint in between"
+        return Decision(
+            action="stop", reason=reason, exit_code=ExitCode.NO_PROGRESS, spent=spent, limit=limits.max_preemptions
+        )
+    return Decision(
+        action="restart",
+        reason="preempted: a new gang",
+        pause=limits.backoff_seconds,
+        spent=spent,
+        limit=limits.max_preemptions,
+        refunded=refunded,
+    )
+
+
+Rule = tuple[str, ExitCode | None]
+"""A reason, and the code to stop with; ("", None): nothing special. A reason without a code names what to do."""
+
+_FINAL = (ExitCode.USER_BUG, ExitCode.FENCED, ExitCode.NO_PROGRESS, ExitCode.NEEDS_HUMAN, ExitCode.CONFIGURATION)
+_CONFIRMED = (Cause.USER_EXCEPTION, Cause.GPU_OOM, Cause.CUDA_ILLEGAL_ACCESS)
+"""Causes of class 70 that may be tried once more."""
+_SUSPECTED_BY_NODE = (Cause.NCCL_TIMEOUT, Cause.RENDEZVOUS_TIMEOUT)
+"""Causes that make a node suspect when they name it twice."""
+
+
+def _by_class(failure: Failure) -> Rule | None:
+    code = ExitCode(failure.exit_code)
+    confirmable = code == ExitCode.USER_BUG and failure.cause in _CONFIRMED and not failure.mapped
+    if code in _FINAL and not confirmable:
+        how = "the script's own exit code says so" if failure.mapped else "no restart can help"
+        return f"{failure.cause}: {how}", code
+    if code == ExitCode.SUSPECT_NODE:
+        return "exclude", None
+    return None
+
+
+def _by_cause(failure: Failure, same: Sequence[Failure]) -> Rule:
+    """``same``: failures of this cause that still count."""
+    if failure.cause == Cause.USER_EXCEPTION:
+        if failure.steps == 0:
+            return "an exception before the first step would come again", ExitCode.USER_BUG
+        if any(earlier.root == failure.root and earlier.step == failure.step for earlier in same):
+            return f"confirmed: the same exception again at step {failure.step}", ExitCode.USER_BUG
+    elif failure.cause == Cause.GPU_OOM:
+        if same or failure.steps <= FRAGMENTATION_STEPS:
+            return "out of GPU memory: smaller micro batch, or more accumulation steps", ExitCode.USER_BUG
+    elif failure.cause == Cause.HOST_OOM:
+        if any(earlier.step == failure.step for earlier in same):
+            return f"out of memory twice at step {failure.step}: raise resources.memory", ExitCode.USER_BUG
+    elif failure.cause == Cause.HANG:
+        return _hang(failure, same)
+    elif failure.cause in (Cause.NATIVE_CRASH, Cause.CUDA_ILLEGAL_ACCESS):
+        if any(earlier.root == failure.root and earlier.rank == failure.rank for earlier in same):
+            return f"confirmed: {failure.cause} twice at the same place", ExitCode.USER_BUG
+        return "elsewhere", None
+    elif failure.cause == Cause.DISK_FULL:
+        return ("the disk was full twice", ExitCode.NO_PROGRESS) if same else ("elsewhere", None)
+    elif failure.cause == Cause.NUMERICS_NAN:
+        if any(earlier.step == failure.step for earlier in same):
+            return f"not a number twice at step {failure.step}", ExitCode.NEEDS_HUMAN
+    elif failure.cause in _SUSPECTED_BY_NODE and any(earlier.node == failure.node != "" for earlier in same):
+        return "exclude", None
+    return _at_most(failure, same)
+
+
+_TRIES = {Cause.UNKNOWN: 2, Cause.DATALOADER_WORKER_KILLED: 1}
+
+
+def _at_most(failure: Failure, same: Sequence[Failure]) -> Rule:
+    limit = _TRIES.get(failure.cause)
+    if limit is not None and len(same) >= limit:
+        return f"{failure.cause} {len(same) + 1} times without a new checkpoint", ExitCode.NO_PROGRESS
+    return "", None
+
+
+def _hang(failure: Failure, same: Sequence[Failure]) -> Rule:
+    if sum(earlier.step == failure.step for earlier in same) >= 2:
+        return f"no progress beyond step {failure.step}, three times", ExitCode.NO_PROGRESS
+    if failure.node and any(earlier.rank == failure.rank and earlier.node == failure.node for earlier in same):
+        return "exclude", None
+    return "", None
+
+
+def _charge(failure: Failure, counted: Sequence[Failure], limits: Limits, refunded: bool, rule: str) -> Decision:
+    same = sum(earlier.root == failure.root for earlier in counted) + 1
+    spent = len(counted) + 1
+    if same > limits.max_same_failure:
+        reason = f"the same failure {same} times without a new checkpoint"
+        return Decision(
+            action="stop", reason=reason, exit_code=_exhausted(failure), spent=same, limit=limits.max_same_failure
+        )
+    if spent > limits.max_restarts:
+        reason = f"{spent} failures without a new checkpoint"
+        return Decision(
+            action="stop", reason=reason, exit_code=_exhausted(failure), spent=spent, limit=limits.max_restarts
+        )
+    pause = min(limits.backoff_cap_seconds, limits.backoff_seconds * 2.0 ** (spent - 1))
+    return Decision(
+        action="restart",
+        reason=f"restart {spent} of {limits.max_restarts} since the last checkpoint",
+        exclude=failure.node if rule == "exclude" else "",
+        avoid=failure.node if rule == "elsewhere" else "",
+        pause=pause,
+        spent=spent,
+        limit=limits.max_restarts,
+        refunded=refunded,
+    )
+
+
+def _exhausted(failure: Failure) -> int:
+    """A user's bug stays one; everything else has made no progress."""
+    return int(ExitCode.USER_BUG if failure.exit_code == ExitCode.USER_BUG else ExitCode.NO_PROGRESS)

@@ -1,0 +1,158 @@
+"""The supervisor's end of the control channel: what pods said, and what they are told.
+
+Handlers run in threads of the HTTP server and only touch the state below its lock; the supervisor's one thread
+reads and changes it between waits. See :mod:`argosy.steps.contract.channel` for the messages.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from argosy.steps.contract.channel import LONG_POLL_SECONDS, Assignment, CheckIn, Orders, Report
+
+Keep = Callable[[str, Report], None]
+
+
+class NotReady(Exception):
+    """The supervisor has just been started and does not know its gang yet: ask again."""
+
+
+class Stranger(Exception):
+    """The pod belongs to no gang that is supervised now."""
+
+
+class Channel:
+    """State of the channel for one gang at a time; every method may be called from any thread."""
+
+    def __init__(self, keep: Keep) -> None:
+        """``keep(gang, report)`` makes a report with endings or an error durable; called before it is answered."""
+        self._keep = keep
+        self._changed = threading.Condition()
+        self._gang = ""
+        self._pods: frozenset[str] | None = None
+        self._check_ins: dict[str, CheckIn] = {}
+        self._assigned: dict[str, Assignment] = {}
+        self._seen: dict[str, float] = {}
+        self._reports: list[Report] = []
+        self._running = -1
+        self._orders = Orders(command="continue")
+        self._closed = False
+
+    # The supervisor's side.
+
+    def expect(self, gang: str, pods: frozenset[str]) -> None:
+        """Talk to these pods of ``gang`` from now on; every other pod is refused."""
+        with self._changed:
+            if pods != self._pods:
+                self._check_ins, self._assigned, self._seen, self._reports = {}, {}, {}, []
+            self._gang, self._pods = gang, pods
+            self._running = -1
+            self._orders = Orders(command="continue")
+            self._changed.notify_all()
+
+    def check_ins(self) -> dict[str, CheckIn]:
+        """Pods that wait for their next assignment now."""
+        with self._changed:
+            return dict(self._check_ins)
+
+    def assign(self, restart: int, assignments: Mapping[str, Assignment], *, released: bool = True) -> None:
+        """Begin a restart: hand each pod its part. ``released`` False: a restart that began under a supervisor
+        before us; pods that wait get their part all the same, the others have it already.
+        """
+        with self._changed:
+            self._assigned = dict(assignments)
+            self._running = restart
+            self._orders = Orders(command="continue")
+            if released:
+                self._check_ins = {}
+            self._changed.notify_all()
+
+    def order(self, orders: Orders) -> None:
+        """What every report of the current restart is answered with from now on."""
+        with self._changed:
+            self._orders = orders
+            self._changed.notify_all()
+
+    def drain(self) -> list[Report]:
+        """Reports of the current restart since the last call, in order of arrival."""
+        with self._changed:
+            reports, self._reports = self._reports, []
+            return reports
+
+    def seen(self) -> dict[str, float]:
+        """Pod -> monotonic time of its last message."""
+        with self._changed:
+            return dict(self._seen)
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until something arrives, at most ``seconds``."""
+        with self._changed:
+            if not self._reports:
+                self._changed.wait(seconds)
+
+    def close(self) -> None:
+        """Let every waiting handler answer."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    # The pods' side.
+
+    def answer_check_in(self, message: CheckIn) -> dict[str, Any]:
+        """The assignment of the next restart, orders to exit, or ``{"wait": true}`` while there is neither.
+
+        Raises:
+            NotReady, Stranger: see there.
+        """
+        deadline = time.monotonic() + LONG_POLL_SECONDS
+        with self._changed:
+            self._check(message.pod)
+            self._check_ins[message.pod] = message
+            self._seen[message.pod] = time.monotonic()
+            self._changed.notify_all()
+            while not self._closed and message.pod in (self._pods or ()):
+                ready = self._assigned.get(message.pod)
+                if ready is not None and ready.restart > message.last_restart:
+                    self._check_ins.pop(message.pod, None)
+                    self._seen[message.pod] = time.monotonic()
+                    return asdict(ready)
+                if self._orders.command == "exit":
+                    return asdict(self._orders)
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            self._seen[message.pod] = time.monotonic()
+            return {"wait": True}
+
+    def answer_report(self, message: Report) -> dict[str, Any]:
+        """Note the report and give the orders that stand.
+
+        Raises:
+            NotReady, Stranger: see there. StepError: evidence could not be stored; the pod sends it again.
+        """
+        with self._changed:
+            self._check(message.pod)
+            gang = self._gang
+        if message.endings or message.error:
+            self._keep(gang, message)
+        with self._changed:
+            self._check(message.pod)
+            self._seen[message.pod] = time.monotonic()
+            if message.restart == self._running:
+                self._reports.append(message)
+                self._changed.notify_all()
+                return asdict(self._orders)
+            # A restart that is over; before the first is known (we were just started) nobody is disturbed.
+            stale = message.restart < self._running
+            return asdict(Orders(command="stop" if stale else "continue"))
+
+    def _check(self, pod: str) -> None:
+        if self._pods is None:
+            raise NotReady
+        if pod not in self._pods:
+            raise Stranger

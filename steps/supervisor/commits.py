@@ -1,0 +1,105 @@
+"""The run's checkpoints as the supervisor needs them: what to resume from, and whether the end was reached."""
+
+from __future__ import annotations
+
+import sys
+
+from argosy.steps.checkpoint.log import Claim
+from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.store.base import ObjectStore
+
+
+class Commits:
+    """``resume_from`` decides which checkpoints count: with ``none`` or a digest only those this workflow made."""
+
+    def __init__(self, store: ObjectStore, prefix: str, resume_from: str, end_step: int) -> None:
+        self._store = CheckpointStore(store, prefix)
+        self._resume_from = resume_from
+        self._end_step = end_step
+        self._first_generation: int | None = None
+
+    def since(self, generation: int | None) -> None:
+        """This workflow's first generation; None before it has claimed one."""
+        if self._first_generation is None:
+            self._first_generation = generation
+
+    def claim(self, owner: str) -> Claim:
+        """Claim the next generation: whoever still writes under an older one is fenced."""
+        claim = self._store.claim(owner)
+        self.since(claim.generation)
+        return claim
+
+    def newest(self) -> Checkpoint | None:
+        """The newest checkpoint that counts."""
+        skip: set[str] = set()
+        if self._resume_from != "latest":
+            first = self._first_generation
+            skip |= {item.digest for item in self._store.commits() if first is None or item.generation < first}
+        return self._store.newest(skip)
+
+    def newest_step(self) -> int:
+        """Its step; -1 when there is none."""
+        found = self.newest()
+        return -1 if found is None else found.step
+
+    def resume(self) -> Checkpoint | None:
+        """What the next restart restores; None: from scratch.
+
+        Raises:
+            StepError: the digest that was asked for is unknown.
+        """
+        found = self.newest()
+        if found is None and self._resume_from not in ("latest", "none"):
+            return self._store.by_digest(self._resume_from)
+        return found
+
+    def quarantine(self, digest: str, reason: str) -> None:
+        """Never resume from it again; it is kept."""
+        self._store.quarantine(digest, reason)
+
+    def roll_back(self, step: int) -> None:
+        """Set checkpoints of ``step`` or later aside: they hold what went wrong."""
+        for item in self._store.commits():
+            if item.step >= step:
+                self._store.quarantine(item.digest, f"rolled back before step {step}")
+
+    def skipped(self) -> list[str]:
+        """Digests that are set aside."""
+        return sorted(self._store.quarantined())
+
+    def flip_byte(self) -> bool:
+        """Damage the newest checkpoint, as a bad disk would (injected fault); False when there is none."""
+        found = self.newest()
+        if found is None:
+            return False
+        shard = max(found.files, key=lambda file: file.size)
+        key = f"{self._store.prefix}/{shard.key}"
+        data = bytearray(self._store.store.get(key))
+        data[len(data) // 2] ^= 0x40
+        self._store.store.put(key, bytes(data))
+        return True
+
+    def reached_end(self) -> Checkpoint | None:
+        """The newest checkpoint if it is the declared end (not verified here)."""
+        found = self.newest()
+        if found is None:
+            return None
+        done = found.step >= self._end_step if self._end_step > 0 else found.final
+        return found if done else None
+
+    def missing(self) -> str:
+        """Why :meth:`reached_end` gave nothing, for people."""
+        found = self.newest()
+        have = "there is no checkpoint" if found is None else f"the newest checkpoint is of step {found.step}"
+        want = f"step {self._end_step} was declared" if self._end_step > 0 else "none was saved with final=True"
+        return f"all ranks exited 0, but {have} and {want}"
+
+    def verify(self, checkpoint: Checkpoint) -> None:
+        """Read and hash every byte of it.
+
+        Raises:
+            StepError: ``checkpoint_corrupt``.
+        """
+        print(f"argosy: verifying checkpoint {checkpoint.digest[:12]} of step {checkpoint.step}", file=sys.stderr)
+        self._store.verify(checkpoint)

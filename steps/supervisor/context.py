@@ -1,0 +1,69 @@
+"""What every part of the supervisor works with, in one place."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from argosy.steps.contract import env as names
+from argosy.steps.gang.host import GangHost, Identity
+from argosy.steps.gang.manifest import GangManifest
+from argosy.steps.supervisor.channel import Channel
+from argosy.steps.supervisor.commits import Commits
+from argosy.steps.supervisor.faults import Faults
+from argosy.steps.supervisor.ledger import Ledger
+from argosy.steps.supervisor.record import Record
+from argosy.steps.supervisor.settings import Settings
+
+
+class Stopped(Exception):
+    """SIGTERM arrived."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gang:
+    """The gang that is supervised now."""
+
+    name: str
+    attempt: int
+    nnodes: int
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The parts; ``stop`` is set by SIGTERM."""
+
+    settings: Settings
+    manifest: GangManifest
+    host: GangHost
+    channel: Channel
+    ledger: Ledger
+    commits: Commits
+    record: Record
+    faults: Faults
+    identity_env: dict[str, str] = field(repr=False)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def nproc(self) -> int:
+        """Ranks per node."""
+        return self.manifest.nproc_per_node
+
+    def pause(self, seconds: float) -> None:
+        """Wait until something arrives on the channel, at most ``seconds``.
+
+        Raises:
+            Stopped: SIGTERM arrived.
+        """
+        if self.stop.is_set():
+            raise Stopped
+        self.channel.wait(seconds)
+        if self.stop.is_set():
+            raise Stopped
+
+    def create(self, gang: Gang) -> None:
+        """Have the host make the gang, or what is missing of it."""
+        env = {**self.identity_env, names.GANG_NAME: gang.name}
+        identity = Identity(name=gang.name, attempt=gang.attempt, nnodes=gang.nnodes, excluded=gang.excluded, env=env)
+        self.host.create(self.manifest, identity)

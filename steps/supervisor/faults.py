@@ -1,0 +1,113 @@
+"""Injected faults on the supervisor's side: who gets one with its assignment, and those done from here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from argosy.steps.contract.channel import Ending
+from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.injection import NODE_FAULTS, RANK_FAULTS, Injection, has_fired, mark_fired
+from argosy.steps.gang.nodes import node_name
+from argosy.steps.runlog import RunLog
+
+CORRUPT = "corrupt-shard"
+SUPERVISOR_KILL = "supervisor-kill"
+
+
+@runtime_checkable
+class FaultyHost(Protocol):
+    """A host that can take nodes away on purpose."""
+
+    def evict(self, node: str, grace_seconds: float) -> None:
+        """Reclaim the node's pods."""
+
+    def lose(self, node: str) -> None:
+        """The node is gone at once."""
+
+
+class Faults:
+    """The injections of this run that have not happened yet."""
+
+    def __init__(self, injections: Sequence[Injection], nnodes: int, nproc: int, host: object, grace: float) -> None:
+        """Check them against the gang.
+
+        Raises:
+            InputError: no such rank or node, or this host cannot lose nodes.
+        """
+        self._nproc = nproc
+        self._host = host
+        self._grace = grace
+        self._due = [injection for injection in injections if not has_fired(injection)]
+        for injection in self._due:
+            _check(injection, nnodes, nproc, host)
+
+    def for_node(self, node_rank: int) -> dict[str, Any] | None:
+        """The next fault of a rank on this node, for its assignment."""
+        ranks = range(node_rank * self._nproc, (node_rank + 1) * self._nproc)
+        own = [injection for injection in self._due if _rank(injection) in ranks]
+        if not own:
+            return None
+        first = min(own, key=lambda injection: injection.step)
+        if first.fault == CORRUPT:
+            return {"fault": "kill", "rank": 0, "step": first.step, "code": None}
+        return first.as_fault()
+
+    def at_step(self, step: int, log: RunLog) -> None:
+        """Do what is done from here when a rank has reached ``step``."""
+        for injection in [item for item in self._due if item.step <= step and _rank(item) is None]:
+            if not self._fire(injection, log):
+                continue
+            if injection.fault == SUPERVISOR_KILL:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if injection.node is not None and isinstance(self._host, FaultyHost):
+                if injection.fault == "preempt":
+                    self._host.evict(node_name(injection.node), self._grace)
+                else:
+                    self._host.lose(node_name(injection.node))
+
+    def after(self, endings: Sequence[Ending], log: RunLog, corrupt: Callable[[], bool]) -> None:
+        """A restart ended: remember the faults that rank processes had; ``corrupt`` damages the newest checkpoint."""
+        reached = {ending.rank: ending.last_step for ending in endings if not ending.stopped}
+        for injection in list(self._due):
+            rank = _rank(injection)
+            if rank is None or reached.get(rank, -1) < injection.step:
+                continue
+            if self._fire(injection, log) and injection.fault == CORRUPT and not corrupt():
+                print(f"argosy: {injection.text}: there was no checkpoint yet, only rank 0 was killed", file=sys.stderr)
+
+    def said(self, event: Mapping[str, Any], log: RunLog) -> None:
+        """launch says that it carried out a fault (for ``corrupt-shard`` the damage comes later, in :meth:`after`)."""
+        for injection in [item for item in self._due if item.fault != CORRUPT]:
+            if (injection.fault, injection.rank) == (event.get("fault"), event.get("rank")):
+                self._fire(injection, log)
+                return
+
+    def _fire(self, injection: Injection, log: RunLog) -> bool:
+        self._due.remove(injection)
+        if not mark_fired(injection):
+            return False
+        fields = {"rank": _rank(injection), "node": None if injection.node is None else node_name(injection.node)}
+        given = {key: value for key, value in fields.items() if value is not None}
+        log.append("injected", fault=injection.fault, step=injection.step, **given)
+        log.flush()
+        return True
+
+
+def _rank(injection: Injection) -> int | None:
+    """The rank whose launch carries it out."""
+    return 0 if injection.fault == CORRUPT else injection.rank
+
+
+def _check(injection: Injection, nnodes: int, nproc: int, host: object) -> None:
+    world = nnodes * nproc
+    if injection.fault in RANK_FAULTS and (injection.rank is None or injection.rank >= world):
+        raise InputError(f"inject = {injection.text!r}: the gang has ranks 0..{world - 1}")
+    if injection.fault in NODE_FAULTS:
+        if not isinstance(host, FaultyHost):
+            raise InputError(f"inject = {injection.text!r}: only virtual nodes of one machine can be taken away")
+        if injection.node is None or injection.node >= nnodes:
+            raise InputError(f"inject = {injection.text!r}: the gang runs on node-0..node-{nnodes - 1}")

@@ -1,0 +1,100 @@
+"""The run's ledger, next to its checkpoints: gangs, restarts, failures, exclusions; append-only.
+
+Of two supervisors of one run the later wins: each begins with an entry of its own, and one that meets an entry
+of another supervisor where its own should go has been superseded and ends (fenced).
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Literal
+
+from argosy.steps.appendlog import AppendLog
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.store.base import ObjectStore
+from argosy.steps.supervisor.budget import Failure
+
+Kind = Literal["supervisor", "gang", "restart", "failure", "excluded", "gang_deleted", "finished", "ended"]
+EXCLUSION_SECONDS = 24 * 3600.0
+"""A node that was excluded is tried again after a day."""
+
+
+class Ledger:
+    """Entries of all supervisors of a run; this one belongs to workflow ``workflow_uid``."""
+
+    def __init__(self, store: ObjectStore, prefix: str, workflow_uid: str) -> None:
+        """Read what is there and announce ourselves."""
+        self._log = AppendLog(store, f"{prefix}/ledger")
+        self._uid = workflow_uid
+        self._me = uuid.uuid4().hex
+        self._entries: list[dict[str, Any]] = []
+        self._seq = 0
+        while True:
+            self._read()
+            if self._write("supervisor", {}):
+                return
+
+    def _read(self) -> None:
+        found = self._log.entries()
+        self._entries = [entry.record for entry in found]
+        self._seq = found[-1].seq if found else 0
+
+    def _write(self, kind: Kind, fields: dict[str, Any]) -> bool:
+        record = {"kind": kind, "time": time.time(), "workflow_uid": self._uid, "supervisor": self._me, **fields}
+        if not self._log.append(self._seq + 1, record):
+            return False
+        self._entries.append(record)
+        self._seq += 1
+        return True
+
+    def append(self, kind: Kind, **fields: Any) -> None:
+        """Add an entry; durable when it returns.
+
+        Raises:
+            StepError: ``fenced`` when another supervisor of this run has begun since.
+        """
+        if self._write(kind, fields):
+            return
+        self._read()
+        newest = self._entries[-1]
+        # Our own write whose answer was lost is found as ours.
+        if newest.get("supervisor") == self._me and newest["kind"] == kind:
+            return
+        raise StepError(
+            Cause.FENCED,
+            "another supervisor owns this run now",
+            quote=f"ledger entry {self._seq} was written by workflow {newest.get('workflow_uid')}",
+        )
+
+    def add_failure(self, failure: Failure) -> None:
+        """Append a failure with all its fields."""
+        self.append("failure", **{**asdict(failure), "cause": str(failure.cause)})
+
+    def of(self, *kinds: Kind) -> Iterator[dict[str, Any]]:
+        """Entries of this workflow with one of these kinds, oldest first."""
+        return (entry for entry in self._entries if entry["kind"] in kinds and entry["workflow_uid"] == self._uid)
+
+    def last(self, *kinds: Kind) -> dict[str, Any] | None:
+        """The newest entry of this workflow with one of these kinds."""
+        return next(reversed(list(self.of(*kinds))), None)
+
+    def failures(self) -> list[Failure]:
+        """This workflow's failures, oldest first."""
+        names = Failure.__dataclass_fields__
+        rows = ({key: value for key, value in entry.items() if key in names} for entry in self.of("failure"))
+        return [Failure(**{**row, "cause": Cause(row["cause"])}) for row in rows]
+
+    def last_attempt(self) -> int:
+        """Number of the newest gang of any workflow of this run; 0 before the first."""
+        return max((entry["attempt"] for entry in self._entries if entry["kind"] == "gang"), default=0)
+
+    def excluded(self) -> tuple[str, ...]:
+        """Nodes that no gang of this run may use now, whichever workflow found them."""
+        since = time.time() - EXCLUSION_SECONDS
+        return tuple(
+            sorted({entry["node"] for entry in self._entries if entry["kind"] == "excluded" and entry["time"] > since})
+        )

@@ -1,0 +1,143 @@
+"""What the supervisor tells the world: event log, verdicts and evidence, progress, outputs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from argosy.steps.contract.channel import Ending, Report
+from argosy.steps.outputs import write_output, write_termination
+from argosy.steps.paths import resolve
+from argosy.steps.runlog import KINDS, RunLog
+from argosy.steps.store.base import ObjectStore
+from argosy.steps.supervisor.budget import Decision, Failure
+from argosy.steps.verdict import Verdict, termination_line
+
+
+class Record:
+    """Writes for one run; ``log`` is the supervisor's own writer of the event log."""
+
+    def __init__(self, store: ObjectStore, prefix: str, log: RunLog, world_size: int, end_step: int) -> None:
+        self.log = log
+        self._store = store
+        self._attempts = f"{prefix}/attempts"
+        self._world = world_size
+        self._end_step = end_step
+        self._last: tuple[int, float] = (0, 0.0)
+
+    # Evidence.
+
+    def keep(self, gang: str, report: Report) -> None:
+        """Make a report with endings or an error durable, before its pod is told that it arrived."""
+        key = f"{self._evidence(gang)}/{report.restart:04d}-{report.pod}.json"
+        self._store.put(key, json.dumps({**asdict(report), "steps": [], "events": []}, indent=1).encode())
+
+    def kept(self, gang: str, restart: int) -> list[Report]:
+        """What :meth:`keep` has of a restart."""
+        keys = [info.key for info in self._store.list(self._evidence(gang))]
+        return [
+            Report.from_json(self._store.get(key)) for key in keys if key.split("/")[-1].startswith(f"{restart:04d}-")
+        ]
+
+    def _evidence(self, gang: str) -> str:
+        return f"{self._attempts}/{gang}/evidence"
+
+    def verdict(self, gang: str, failure: Failure, verdict: Verdict, decision: Decision) -> None:
+        """``verdict.json`` of the attempt (its newest restart), and one file per restart."""
+        record = {
+            **verdict.record(),
+            "exit_code": failure.exit_code,
+            "attempt": failure.attempt,
+            "restart": failure.restart,
+            "last_step": failure.step,
+            "commit_step": failure.commit_step,
+            "decision": asdict(decision),
+        }
+        data = json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n"
+        self._store.put(f"{self._attempts}/{gang}/restart-{failure.restart:04d}.json", data)
+        self._store.put(f"{self._attempts}/{gang}/verdict.json", data)
+
+    # Progress.
+
+    def report(self, report: Report, attempt: int) -> None:
+        """The steps (of rank 0) and events that a pod sent."""
+        for step in report.steps:
+            if int(step.get("rank", 0)) == 0:
+                self._step(step, attempt, report.restart)
+        for event in report.events:
+            fields = {key: value for key, value in event.items() if key in KINDS.get(str(event.get("kind")), ())}
+            if fields and event["kind"] != "injected":  # said by the supervisor, once
+                self.log.append(str(event["kind"]), **fields)
+
+    def _step(self, record: dict[str, Any], attempt: int, restart: int) -> None:
+        step, when = int(record["step"]), float(record.get("time", 0.0))
+        end = int(record.get("end_step") or self._end_step)
+        fields = {"loss": record.get("loss"), "end_step": end or None}
+        before, tokens = self._last, record.get("tokens")
+        if tokens is not None and step > before[0] > 0 and when > before[1]:
+            fields["tokens_per_second"] = round(float(tokens) * self._world / (when - before[1]), 1)
+        self._last = (step, when)
+        given = {key: value for key, value in fields.items() if value is not None}
+        self.log.append("step", attempt=attempt, restart=restart, rank=0, step=step, **given)
+        path = os.environ.get("ARGO_PROGRESS_FILE")
+        if path and end:
+            write_progress(path, min(step, end), end)
+
+    def ended(self, failure: Failure, verdict: Verdict, decision: Decision, endings: Sequence[Ending]) -> None:
+        """A restart that failed, rank by rank, and what it costs."""
+        where = {"attempt": failure.attempt, "restart": failure.restart}
+        for ending in endings:
+            self.log.append(
+                "rank_ended",
+                **where,
+                rank=ending.rank,
+                node=ending.node,
+                pod=ending.pod,
+                signal=ending.signal,
+                exit_code=ending.exit_code,
+            )
+        self.log.append(
+            "restart_ended",
+            **where,
+            cause=str(verdict.cause),
+            signal=verdict.signal,
+            exit_code=verdict.code,
+            rank=verdict.rank,
+            node=verdict.node,
+            quote=verdict.quote,
+            last_step=failure.step,
+        )
+        self.log.append(
+            "budget",
+            cause=str(verdict.cause),
+            spent=decision.spent,
+            limit=decision.limit,
+            refunded=decision.refunded,
+        )
+        self.log.flush()
+
+    # The end.
+
+    def outputs(self, uri: str, digest: str, verdict: dict[str, Any]) -> None:
+        """The step's output parameters."""
+        write_output("checkpoint-uri", uri)
+        write_output("checkpoint-digest", digest)
+        write_output("verdict", json.dumps(verdict, separators=(",", ":")))
+
+    def gave_up(self, verdict: Verdict) -> None:
+        """Outputs and the termination message of a run that failed."""
+        line = termination_line(verdict)
+        self.outputs("", "", json.loads(line))
+        write_termination(line)
+
+
+def write_progress(path: str, step: int, total: int) -> None:
+    """``step/total`` for Argo's progress, replaced as a whole."""
+    target = resolve(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    part.write_text(f"{step}/{total}")
+    part.replace(target)

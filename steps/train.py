@@ -1,0 +1,90 @@
+"""The train step: supervise the gang until the run is done. ``python -m argosy.steps.train``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+from argosy.steps.contract import env as names
+from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.injection import from_environment
+from argosy.steps.gang.host import Endpoint, GangHost
+from argosy.steps.gang.manifest import GangManifest, read_manifest
+from argosy.steps.gang.processes import process_host
+from argosy.steps.outputs import step_main
+from argosy.steps.paths import resolve
+from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
+from argosy.steps.supervisor.channel import Channel
+from argosy.steps.supervisor.commits import Commits
+from argosy.steps.supervisor.context import Context
+from argosy.steps.supervisor.faults import Faults
+from argosy.steps.supervisor.ledger import Ledger
+from argosy.steps.supervisor.loop import Supervisor
+from argosy.steps.supervisor.record import Record
+from argosy.steps.supervisor.server import ChannelServer
+from argosy.steps.supervisor.settings import Settings, read_settings
+
+
+def train(args: TrainArgs) -> int:
+    """Supervise; the step's exit code (see ``argosy.steps.contract.exit_codes``).
+
+    Raises:
+        InputError: an argument, the manifest or an injection is wrong; nothing was started.
+        StepError: the store or the host failed for good, or another supervisor owns the run.
+    """
+    settings = read_settings(args)
+    manifest = read_manifest(resolve(args.gang))
+    if not 1 <= args.min_nnodes <= manifest.nnodes:
+        raise InputError(f"min-nnodes = {args.min_nnodes}: the gang has {manifest.nnodes} nodes; write 1..that")
+    host = _host(manifest)
+    grace = float(args.grace_seconds)
+    faults = Faults(from_environment(), manifest.nnodes, manifest.nproc_per_node, host, grace)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    store = open_store(args.store_uri)
+    endpoint = host.endpoint()
+    with RunLog(store, args.prefix, "supervisor") as log:
+        record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step)
+        channel = Channel(record.keep)
+        with ChannelServer(endpoint, channel):
+            ledger = Ledger(store, args.prefix, args.workflow_uid)
+            commits = Commits(store, args.prefix, args.resume_from, args.end_step)
+            commits.since(next((entry["generation"] for entry in ledger.of("restart")), None))
+            context = Context(
+                settings=settings,
+                manifest=manifest,
+                host=host,
+                channel=channel,
+                ledger=ledger,
+                commits=commits,
+                record=record,
+                faults=faults,
+                identity_env=_identity(settings, endpoint),
+                stop=stop,
+            )
+            return Supervisor(context).run()
+
+
+def _host(manifest: GangManifest) -> GangHost:
+    kind = os.environ.get(names.GANG_HOST, "")
+    if kind == "processes":
+        return process_host(manifest)
+    raise InputError(f"{names.GANG_HOST} = {kind!r}: this version runs gangs as processes under the local engine")
+
+
+def _identity(settings: Settings, endpoint: Endpoint) -> dict[str, str]:
+    return {
+        names.CHANNEL_URL: endpoint.url,
+        names.CHANNEL_TOKEN: endpoint.token,
+        names.RUN_ID: settings.args.effective_run_id,
+        names.RUN_NAME: settings.args.name,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(step_main(TrainArgs, train))
