@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from argosy.steps.checkpoint import Checkpoint, CheckpointStore
-
+from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.claims import heartbeat
 from argosy.steps.contract import env
 from argosy.steps.contract.arguments import EvaluateArgs
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import check_digest
 from argosy.steps.data.staging import stage_objects
@@ -31,6 +33,7 @@ from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.script import ScriptEnding, python_command, run_script
 from argosy.steps.store import ObjectStore, open_store
+from argosy.steps.verdict import judge
 
 MAX_METRICS_BYTES = 1 << 20
 
@@ -98,7 +101,8 @@ def _prepare(store: ObjectStore, args: EvaluateArgs) -> Inputs:
 
 
 def _run(args: EvaluateArgs, inputs: Inputs) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="argosy-evaluate-") as folder:
+    # Beside the checkpoint: the one folder that is ours and can be written to in every pod.
+    with tempfile.TemporaryDirectory(prefix="metrics-", dir=inputs.checkpoint_path.parent) as folder:
         metrics_path = Path(folder) / "metrics.json"
         command = python_command(args.script, args.module, args.arg)
         given = _environment(args, inputs, metrics_path)
@@ -123,9 +127,16 @@ def _environment(args: EvaluateArgs, inputs: Inputs, metrics_path: Path) -> Mapp
 
 
 def _failure(ending: ScriptEnding) -> StepError:
+    told = Ending(
+        rank=0, time=time.time(), exit_code=ending.exit_code, signal=ending.signal, stopped=False, tail=[*ending.tail]
+    )
+    verdict = judge([told], [], [])
+    cause, code = verdict.cause, ExitCode(verdict.exit_code)
+    if cause == Cause.UNKNOWN and ending.signal is None:
+        cause, code = Cause.USER_EXCEPTION, ExitCode.USER_BUG  # a script that exits on purpose would do it again
     how = f"exit code {ending.exit_code}" if ending.signal is None else f"signal {ending.signal}"
-    cause = Cause.USER_EXCEPTION if ending.signal is None else Cause.NATIVE_CRASH
-    return StepError(cause, f"the evaluation script ended with {how}: {ending.last_line}", quote=ending.last_line)
+    quote = verdict.quote if verdict.cause == cause and verdict.quote else ending.last_line
+    return StepError(cause, f"the evaluation script ended with {how}: {quote}", quote=quote, code=code)
 
 
 def _read_metrics(path: Path) -> dict[str, Any]:

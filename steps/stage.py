@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from argosy.steps.claims import heartbeat
 from argosy.steps.contract.arguments import StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
@@ -37,12 +38,13 @@ def stage(args: StageArgs) -> None:
     check_layout(args.layout, args.nnodes)
     store = open_store(args.store_uri)
     manifest = load_manifest(store, args.name, args.dataset_digest)
-    check_unchanged(manifest)
-    if args.mode == "stream":
-        _check_readable(manifest)
-    if args.mode == "shared":
-        with RunLog(store, args.prefix, "stage") as log:
-            _fill(args, manifest, log)
+    with heartbeat(store, args):
+        check_unchanged(manifest)
+        if args.mode == "stream":
+            _check_readable(manifest)
+        if args.mode == "shared":
+            with RunLog(store, args.prefix, "stage") as log:
+                _fill(args, manifest, log)
     plan = plan_key(args.prefix, manifest.digest, args.layout, args.nnodes)
     store.put(plan, plan_bytes(manifest, args.layout, args.nnodes))
     write_output("bytes", manifest.total_bytes)
