@@ -116,7 +116,7 @@ def _record(record: dict[str, Any], where: str) -> list[DatasetEvent]:
 def _decoded(encoded: str, where: str) -> str:
     """Keys are URL-encoded once: ``+`` is a space, MinIO also encodes ``/``."""
     if broken := _BROKEN_ESCAPE.search(encoded):
-        raise InputError(f"{where} = {_short(encoded)}: broken escape at {broken.start()}; keys are URL-encoded")
+        raise InputError(f"{where} = {_short(encoded)}: broken escape at {broken.start()}; {_REMEDY}")
     try:
         key = unquote_plus(encoded, errors="strict")
     except UnicodeDecodeError as error:

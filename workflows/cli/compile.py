@@ -62,7 +62,7 @@ def command(
 
 
 def _facts(source: Source) -> dict[str, Any]:
-    from argosy.workflows.bound import describe_bound
+    from argosy.workflows.bound import worst_case
     from argosy.workflows.spec.run import warnings
 
     assert source.run is not None
@@ -71,7 +71,8 @@ def _facts(source: Source) -> dict[str, Any]:
         "name": run.name,
         "yaml_sha256": source.sha256,
         "code_digest": source.archive.digest if source.archive else "",
-        "bound": describe_bound(run),
+        "batch": run.batch.describe(run.gang.world_size) if run.batch else "",
+        "bound": worst_case(run),
         "warnings": warnings(run),
     }
 
@@ -83,7 +84,7 @@ def _say(source: Source, facts: dict[str, Any], output: Path | None, pushed: str
         click.echo(f"code sha256 {source.archive.digest}  {held}", err=True)
     if pushed:
         click.echo(f"pushed {pushed}", err=True)
-    for line in [*facts["bound"], *(f"warning: {text}" for text in facts["warnings"])]:
+    for line in filter(None, [facts["batch"], facts["bound"], *(f"warning: {text}" for text in facts["warnings"])]):
         click.echo(line, err=True)
 
 

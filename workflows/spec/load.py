@@ -33,6 +33,8 @@ def parse_run(text: str, source: str = "run.toml") -> TrainingRun:
         table: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{source}: not TOML: {error}{_line_of(text, error)}; correct that line") from None
+    except ValueError as error:  # an integer with more digits than Python reads
+        raise InputError(f"{source}: not TOML: {error.args[0].split(';')[0]}; write a smaller number") from None
     except RecursionError:
         raise InputError(f"{source}: not TOML that can be read: nested too deeply; write tables as [table]") from None
     try:

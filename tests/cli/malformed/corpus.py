@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field
 
 RUN = 'name = "r"\nscript = "train.py"\ncode = ""\n'
-CHECKPOINT = RUN + "[checkpoint]\n"
 GANG = RUN + "[gang]\n"
 
 
@@ -58,86 +57,6 @@ def record(**change: object) -> dict[str, object]:
     found: dict[str, object] = {"eventName": "ObjectCreated:Put", "s3": {"bucket": bucket, "object": item}}
     return {"Records": [{**found, **change}]}
 
-
-TOML = [
-    toml("empty", "", "name"),
-    toml("no-name", 'script = "train.py"\n', "name"),
-    toml("no-entry", 'name = "r"\n', "script"),
-    toml("two-entries", 'name = "r"\nscript = "a.py"\nmodule = "a"\n', "module"),
-    toml("name-number", 'name = 7\nscript = "a.py"\n', "name"),
-    toml("name-upper", 'name = "Run"\nscript = "a.py"\n', "name"),
-    toml("name-long", f'name = "{"x" * 41}"\nscript = "a.py"\n', "name"),
-    toml("name-huge", f'name = "{"x" * 1_000_000}"\nscript = "a.py"\n', "name"),
-    toml("name-placeholder", 'name = "{{workflow.name}}"\nscript = "a.py"\n', "name"),
-    toml("typo", RUN + "gnag = 1\n", "gnag"),
-    toml("typo-in-table", GANG + "nodes = 2\n", "gang.nodes"),
-    toml("table-is-number", RUN + "gang = 3\n", "gang"),
-    toml("table-is-list", RUN + "gang = [1]\n", "gang"),
-    toml("no-toml", "name = [", "TOML"),
-    toml("no-value", "name =\n", "TOML"),
-    toml("twice", RUN + 'name = "s"\n', "TOML"),
-    toml("binary", bytes(range(256)), "UTF-8"),
-    toml("nul", RUN.encode() + b'args = ["a\\u0000b"]\n', "args"),
-    toml("utf16", RUN.encode("utf-16"), "UTF-8"),
-    toml("deep", "a = " + "[" * 5000 + "]" * 5000, "TOML"),
-    toml("deep-inline", "a = " + "{a=" * 3000 + "1" + "}" * 3000, "TOML"),
-    toml("huge-integer", GANG + f"nnodes = {'9' * 5000}\n", "run.toml"),
-    toml("nodes-zero", GANG + "nnodes = 0\n", "gang.nnodes"),
-    toml("nodes-negative", GANG + "nnodes = -2\n", "gang.nnodes"),
-    toml("nodes-text", GANG + 'nnodes = "many"\n', "gang.nnodes"),
-    toml("nodes-range", GANG + 'nnodes = "4:2"\n', "gang.nnodes"),
-    toml("nodes-float", GANG + "nnodes = 2.5\n", "gang.nnodes"),
-    toml("nodes-bool", GANG + "nnodes = true\n", "gang.nnodes"),
-    toml("nodes-many", GANG + "nnodes = 10000000000\n", "gang.nnodes"),
-    toml("ranks-text", GANG + 'nproc_per_node = "auto"\n', "gang.nproc_per_node"),
-    toml("runtime", GANG + 'runtime = "slurm"\n', "gang.runtime"),
-    toml("placement", GANG + 'placement = "native"\n', "gang.placement"),
-    toml("memory", GANG + "[gang.resources]\nmemory = 'lots'\n", "gang.resources.memory"),
-    toml("gpu-negative", GANG + "[gang.resources]\ngpu = -1\n", "gang.resources.gpu"),
-    toml("fabric", GANG + 'nnodes = 2\nfabric = "single-node"\n', "gang.fabric"),
-    toml("uri-scheme", RUN + '[storage]\nuri = "ftp://x/y"\n', "storage.uri"),
-    toml("uri-relative", RUN + '[storage]\nuri = "file://store"\n', "storage.uri"),
-    toml("uri-parent", RUN + '[storage]\nuri = "s3://b/../c"\n', "storage.uri"),
-    toml("uri-no-bucket", RUN + '[storage]\nuri = "s3:///x"\n', "storage.uri"),
-    toml("uri-query", RUN + '[storage]\nuri = "s3://b/x?versionId=1"\n', "storage.uri"),
-    toml("uri-number", RUN + "[dataset]\nuri = 5\n", "dataset.uri"),
-    toml("uri-bracket", RUN + '[storage]\nuri = "s3://[b/x"\n', "storage.uri"),
-    toml("dataset-no-uri", RUN + "[dataset]\nlayout = 'sharded'\n", "dataset.uri"),
-    toml("dataset-layout", RUN + "[dataset]\nuri = 's3://b/x'\nlayout = 'striped'\n", "dataset.layout"),
-    toml("dataset-version", RUN + "[dataset]\nuri = 's3://b/x'\nversion = 'v1'\n", "dataset.version"),
-    toml("opaque-no-path", CHECKPOINT + 'mode = "opaque"\n', "checkpoint.path"),
-    toml("opaque-outside", CHECKPOINT + 'mode = "opaque"\npath = "../out"\n', "checkpoint.path"),
-    toml("checkpoint-mode", CHECKPOINT + 'mode = "auto"\n', "checkpoint.mode"),
-    toml("checkpoint-keep", CHECKPOINT + "keep = -1\n", "checkpoint.keep"),
-    toml("exit-code", RUN + "[retry.exit_codes]\n3 = 12\n", "retry.exit_codes"),
-    toml("backoff", RUN + "[retry]\nbackoff_seconds = nan\n", "retry.backoff_seconds"),
-    toml("evaluation", RUN + "[evaluation]\nmetric = 'loss'\n", "evaluation"),
-    toml("direction", RUN + "[evaluation]\nscript='e.py'\nmetric='loss'\ndirection='down'\n", "evaluation.direction"),
-    toml("floor", RUN + "[evaluation]\nscript='e.py'\nmetric='l'\ndirection='min'\nfloor='low'\n", "evaluation.floor"),
-    toml("promotion-alone", RUN + "[promotion]\npointer = 'p'\n", "promotion"),
-    toml("secret", RUN + '[env]\nAWS_SECRET_ACCESS_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"\n', "env"),
-    toml("env-list", RUN + 'env = ["A=1"]\n', "env"),
-    toml("args-text", RUN + 'args = "--steps 3"\n', "args"),
-    toml("args-number", RUN + "args = [1]\n", "args"),
-    toml("pattern", RUN + 'progress_pattern = "step (?P<step>"\n', "progress_pattern"),
-    toml("pattern-group", RUN + 'progress_pattern = "step [0-9]+"\n', "progress_pattern"),
-    toml("deadline", RUN + "[deadlines]\nrun_seconds = 'long'\n", "deadlines.run_seconds"),
-    toml("batch", RUN + "[batch]\nmicro_batch_size = 0\n", "batch.micro_batch_size"),
-    toml("batch-rule", RUN + "[batch]\nmicro_batch_size = 1\nbase_learning_rate = 0.1\n", "batch.base_batch_size"),
-    toml("run-typo", RUN + "gnag = 1\n", "gnag", verb="run"),
-    Case(
-        "toml-code-missing",
-        ("compile", "run.toml"),
-        ("nowhere",),
-        {"run.toml": RUN.replace('""', '"nowhere"').encode()},
-    ),
-    Case(
-        "toml-code-is-file",
-        ("compile", "run.toml"),
-        ("run.toml",),
-        {"run.toml": RUN.replace('""', '"run.toml"').encode()},
-    ),
-]
 
 YAML = [
     workflow("empty", "", "w.yaml", "Workflow"),
@@ -323,4 +242,20 @@ STATE = [
     Case("logs-follow-json", ("logs", "-f", "--json"), ("--json",), {".argosy/runs/w/state.json": b'{"name":"w"}'}),
 ]
 
-CASES = [*TOML, *YAML, *EVENTS, *FLAGS, *SCRIPTS, *STATE]
+CODE = [
+    toml("run-typo", RUN + "gnag = 1\n", "gnag", verb="run"),
+    Case(
+        "toml-code-missing",
+        ("compile", "run.toml"),
+        ("nowhere",),
+        {"run.toml": RUN.replace('""', '"nowhere"').encode()},
+    ),
+    Case(
+        "toml-code-is-file",
+        ("compile", "run.toml"),
+        ("run.toml",),
+        {"run.toml": RUN.replace('""', '"run.toml"').encode()},
+    ),
+]
+
+CASES = [*CODE, *YAML, *EVENTS, *FLAGS, *SCRIPTS, *STATE]
