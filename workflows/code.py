@@ -1,7 +1,7 @@
 """The user's code folder as one archive, named by its content.
 
 The same files give the same bytes: entries are sorted, without times and owners. What ``.gitignore`` and
-``.argosyignore`` name stays at home.
+``.argosyignore`` name stays at home, and so does what argosy itself wrote.
 """
 
 from __future__ import annotations
@@ -28,6 +28,13 @@ MAX_BYTES: Final = 100 * 1024 * 1024
 ALWAYS_IGNORED: Final = frozenset({".git", ".venv", ".argosy", "__pycache__"})
 IGNORE_FILES: Final = (".gitignore", ".argosyignore")
 _NAMED = 5
+_WRITTEN_BY_US: Final = {
+    ".yaml": b"argosy.dev/run-name:",
+    ".yml": b"argosy.dev/run-name:",
+    ".html": b'<meta name="generator" content="argosy">',
+}
+_HEAD: Final = 4096
+"""Bytes within which the mark stands."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ def _walk(root: Path) -> Iterator[_Entry]:
                     continue
                 if is_folder:
                     pending.append((name, rules))
-                elif (entry := _entry(root, name, found)) is not None:
+                elif (entry := _entry(root, name, found)) is not None and not _ours(entry):
                     yield entry
 
 
@@ -116,6 +123,19 @@ def _ignored(name: PurePosixPath, is_folder: bool, rules: tuple[tuple[PurePosixP
         if verdict is not None:
             return verdict
     return False
+
+
+def _ours(entry: _Entry) -> bool:
+    """Whether argosy wrote it: a compiled workflow or a report that was kept beside the code.
+
+    Were they packed, compiling or reporting would change the code's digest, and a run that was interrupted
+    would no longer be recognised.
+    """
+    mark = _WRITTEN_BY_US.get(PurePosixPath(entry.name).suffix)
+    if mark is None or entry.link:
+        return False
+    with entry.path.open("rb") as file:
+        return mark in file.read(_HEAD)
 
 
 def _entry(root: Path, name: PurePosixPath, found: os.DirEntry[str]) -> _Entry | None:
