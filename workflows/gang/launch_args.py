@@ -42,5 +42,5 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
 def data_path(run: TrainingRun) -> str:
     """Folder of the staged data in a pod: its own disk, or the claim when ``staging`` is ``shared``."""
     if run.dataset is not None and run.dataset.staging == "shared":
-        return f"{run.storage.mount_path}/staged/{run.name}"
+        return f"{run.storage.mount_path}/staged"
     return DATA_PATH

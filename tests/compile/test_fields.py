@@ -1,0 +1,125 @@
+"""Every field of a run changes the YAML: one without effect has no place in TrainingRun."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.spec.explain import field_paths
+from argosy.workflows.spec.run import TrainingRun
+
+OPAQUE = {"checkpoint": {"mode": "opaque", "path": "out"}}
+GPU = {"gang": {"nnodes": 1, "resources": {"gpu": 1}}}
+EVALUATION_GPU = {"evaluation": {"script": "e.py", "metric": "m", "direction": "min", "resources": {"gpu": 1}}}
+ON_MNT = {"storage": {"uri": "file:///mnt/store"}, "dataset": {"uri": "s3://b/d"}}
+TOLERATED = {"gang": {"tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}]}}
+
+# Field -> another value, and what else the run needs for it to be legal or to be in use.
+CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "name": ("other", {}),
+    "image": ("r.example/x:1", {}),
+    "step_image": ("r.example/x:1", {}),
+    "script": ("other.py", {}),
+    "module": ("pkg.train", {"script": "", "module": "pkg.one"}),
+    "args": (["--x"], {}),
+    "code": ("", {}),
+    "env": ({"A": "b"}, {}),
+    "secrets": (["s"], {}),
+    "progress_pattern": (r"(?P<step>\d+)", {}),
+    "storage.uri": ("s3://b/p", {}),
+    "storage.claim": ("other", {}),
+    "storage.mount_path": ("/mnt", ON_MNT),
+    "dataset.uri": ("s3://b/d", {}),
+    "dataset.layout": ("sharded", {}),
+    "dataset.version": ("a" * 64, {}),
+    "dataset.staging": ("shared", {}),
+    "gang.nnodes": (3, {}),
+    "gang.nproc_per_node": (3, {}),
+    "gang.fabric": ("tcp", {}),
+    "gang.shm_size": ("512Mi", {}),
+    "gang.node_selector": ({"a": "b"}, {}),
+    "gang.tolerations.key": ("other", TOLERATED),
+    "gang.tolerations.operator": ("Exists", {"gang": {"tolerations": [{"key": "k"}]}}),
+    "gang.tolerations.value": ("other", TOLERATED),
+    "gang.tolerations.effect": ("NoSchedule", TOLERATED),
+    "gang.tolerations.seconds": (5, TOLERATED),
+    "gang.priority_class": ("high", {}),
+    "gang.service_account": ("sa", {}),
+    "gang.resources.cpu": ("500m", {}),
+    "gang.resources.memory": ("3Gi", {}),
+    "gang.resources.gpu": (2, {}),
+    "gang.resources.gpu_resource": ("amd.com/gpu", GPU),
+    "checkpoint.path": ("elsewhere", OPAQUE),
+    "checkpoint.include": (["*.pt"], OPAQUE),
+    "checkpoint.resume_args": (["--resume"], OPAQUE),
+    "checkpoint.every_steps": (7, {}),
+    "checkpoint.keep": (7, {}),
+    "checkpoint.end_step": (7, {}),
+    "retry.max_same_failure": (7, {}),
+    "retry.max_restarts": (7, {}),
+    "retry.max_preemptions": (7, {}),
+    "retry.backoff_seconds": (7.5, {}),
+    "retry.backoff_cap_seconds": (7.5, {}),
+    "retry.supervisor_limit": (7, {}),
+    "retry.exit_codes": ({"3": 75}, {}),
+    "evaluation.script": ("other.py", {}),
+    "evaluation.module": ("pkg.judge", {"evaluation": {"module": "pkg.other", "metric": "m", "direction": "min"}}),
+    "evaluation.args": (["--x"], {}),
+    "evaluation.metric": ("accuracy", {}),
+    "evaluation.direction": ("max", {}),
+    "evaluation.floor": (7.5, {}),
+    "evaluation.baseline": ("none", {}),
+    "evaluation.dataset_uri": ("s3://b/held", {}),
+    "evaluation.timeout_seconds": (7, {}),
+    "evaluation.resources.cpu": ("500m", {}),
+    "evaluation.resources.memory": ("3Gi", {}),
+    "evaluation.resources.gpu": (2, {}),
+    "evaluation.resources.gpu_resource": ("amd.com/gpu", EVALUATION_GPU),
+    "promotion.pointer": ("candidate", {}),
+    "deadlines.run_seconds": (7, {}),
+    "deadlines.check_in_seconds": (7, {}),
+    "deadlines.heartbeat_seconds": (7, {}),
+    "deadlines.hang_seconds": (7, {}),
+    "deadlines.grace_seconds": (7, {}),
+    "batch.micro_batch_size": (7, {}),
+    "batch.accumulation_steps": (7, {}),
+    "batch.base_learning_rate": (0.7, {}),
+    "batch.base_batch_size": (7, {}),
+    "notify.webhook_secret": ("hook", {}),
+}
+# One value runs now; the others are refused with the reason.
+SINGLE = {
+    "gang.runtime": ("trainjob", "volcano", "jbset"),
+    "gang.placement": ("kueue", "native", "nobody"),
+    "gang.launcher": ("mpi", "ray", "torchrn"),
+}
+
+
+def test_every_field_is_covered() -> None:
+    assert {*CHANGES, *SINGLE, "checkpoint.mode"} == set(field_paths())
+
+
+def test_the_mode_of_checkpoints(full: dict[str, Any], compiled: Callable[..., str]) -> None:
+    # Opaque mode needs a path too, so it cannot be changed alone.
+    assert "--checkpoint-mode=checkpointer" in compiled(full)
+    assert "--checkpoint-mode=opaque" in compiled({**full, **OPAQUE})
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_field_changes_the_yaml(
+    path: str, full: dict[str, Any], change: Callable[..., dict[str, Any]], compiled: Callable[..., str]
+) -> None:
+    value, needed = CHANGES[path]
+    base = {**full, **needed}
+    assert compiled(change(base, path, value)) != compiled(base)
+
+
+@pytest.mark.parametrize(("path", "value"), [(path, value) for path, values in SINGLE.items() for value in values])
+def test_what_does_not_run_is_refused(
+    path: str, value: str, full: dict[str, Any], change: Callable[..., dict[str, Any]]
+) -> None:
+    with pytest.raises(InputError, match=rf"^{path} = '{value}': .*(what exists: runtime = 'jobset'|did you mean|are )"):
+        TrainingRun(**change(full, path, value))

@@ -1,0 +1,242 @@
+"""What holds for the YAML of every run: placeholders, security, retries, one owner of restarts."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.code import CodeArchive
+from argosy.workflows.compile import build_workflow, compile_run
+from argosy.workflows.spec.run import TrainingRun
+
+FOLDER = Path(__file__).resolve().parents[1] / "goldens"
+NAMES = ("two-nodes-cpu", "two-by-eight-gpu", "single-node", "elastic", "two-nodes-cpu.template")
+GOLDENS = [FOLDER / f"{name}.yaml" for name in NAMES]
+WHOLE = re.compile(r"(--[a-z][a-z-]*=)?\{\{(workflow|inputs|tasks)\.[a-z.-]+\}\}")
+WHEN = re.compile(r"\{\{tasks\.(admit|gate)\.outputs\.parameters\.decision\}\} == (start|promote)")
+
+
+def strings(node: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """(key, text) of every string below ``node``."""
+    if isinstance(node, str):
+        yield key, node
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for name, child in children:
+        yield from strings(child, name if isinstance(name, str) else key)
+
+
+def load(path: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load(path.read_text()))
+
+
+def containers(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in document["spec"]["templates"] if "container" in each]
+
+
+golden = pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
+
+
+@golden
+def test_a_placeholder_is_a_whole_value(path: Path) -> None:
+    found = [(key, text) for key, text in strings(load(path)) if "{{" in text]
+    assert found
+    for key, text in found:
+        assert (WHEN if key == "when" else WHOLE).fullmatch(text), f"{key}: {text}"
+
+
+@golden
+def test_every_pod_is_restricted(path: Path, gang_of: Callable[..., dict[str, Any]]) -> None:
+    document = load(path)
+    pods = [(each["securityContext"], each["container"]["securityContext"]) for each in containers(document)]
+    gang = gang_of(document)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pods.append((gang["securityContext"], gang["containers"][0]["securityContext"]))
+    for pod, container in pods:
+        assert pod["runAsNonRoot"] is True
+        assert pod["runAsUser"] != 0
+        assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container["allowPrivilegeEscalation"] is False
+        assert container["capabilities"] == {"drop": ["ALL"]}
+    allowed = {"emptyDir", "persistentVolumeClaim", "name"}
+    for volume in [volume for each in [*containers(document), gang] for volume in each["volumes"]]:
+        assert set(volume) <= allowed
+
+
+@golden
+def test_retries_are_explicit(path: Path) -> None:
+    for template in containers(load(path)):
+        strategy = template["retryStrategy"]
+        assert isinstance(strategy["limit"], int)
+        assert strategy["retryPolicy"] == "Always"
+        assert "cap" in strategy["backoff"]
+        assert "maxDuration" not in strategy["backoff"]
+        assert 'lastRetry.status == "Error"' in strategy["expression"]
+        never = ("70", "73", "77", "78")
+        codes = re.findall(r"\d+", strategy["expression"])
+        assert not set(codes) & set(never), f"{template['name']} would retry what must not be retried"
+
+
+@golden
+def test_commands_are_explicit_argv(path: Path) -> None:
+    for template in containers(load(path)):
+        container = template["container"]
+        assert container["command"][:2] == ["python", "-m"]
+        assert container["command"][2] == f"argosy.steps.{template['name']}"
+        assert all(text.startswith("--") and "=" in text for text in container["args"])
+
+
+@golden
+def test_the_gang_has_one_owner_of_restarts(path: Path, gang_of: Callable[..., dict[str, Any]]) -> None:
+    spec = gang_of(load(path))["spec"]
+    (node,) = spec["replicatedJobs"]
+    job = node["template"]["spec"]
+    pod = job["template"]["spec"]
+    assert spec["failurePolicy"] == {"maxRestarts": 0}
+    assert job["backoffLimit"] == 0
+    assert job["completions"] == job["parallelism"]
+    assert pod["restartPolicy"] == "Never"
+    assert pod["automountServiceAccountToken"] is False
+    assert [container["name"] for container in pod["containers"]] == ["main"]
+    mounted = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert {"/dev/shm", "/argosy/data", "/argosy/workspace", "/argosy/tmp"} <= mounted
+
+
+@golden
+def test_the_manifest_is_a_readable_block(path: Path) -> None:
+    text = path.read_text()
+    assert re.search(r"raw:\n +data: \|\n +apiVersion: jobset", text)
+    assert text.isascii()
+
+
+@golden
+def test_volumes_are_declared_where_they_are_mounted(path: Path) -> None:
+    for template in containers(load(path)):
+        declared = {volume["name"] for volume in template["volumes"]}
+        mounts = template["container"]["volumeMounts"]
+        assert {mount["name"] for mount in mounts} <= declared
+        # Outputs and the manifest on a shared claim would be written by two runs at once.
+        assert "/argosy/outputs" in {mount["mountPath"] for mount in mounts}
+
+
+@golden
+def test_references_resolve(path: Path) -> None:
+    spec = load(path)["spec"]
+    templates = {each["name"]: each for each in spec["templates"]}
+    assert len(templates) == len(spec["templates"])
+    assert spec["onExit"] in templates
+    parameters = {each["name"] for each in spec["arguments"]["parameters"]}
+    outputs = {
+        f"{name}.{each['name']}" for name, one in templates.items() for each in one.get("outputs", {}).get("parameters", [])
+    }
+    before: set[str] = set()
+    for task in templates[spec["entrypoint"]]["dag"]["tasks"]:
+        inputs = {each["name"]: each for each in templates[task["template"]]["inputs"]["parameters"]}
+        given_names = {each["name"] for each in task["arguments"]["parameters"]}
+        assert given_names <= set(inputs)
+        assert all("default" in inputs[name] for name in set(inputs) - given_names)
+        text = repr(task)
+        assert set(re.findall(r"workflow\.parameters\.([a-z-]+)", text)) <= parameters
+        used = {".".join(pair) for pair in re.findall(r"tasks\.([a-z]+)\.outputs\.parameters\.([a-z-]+)", text)}
+        assert used <= outputs
+        assert {each.split(".")[0] for each in used} <= before
+        before.add(task["name"])
+    for template in templates.values():
+        used_inputs = set(re.findall(r"inputs\.parameters\.([a-z-]+)", repr(template)))
+        assert used_inputs <= {each["name"] for each in template.get("inputs", {}).get("parameters", [])}
+
+
+def test_skips_and_successes() -> None:
+    document = load(GOLDENS[0])
+    main = next(each for each in document["spec"]["templates"] if each["name"] == "main")
+    tasks = main["dag"]["tasks"]
+    assert [task["name"] for task in tasks] == ["snapshot", "admit", "stage", "train", "evaluate", "gate", "promote"]
+    # A skipped task satisfies a bare name: only .Succeeded stops the chain.
+    assert all(task["depends"].endswith(".Succeeded") for task in tasks[1:])
+    assert {task["name"] for task in tasks if "when" in task} == {"stage", "promote"}
+
+
+def test_without_dataset_and_evaluation(full: dict[str, Any], document: Callable[..., dict[str, Any]]) -> None:
+    for table in ("dataset", "evaluation", "promotion"):
+        del full[table]
+    spec = document(full)["spec"]
+    main = next(each for each in spec["templates"] if each["name"] == "main")
+    assert [task["name"] for task in main["dag"]["tasks"]] == ["admit", "train"]
+    assert "when" in main["dag"]["tasks"][1]
+    assert "dataset-uri" not in {each["name"] for each in spec["arguments"]["parameters"]}
+
+
+def test_no_claim_for_cloud_stores(full: dict[str, Any], compiled: Callable[..., str]) -> None:
+    full |= {"storage": {"uri": "s3://b/p"}, "dataset": {"uri": "s3://b/d"}}
+    assert "persistentVolumeClaim" not in compiled(full)
+    assert "argosy.dev/claim" not in compiled(full)
+    full["dataset"]["staging"] = "shared"
+    assert "persistentVolumeClaim" in compiled(full)
+
+
+def test_equal_runs_give_equal_bytes(full: dict[str, Any], compiled: Callable[..., str]) -> None:
+    assert compiled(full) == compiled(dict(reversed(full.items())))
+
+
+@pytest.mark.usefixtures("hera_untouched")
+def test_hera_keeps_its_globals_and_agrees(full: dict[str, Any]) -> None:
+    run = TrainingRun(**full)
+    code = CodeArchive(b"", "c" * 64, ())
+    ours = yaml.safe_load(compile_run(run, code=code))
+    assert ours == yaml.safe_load(build_workflow(run, code_digest=code.digest).to_yaml())
+
+
+def test_code_must_be_packed_or_absent(full: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"code = '\.': the folder was not packed; pass"):
+        compile_run(TrainingRun(**full))
+    with pytest.raises(InputError, match=r"an archive was given too"):
+        compile_run(TrainingRun(**full, code=""), code=CodeArchive(b"", "c" * 64, ()))
+
+
+NASTY = st.text(max_size=30) | st.text(alphabet="{}$()'\"|>:#&*!%@`\\\n\r\t -=,[]?~" + string.digits + "eExoynYN", max_size=20)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(argument=NASTY, value=NASTY)
+@example(argument="{{workflow.uid}}", value="x")
+@example(argument="{{=sprig.env('X')}}", value="x")
+@example(argument="x", value="$(HOME)")
+@example(argument="- a: b\n  - c", value="|\n  block: 'x'\n")
+@example(argument="---", value="...")
+@example(argument="1e3", value="0o17")
+@example(argument="y", value="n")
+@example(argument="\ud800", value="\0")
+@example(argument="\x85\u2028\ufeff", value=" \n lead\n\n\n")
+def test_a_nasty_string_arrives_as_written_or_is_refused(
+    argument: str, value: str, gang_of: Callable[..., dict[str, Any]]
+) -> None:
+    fields: dict[str, Any] = {"name": "n", "script": "t.py", "code": ""}
+    quiet = yaml.safe_load(compile_run(TrainingRun(**fields, args=["plain"], env={"V": "plain"})))
+    try:
+        run = TrainingRun(**fields, args=[argument], env={"V": value})
+    except InputError as error:
+        assert "\n" not in str(error)
+        return
+    document = yaml.safe_load(compile_run(run))
+    container = gang_of(document)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]
+    assert f"--arg={argument}" in container["args"]
+    assert {"name": "V", "value": value} in container["env"]
+    assert shape(document) == shape(quiet)
+    assert placeholders(document) == placeholders(quiet)
+
+
+def shape(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: shape(value) for key, value in node.items()}
+    return [shape(each) for each in node] if isinstance(node, list) else type(node)
+
+
+def placeholders(document: dict[str, Any]) -> list[str]:
+    return sorted(found for _, text in strings(document) for found in re.findall(r"\{\{.*?\}\}", text, re.S))
