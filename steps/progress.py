@@ -24,6 +24,15 @@ def report(step: int, *, loss: float | None = None, tokens: int | None = None, e
     _fault(step)
 
 
+def committed(step: int, *, digest: str, size: int, seconds: float, final: bool, generation: int) -> None:
+    """Say that the checkpoint of ``step`` is durable and committed (rank 0; Checkpointer calls it).
+
+    ``size`` in bytes, ``seconds`` from the call of save to the commit.
+    """
+    record = {"digest": digest, "bytes": size, "seconds": round(seconds, 3), "final": final, "generation": generation}
+    _send({"type": "checkpoint", "step": step, **record, "time": time.time()})
+
+
 def _send(record: dict[str, Any]) -> None:
     handle = os.environ.get(env.PROGRESS_FD)
     if handle is None:

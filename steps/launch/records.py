@@ -29,7 +29,7 @@ class RankRecords:
             self._reporter.step(record)
         elif kind == "ending":
             self._reporter.ending(Ending.from_json(record["ending"]))
-        elif kind == "commit":
+        elif kind == "checkpoint":
             self._saves.committed()
             self._reporter.event(
                 "checkpoint_committed", **{name: record[name] for name in _COMMIT_FIELDS if name in record}

@@ -18,7 +18,6 @@ from argosy.steps.store.cloud_errors import http_status, s3_code, store_error
 
 _CHUNK = 8 << 20
 _LIST_PAGE = 1000
-_CONFLICT_TRIES = 8
 
 
 class CloudStore:
@@ -153,7 +152,8 @@ class CloudStore:
         check_key(key, self.uri)
         client = self._client
         body = data if isinstance(data, bytes) else data.read_bytes()
-        for attempt in range(_CONFLICT_TRIES):
+        given_up = time.monotonic() + self._retry_seconds
+        while time.monotonic() < given_up:
             try:
                 client.put(key, body, mode="create")
             except Exception as error:
@@ -162,10 +162,10 @@ class CloudStore:
                 # 409: another request on this key was in flight; whether it created the key is to be seen.
                 if http_status(error) != 409 or self.head(key) is not None:
                     return False
-                time.sleep(random.uniform(0, 0.05 * 2**attempt))
+                time.sleep(random.uniform(0.01, 0.2))
             else:
                 return True
-        raise StoreError(Cause.S3_THROTTLE, f"cannot create {self._at(key)}: 409 conflict {_CONFLICT_TRIES} times")
+        raise StoreError(Cause.S3_THROTTLE, f"cannot create {self._at(key)}: 409 conflict for {self._retry_seconds} s")
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Objects below the prefix, by pages, sorted by key; folder markers are not objects."""

@@ -1,0 +1,280 @@
+"""The commit log: numbered entries, each created once, never changed and never deleted.
+
+Entry ``n + 1`` is created by put-if-absent, so of two writers one wins and the other learns it. A gang's claim is an
+entry like any other: once it is there, an older gang's next append collides and that gang is fenced. A deleted entry
+could be created again by a very old writer, so nothing here deletes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.layout import seq_name
+from argosy.steps.store.base import ObjectMissing, ObjectStore, StoreError
+from argosy.steps.store.creation import create_ours
+
+FORMAT = "argosy.log/1"
+HINT_EVERY = 16
+"""The hint is written with each so many entries; the tail is then found in a few requests whatever the history."""
+
+
+def joined(prefix: str, key: str) -> str:
+    """``prefix/key``; a run whose prefix is the store itself has prefix ""."""
+    return f"{prefix}/{key}" if prefix else key
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to append: our generation, and the sequence number of the entry that claimed it."""
+
+    generation: int
+    seq: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One entry of the log."""
+
+    seq: int
+    """From 1, without gaps."""
+    kind: Literal["claim", "commit", "prune"]
+    generation: int
+    parent: str
+    """SHA-256 of the bytes of entry ``seq - 1``; "" for the first."""
+    nonce: str
+    """Makes equal bytes mean: written by the same append."""
+    created: float
+    """Seconds since 1970 by the writer's clock; for people, nothing is decided by it."""
+    owner: str = ""
+    """claim: who."""
+    newest: int = 0
+    """Number of the newest commit before this entry; 0: none."""
+    pruned: int = 0
+    """Number of the newest prune before this entry; 0: none."""
+    step: int = 0
+    digest: str = ""
+    """commit: SHA-256 of the root manifest's bytes."""
+    name: str = ""
+    """commit: folder of the save below ``data/``."""
+    manifest: str = ""
+    """commit: key of the root manifest below the run's prefix."""
+    total_bytes: int = 0
+    final: bool = False
+    keep: tuple[int, ...] = ()
+    """prune: numbers of the commits before this entry that stay; all others are gone for good."""
+    format: str = FORMAT
+    identity: str = ""
+    """SHA-256 of this entry's bytes; not a part of them."""
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON: fields that do not apply are left out."""
+        record = {key: value for key, value in asdict(self).items() if key in _ALWAYS or value not in ("", 0, ())}
+        record.pop("identity", None)
+        return (json.dumps(record, sort_keys=True, separators=(",", ":")) + "\n").encode()
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, seq: int) -> Entry:
+        """Parse; unknown fields are ignored.
+
+        Raises:
+            StepError: ``checkpoint_corrupt``: not an entry of a version that we know, or not number ``seq``.
+        """
+        try:
+            record: dict[str, Any] = json.loads(raw)
+            if not str(record["format"]).startswith("argosy.log/1"):
+                raise ValueError(f"unknown format {record['format']!r}")
+            known = {key: value for key, value in record.items() if key in _NAMES}
+            known["keep"] = tuple(known.get("keep", ()))
+            entry = replace(cls(**known), identity=hashlib.sha256(raw).hexdigest())
+            if entry.seq != seq or entry.kind not in ("claim", "commit", "prune"):
+                raise ValueError(f"says to be {entry.kind} {entry.seq}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StepError(Cause.CHECKPOINT_CORRUPT, f"commit log entry {seq} cannot be read: {error}") from error
+        return entry
+
+    @property
+    def newest_through(self) -> int:
+        """Number of the newest commit, this entry included."""
+        return self.seq if self.kind == "commit" else self.newest
+
+    @property
+    def pruned_through(self) -> int:
+        """Number of the newest prune, this entry included."""
+        return self.seq if self.kind == "prune" else self.pruned
+
+
+_NAMES = {spec.name for spec in fields(Entry)} - {"identity"}
+_ALWAYS = {"seq", "kind", "generation", "parent", "nonce", "created", "format"}
+
+
+class CommitLog:
+    """Reads the log of one run and claims generations; :class:`LogWriter` appends."""
+
+    def __init__(self, store: ObjectStore, prefix: str) -> None:
+        """``prefix``: the run's key prefix, "" when the store is the run's own."""
+        self.store = store
+        self._base = joined(prefix, "log")
+        self._hint = joined(prefix, "log-hint.json")
+
+    def read(self, seq: int) -> Entry | None:
+        """Entry ``seq``, or None if there is none yet."""
+        try:
+            return Entry.from_bytes(self.store.get(f"{self._base}/{seq_name(seq)}"), seq)
+        except ObjectMissing:
+            return None
+
+    def tail(self) -> Entry | None:
+        """The last entry, or None for an empty log.
+
+        Entries have no gaps, so the end is found by doubling and halving: O(log n) reads, and O(1) from the hint.
+        The hint is never trusted: an entry it names must exist, and the search goes on from there.
+        """
+        low = self._hinted() or self.read(1)
+        if low is None:
+            return None
+        stride = 1
+        while (ahead := self.read(low.seq + stride)) is not None:
+            low, stride = ahead, stride * 2
+        end = low.seq + stride
+        while end - low.seq > 1:
+            middle = self.read((low.seq + end) // 2)
+            if middle is None:
+                end = (low.seq + end) // 2
+            else:
+                low = middle
+        return low
+
+    def _hinted(self) -> Entry | None:
+        try:
+            seq = json.loads(self.store.get(self._hint))["seq"]
+            return self.read(seq) if isinstance(seq, int) and seq > 0 else None
+        except (ObjectMissing, ValueError, KeyError, TypeError):
+            return None
+
+    def create(self, entry: Entry) -> bool:
+        """Put the entry at its number; False when another is there. Raises StoreError: not known which."""
+        created = create_ours(self.store, f"{self._base}/{seq_name(entry.seq)}", entry.to_bytes())
+        if created and entry.seq % HINT_EVERY == 0:
+            try:
+                self.store.put(self._hint, json.dumps({"seq": entry.seq}).encode())
+            except StoreError:
+                return True  # only a hint
+        return created
+
+    def claim(self, owner: str) -> Claim:
+        """Take the next generation; every older one is fenced from now on.
+
+        ``owner`` names the claimant for people. Raises StoreError: whether the claim was made is then not known,
+        and claiming again is safe.
+        """
+        while True:
+            last = self.tail()
+            entry = _after(last, kind="claim", generation=last.generation + 1 if last else 1, owner=owner)
+            if self.create(entry):
+                return Claim(entry.generation, entry.seq)
+
+    def writer(self, claim: Claim) -> LogWriter:
+        """The one writer of this claim: its first append goes to ``claim.seq + 1``.
+
+        Raises:
+            StepError: ``fenced``: entry ``claim.seq`` is not this claim.
+        """
+        entry = self.read(claim.seq)
+        if entry is None or entry.kind != "claim" or entry.generation != claim.generation:
+            raise StepError(Cause.FENCED, f"log entry {claim.seq} is not the claim of generation {claim.generation}")
+        return LogWriter(self, entry)
+
+    def entries(self) -> list[Entry]:
+        """All entries, oldest first, the chain of parents checked.
+
+        Raises:
+            StepError: ``checkpoint_corrupt``: an entry does not name its predecessor.
+        """
+        last = self.tail()
+        if last is None:
+            return []
+        with ThreadPoolExecutor(16) as pool:
+            found = [entry for entry in pool.map(self.read, range(1, last.seq + 1)) if entry is not None]
+        parent = ""
+        for entry in found:
+            if entry.parent != parent:
+                raise StepError(Cause.CHECKPOINT_CORRUPT, f"commit log entry {entry.seq} has another predecessor")
+            parent = entry.identity
+        return found
+
+    def live(self, tail: Entry | None) -> Iterator[Entry]:
+        """The commits that no prune removed, as of ``tail``, newest first; reads only as many as are taken."""
+        if tail is None:
+            return
+        floor = self._known(tail.pruned_through) if tail.pruned_through else None
+        seq = tail.newest_through
+        while seq > (floor.seq if floor else 0):
+            entry = self._known(seq)
+            yield entry
+            seq = entry.newest
+        for seq in sorted(floor.keep if floor else (), reverse=True):
+            yield self._known(seq)
+
+    def _known(self, seq: int) -> Entry:
+        entry = self.read(seq)
+        if entry is None:
+            raise StepError(Cause.CHECKPOINT_CORRUPT, f"commit log entry {seq} is missing: entries are never deleted")
+        return entry
+
+
+class LogWriter:
+    """Appends for one claim, always at its own last entry plus one; never re-reads the tail."""
+
+    def __init__(self, log: CommitLog, claim: Entry) -> None:
+        self._log = log
+        self.last = claim
+        self._ended: StepError | None = None
+
+    def append(self, **given: Any) -> Entry:
+        """Append a commit or prune.
+
+        Raises:
+            StepError: ``fenced``: another entry is there. StoreError: the store failed. After either this writer
+            refuses to go on, because what it appended last is not known.
+        """
+        if self._ended is not None:
+            raise self._ended
+        entry = _after(self.last, generation=self.last.generation, **given)
+        try:
+            created = self._log.create(entry)
+        except StepError as error:
+            self._ended = error
+            raise
+        if not created:
+            self._ended = self._fenced(entry)
+            raise self._ended
+        self.last = entry
+        return entry
+
+    def _fenced(self, entry: Entry) -> StepError:
+        other = self._log.read(entry.seq)
+        by = f"generation {other.generation} ({other.owner or other.kind})" if other else "another writer"
+        message = f"generation {entry.generation} is over: {by} wrote log entry {entry.seq}"
+        return StepError(Cause.FENCED, message, quote=message)
+
+
+def _after(last: Entry | None, **given: Any) -> Entry:
+    entry = Entry(
+        seq=last.seq + 1 if last else 1,
+        parent=last.identity if last else "",
+        newest=last.newest_through if last else 0,
+        pruned=last.pruned_through if last else 0,
+        nonce=uuid.uuid4().hex,
+        created=round(time.time(), 3),
+        **given,
+    )
+    return replace(entry, identity=hashlib.sha256(entry.to_bytes()).hexdigest())

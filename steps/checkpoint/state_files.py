@@ -1,0 +1,83 @@
+"""A replicated state as the files of a checkpoint, and back.
+
+``state.json`` holds the tree and, for each tensor, its type, shape and the pieces it was cut into; the pieces lie in
+safetensors files, one or more per rank.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from argosy.steps.checkpoint.state_tree import decode
+from argosy.steps.checkpoint.tensor_plan import Piece, TensorFacts, shard_path
+
+FORMAT = "argosy.state/1"
+STATE_PATH = "state.json"
+
+
+def facts_of(tensors: Mapping[str, Any]) -> list[TensorFacts]:
+    """What the plan needs of each tensor."""
+    return [
+        TensorFacts(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tensor.element_size())
+        for name, tensor in tensors.items()
+    ]
+
+
+def state_bytes(step: int, tree: Any, facts: list[TensorFacts], plan: list[list[list[Piece]]]) -> bytes:
+    """``state.json``."""
+    tensors: dict[str, Any] = {
+        fact.name: {"dtype": fact.dtype, "shape": list(fact.shape), "pieces": []} for fact in facts
+    }
+    for rank, files in enumerate(plan):
+        for number, pieces in enumerate(files):
+            for piece in pieces:
+                block = {"offset": list(piece.offset), "shape": list(piece.shape)}
+                tensors[piece.tensor]["pieces"].append({"file": shard_path(rank, number), "name": piece.name, **block})
+    record: dict[str, Any] = {"format": FORMAT, "step": step, "tree": tree, "tensors": tensors}
+    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
+
+
+def shard_bytes(pieces: Iterable[Piece], tensors: Mapping[str, Any]) -> bytes:
+    """One safetensors file. The bytes are a copy: the tensors may change as soon as this returns."""
+    from safetensors.torch import save
+
+    return save({piece.name: _block(tensors[piece.tensor], piece).cpu().contiguous().clone() for piece in pieces})
+
+
+def _block(tensor: Any, piece: Piece) -> Any:
+    for dimension, (start, length) in enumerate(zip(piece.offset, piece.shape, strict=True)):
+        tensor = tensor.narrow(dimension, start, length)
+    return tensor
+
+
+def read_state(read: Callable[[str], bytes]) -> tuple[int, Any]:
+    """Step and state from the files; ``read`` gives the verified bytes of a path. Tensors are on the CPU.
+
+    Raises:
+        ValueError: not a state of a version that we know, or its pieces do not cover a tensor.
+    """
+    import torch
+    from safetensors.torch import load
+
+    record = json.loads(read(STATE_PATH))
+    if record.get("format") != FORMAT:
+        raise ValueError(f"state of format {record.get('format')!r}; this argosy reads {FORMAT}")
+    by_file: dict[str, list[tuple[str, Any]]] = {}
+    tensors, missing = {}, {}
+    for name, facts in record["tensors"].items():
+        tensors[name] = torch.empty(facts["shape"], dtype=getattr(torch, facts["dtype"]))
+        missing[name] = tensors[name].numel()
+        for piece in facts["pieces"]:
+            by_file.setdefault(piece["file"], []).append((name, piece))
+    for path, pieces in sorted(by_file.items()):
+        loaded = load(read(path))
+        for name, piece in pieces:
+            block = Piece(name, tuple(piece["offset"]), tuple(piece["shape"]), 0)
+            _block(tensors[name], block).copy_(loaded[piece["name"]])
+            missing[name] -= loaded[piece["name"]].numel()
+    holes = [name for name, count in missing.items() if count]
+    if holes:
+        raise ValueError(f"tensor {holes[0]!r} is not covered by its pieces")
+    return int(record["step"]), decode(record["tree"], tensors)

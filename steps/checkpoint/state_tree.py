@@ -1,0 +1,157 @@
+"""A state (nested dicts, lists, tensors, numbers, strings) as JSON plus named tensors, and back. No pickle.
+
+JSON's own values stand for themselves; what JSON lacks is an object with one key that begins with ``$``:
+``$tuple``, ``$dict`` (keys that are not plain strings), ``$float`` (nan, inf), ``$bytes``, ``$dtype``, ``$device``,
+``$tensor`` and ``$ndarray`` (a name).
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from argosy.steps.contract.errors import InputError
+
+_SCALARS = (bool, int, str, type(None))
+
+
+def encode(state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The tree, and name -> tensor (detached, on its device). The same tensor at two places is stored once.
+
+    Raises:
+        InputError: a value that has no place in a checkpoint; names the path in the state.
+    """
+    encoder = _Encoder()
+    return encoder.value(state, ()), encoder.tensors
+
+
+def decode(tree: Any, tensors: Mapping[str, Any]) -> Any:
+    """The state; tensors that were one are one again.
+
+    Raises:
+        ValueError: not a tree of :func:`encode`. KeyError: a tensor is missing.
+    """
+    if isinstance(tree, list):
+        return [decode(item, tensors) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if len(tree) == 1 and next(iter(tree)).startswith("$"):
+        return _decode_tagged(*next(iter(tree.items())), tensors)
+    return {key: decode(item, tensors) for key, item in tree.items()}
+
+
+def _decode_tagged(tag: str, body: Any, tensors: Mapping[str, Any]) -> Any:
+    match tag:
+        case "$tensor":
+            return tensors[body]
+        case "$ndarray":
+            return tensors[body].numpy()
+        case "$tuple":
+            return tuple(decode(item, tensors) for item in body)
+        case "$dict":
+            return {decode(key, tensors): decode(item, tensors) for key, item in body}
+        case "$float":
+            return float(body)
+        case "$bytes":
+            return base64.b64decode(body)
+        case "$dtype" | "$device":
+            import torch
+
+            return getattr(torch, body) if tag == "$dtype" else torch.device(body)
+    raise ValueError(f"unknown tag {tag!r}: written by a newer argosy?")
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self.tensors: dict[str, Any] = {}
+        self._seen: dict[Any, str] = {}
+        self._inside: set[int] = set()
+
+    def value(self, value: Any, path: tuple[Any, ...]) -> Any:
+        if type(value) in _SCALARS:
+            return value
+        if isinstance(value, bool | int | str):  # IntEnum, StrEnum, numpy.str_
+            return type(value).__mro__[-2](value) if type(value).__mro__[-2] in _SCALARS else _plain(value)
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+        if isinstance(value, bytes | bytearray):
+            return {"$bytes": base64.b64encode(value).decode()}
+        if isinstance(value, Mapping | list | tuple):
+            return self._container(value, path)
+        return self._foreign(value, path)
+
+    def _container(self, value: Any, path: tuple[Any, ...]) -> Any:
+        if id(value) in self._inside:
+            raise InputError(f"state{_shown(path)} contains itself; a checkpoint holds a tree")
+        self._inside.add(id(value))
+        try:
+            if isinstance(value, Mapping):
+                return self._mapping(value, path)
+            items = [self.value(item, (*path, index)) for index, item in enumerate(value)]
+            return {"$tuple": items} if isinstance(value, tuple) else items
+        finally:
+            self._inside.discard(id(value))
+
+    def _mapping(self, value: Mapping[Any, Any], path: tuple[Any, ...]) -> Any:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: self.value(item, (*path, key)) for key, item in value.items()}
+        for key in value:
+            if type(key) not in (*_SCALARS, float, tuple):
+                raise InputError(f"state{_shown(path)} has the key {key!r}: keys are strings, numbers or tuples")
+        pairs = value.items()
+        return {"$dict": [[self.value(key, path), self.value(item, (*path, key))] for key, item in pairs]}
+
+    def _foreign(self, value: Any, path: tuple[Any, ...]) -> Any:
+        import numpy
+        import torch
+
+        if isinstance(value, torch.Tensor):
+            return {"$tensor": self._tensor(value.detach(), path)}
+        if isinstance(value, numpy.ndarray) and value.dtype.kind in "biufc":
+            return {"$ndarray": self._tensor(torch.from_numpy(numpy.ascontiguousarray(value).copy()), path)}
+        if isinstance(value, numpy.generic):
+            return self.value(value.item(), path)
+        if isinstance(value, torch.dtype):
+            return {"$dtype": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.device):
+            return {"$device": str(value)}
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise InputError(
+            f"state{_shown(path)} is a {kind}: a checkpoint holds tensors, arrays, numbers, strings, lists and "
+            "dicts; save its state_dict() or its numbers instead"
+        )
+
+    def _tensor(self, tensor: Any, path: tuple[Any, ...]) -> str:
+        import torch
+
+        if type(tensor).__name__ == "DTensor" or tensor.layout is not torch.strided or tensor.is_quantized:
+            raise InputError(
+                f"state{_shown(path)} is a {type(tensor).__name__} of layout {tensor.layout}: Checkpointer saves plain "
+                "dense tensors that every rank holds; give the full state dict, or use checkpoint.mode = 'opaque'"
+            )
+        if tensor.device.type == "meta":
+            raise InputError(f"state{_shown(path)} is on the meta device: it has no data to save")
+        same = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, str(tensor.device))
+        if tensor.numel() and same in self._seen:
+            return self._seen[same]
+        name = "/".join(_segment(key) for key in path)
+        self.tensors[name] = tensor
+        self._seen[same] = name
+        return name
+
+
+def _plain(value: Any) -> Any:
+    return next(kind(value) for kind in (bool, int, str) if isinstance(value, kind))
+
+
+def _segment(key: Any) -> str:
+    """Unique for each key: 0 and "0" differ, a slash in a key does not make a level."""
+    if isinstance(key, str):
+        return key.replace("~", "~0").replace("/", "~1")
+    return f"~{key!r}".replace("/", "~1")
+
+
+def _shown(path: tuple[Any, ...]) -> str:
+    return "".join(f"[{key!r}]" for key in path)

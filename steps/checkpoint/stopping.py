@@ -1,0 +1,45 @@
+"""How a training ends when its checkpoints say so: the same way on every rank."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+
+
+class Stopped(SystemExit):
+    """The training must end now, with the exit code of ``cause``; on every rank, so that none waits for another.
+
+    A SystemExit, so that a script's ``except Exception`` does not train on after it was fenced.
+    """
+
+    def __init__(self, cause: Cause, message: str, code: int) -> None:
+        super().__init__(code)
+        self.cause = cause
+        self.message = message
+
+
+def stop(cause: Cause, message: str, code: int) -> NoReturn:
+    """Print the line that launch looks for, and end."""
+    line = message if message.startswith(f"{cause} ") else f"{cause} {message}"
+    print(f"argosy: {line}", file=sys.stderr, flush=True)
+    raise Stopped(cause, message, code)
+
+
+def stop_for(error: StepError) -> NoReturn:
+    """End for an error."""
+    stop(error.cause, str(error), int(error.code))
+
+
+def failure(error: StepError) -> dict[str, Any]:
+    """The error as a record for the other ranks."""
+    return {"cause": str(error.cause), "message": str(error), "code": int(error.code)}
+
+
+def checked(record: dict[str, Any]) -> dict[str, Any]:
+    """The record, or the end of this process: every rank sees the same record, so every rank ends."""
+    if "cause" in record:
+        stop(Cause(record["cause"]), record["message"], int(record["code"]))
+    return record

@@ -1,0 +1,220 @@
+"""The checkpoints of one run: find, verify, fetch, commit, set aside, prune."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from argosy.steps.checkpoint import quarantine
+from argosy.steps.checkpoint.log import Claim, CommitLog, LogWriter, joined
+from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, root_key, save_name, sha256
+from argosy.steps.checkpoint.opaque import copy_files
+from argosy.steps.checkpoint.pruning import Pruner
+from argosy.steps.checkpoint.reader import CheckpointReader, CorruptCheckpoint
+from argosy.steps.checkpoint.writer import PartWriter
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.store.base import ObjectMissing, ObjectStore
+
+
+class CheckpointStore:
+    """All verbs on one run's checkpoints. One object per claim writes; any number may read."""
+
+    def __init__(self, store: ObjectStore, run_prefix: str) -> None:
+        """``run_prefix``: ``layout.run_prefix(name, run_id)``, or "" when the store is the run's own folder."""
+        self.store = store
+        self.prefix = run_prefix.strip("/")
+        self.log = CommitLog(store, self.prefix)
+        self.reader = CheckpointReader(store, self.prefix)
+        self._writers: dict[Claim, LogWriter] = {}
+
+    # ---- reading
+
+    def newest(self, skip: Collection[str] = ()) -> Checkpoint | None:
+        """The newest commit whose manifest tree is intact and that is neither in quarantine nor in ``skip``.
+
+        No shard is read: who loads one verifies it. A few requests, whatever the history.
+        """
+        tail = self.log.tail()
+        if tail is None:
+            return None
+        aside = {*skip, *quarantine.set_aside_digests(self.store, self.prefix)}
+        for entry in self.log.live(tail):
+            if entry.digest not in aside:
+                try:
+                    return self.reader.checkpoint(entry.digest)
+                except (CorruptCheckpoint, ObjectMissing):
+                    continue
+        return None
+
+    def by_digest(self, digest: str) -> Checkpoint:
+        """The committed checkpoint with this digest, its manifest tree verified.
+
+        Raises:
+            StepError: ``checkpoint_mismatch``: no such checkpoint in this run, or it was never committed.
+            CorruptCheckpoint: its manifest is not intact.
+        """
+        self.check_committed(digest)
+        return self.reader.checkpoint(digest)
+
+    def check_committed(self, digest: str) -> Root:
+        """The verified root of a committed checkpoint; errors as in :meth:`by_digest`."""
+        try:
+            root = self.reader.root(digest)
+        except ObjectMissing as error:
+            where = self.reader.uri("manifests")
+            message = f"no checkpoint {digest} below {where}: never committed here, or pruned"
+            raise StepError(Cause.CHECKPOINT_MISMATCH, message) from error
+        entry = self.log.read(root.seq)
+        if entry is None or entry.digest != digest:
+            raise StepError(Cause.CHECKPOINT_MISMATCH, f"checkpoint {digest} was written but never committed")
+        return root
+
+    def commits(self) -> list[Checkpoint]:
+        """What can be restored, oldest first: not pruned, manifest tree intact, not in quarantine."""
+        aside = quarantine.set_aside_digests(self.store, self.prefix)
+        return list(self._intact(aside))[::-1]
+
+    def _intact(self, aside: Collection[str]) -> Iterator[Checkpoint]:
+        for entry in self.log.live(self.log.tail()):
+            if entry.digest not in aside:
+                try:
+                    yield self.reader.checkpoint(entry.digest)
+                except (CorruptCheckpoint, ObjectMissing):
+                    continue
+
+    def verify(self, checkpoint: Checkpoint) -> None:
+        """Read and hash every shard.
+
+        Raises:
+            CorruptCheckpoint: names the shard.
+        """
+        self.reader.verify(checkpoint)
+
+    def fetch(self, checkpoint: Checkpoint, into: Path) -> None:
+        """All files into a folder, verified while they stream; a file has its name only when it is whole.
+
+        Raises:
+            CorruptCheckpoint: names the shard.
+        """
+        self.reader.fetch(checkpoint, into)
+
+    # ---- setting aside
+
+    def quarantine(self, digest: str, reason: str) -> None:
+        """Never restore this digest again; nothing is deleted."""
+        quarantine.set_aside(self.store, self.prefix, digest, reason)
+
+    def quarantined(self) -> dict[str, str]:
+        """Digest -> reason."""
+        return quarantine.reasons(self.store, self.prefix)
+
+    # ---- writing
+
+    def claim(self, owner: str) -> Claim:
+        """Take the next generation; see :meth:`argosy.steps.checkpoint.log.CommitLog.claim`."""
+        return self.log.claim(owner)
+
+    def new_save(self, claim: Claim, step: int) -> str:
+        """A name for a save, never used before.
+
+        Raises:
+            InputError: this generation already committed a later step. StepError: ``fenced``.
+        """
+        last = self._writer(claim).last
+        if last.kind == "commit" and step < last.step:
+            raise InputError(f"step = {step}: this run already committed step {last.step}; steps never go back")
+        return save_name(step, claim.generation, uuid.uuid4().hex[:16])
+
+    def part(self, name: str, writer: int) -> PartWriter:
+        """Where writer number ``writer`` (a rank, or a node) puts its shards."""
+        return PartWriter(self.store, self.prefix, name, writer)
+
+    def commit(
+        self,
+        claim: Claim,
+        name: str,
+        step: int,
+        parts: Sequence[PartRef],
+        *,
+        kind: Literal["tensors", "files"],
+        world_size: int,
+        final: bool,
+        meta: dict[str, Any] | None = None,
+    ) -> Saved:
+        """Write the root and append it to the log; when this returns the checkpoint is durable and committed.
+
+        All ``parts`` must have been written. Raises StepError ``fenced``, or StoreError: then not known whether.
+        """
+        writer = self._writer(claim)
+        root = Root(
+            kind=kind,
+            name=name,
+            step=step,
+            generation=claim.generation,
+            seq=writer.last.seq + 1,
+            world_size=world_size,
+            created=round(time.time(), 3),
+            final=final,
+            total_bytes=sum(part.total_bytes for part in parts),
+            parts=tuple(parts),
+            meta=meta or {},
+        )
+        raw = root.to_bytes()
+        digest = sha256(raw)
+        self.store.put(joined(self.prefix, root_key(digest)), raw)
+        writer.append(
+            kind="commit",
+            step=step,
+            digest=digest,
+            name=name,
+            manifest=root_key(digest),
+            total_bytes=root.total_bytes,
+            final=final,
+        )
+        return Saved(step=step, digest=digest, bytes=root.total_bytes, final=final, generation=claim.generation)
+
+    def commit_directory(
+        self,
+        claim: Claim,
+        step: int,
+        folder: Path,
+        files: Sequence[str | os.PathLike[str]],
+        *,
+        final: bool,
+    ) -> Checkpoint:
+        """Commit files of a folder (paths relative to it), complete or not at all.
+
+        Raises:
+            FilesChanged: a file changed meanwhile; nothing was committed. InputError: no files, a path outside.
+            StepError: ``fenced``. StoreError.
+        """
+        name = self.new_save(claim, step)
+        ref = copy_files(self.part(name, 0), folder, files)
+        saved = self.commit(claim, name, step, [ref], kind="files", world_size=1, final=final)
+        return self.reader.checkpoint(saved.digest)
+
+    def prune(self, keep: int, claim: Claim | None = None) -> list[str]:
+        """Keep the newest ``keep`` complete checkpoints, every final one and everything in quarantine.
+
+        Also removes what failed saves of this and older generations left. ``claim`` defaults to the one that this
+        object wrote with last. Returns the digests that went.
+
+        Raises:
+            StepError: ``fenced``: a newer generation rules. InputError: keep < 1, or no claim.
+        """
+        if claim is None:
+            if not self._writers:
+                raise InputError("prune needs a claim: only the current generation may delete")
+            claim = list(self._writers)[-1]
+        pruner = Pruner(self.store, self.prefix, self.log, self.reader)
+        return pruner.prune(self._writer(claim), keep, quarantine.set_aside_digests(self.store, self.prefix))
+
+    def _writer(self, claim: Claim) -> LogWriter:
+        if claim not in self._writers:
+            self._writers[claim] = self.log.writer(claim)
+        return self._writers[claim]
