@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from argosy.steps.contract.causes import Cause
@@ -14,19 +15,28 @@ from argosy.steps.store.opening import check_uri
 
 READY_MARKERS = ("_READY", "_SUCCESS")
 """Objects of these names say that a dataset is complete; they are no data."""
+_ASKERS = 32
 
 
 def list_objects(store: ObjectStore) -> Iterator[DataObject]:
-    """The data below the store's uri: one paged listing, in the store's order.
+    """The data below the store's uri: one paged listing.
 
-    Left out: empty folder placeholders (keys that end in ``/``), ready markers, and staging's own folder.
+    Left out: folder placeholders (empty objects whose key ends in ``/``), ready markers, and staging's own folder.
     """
+    empty: list[DataObject] = []
     for info in store.list(""):
-        if info.key.endswith("/") and info.size == 0:
-            continue
         if info.key.rsplit("/", 1)[-1] in READY_MARKERS or info.key.startswith(f"{STATE_FOLDER}/"):
             continue
-        yield DataObject(info.key, info.size, info.etag, info.version)
+        one = DataObject(info.key, info.size, info.etag, info.version)
+        if info.size:
+            yield one
+        else:
+            empty.append(one)
+    # A listing through obstore drops the "/" at the end of a key: only asking tells a placeholder from a file.
+    with ThreadPoolExecutor(_ASKERS) as pool:
+        for one, found in zip(empty, pool.map(store.head, [one.key for one in empty]), strict=True):
+            if found is not None:
+                yield one
 
 
 def take_snapshot(uri: str) -> DatasetManifest:
