@@ -1,12 +1,12 @@
 """Opaque mode: a script that merely writes files into a folder has them committed and gets them back.
 
 One writer per gang (node rank 0). A state of the folder is committed when nobody has its files open for writing,
-it has rested for a moment, no rank of this pod had ended by then, and a copy of it was made while it did not change.
+it has rested for a moment, and no rank of this pod had ended by then (a killed rank leaves torn files that look
+finished); what changes while it is copied to the store is not committed.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 import time
@@ -14,8 +14,10 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from argosy.steps.checkpoint import Checkpoint, CheckpointStore, Claim
-
+from argosy.steps.checkpoint.log import Claim
+from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.opaque import SETTLED_SECONDS, FilesChanged
+from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
@@ -25,6 +27,7 @@ from argosy.steps.launch.whole_files import Signature, looks_whole, matching, ne
 
 REST_SECONDS = 0.2
 LOOK_SECONDS = 0.1
+RETRY_SECONDS = 1.0
 _STEPS_KEPT = 10_000
 
 
@@ -62,7 +65,6 @@ class FolderWatch:
     ) -> None:
         self._args = args
         self._folder = workdir / args.checkpoint_path
-        self._copy = workdir / ".argosy-checkpoint-copy"
         self._checkpoints = checkpoints
         self._claim = Claim(assignment.generation, assignment.log_seq)
         self._reporter = reporter
@@ -71,6 +73,7 @@ class FolderWatch:
         self._steps: deque[tuple[float, int]] = deque(maxlen=_STEPS_KEPT)
         self._ranks_run: Callable[[], bool] = lambda: True
         self._closing = threading.Event()
+        self._last_error: StepError | None = None
         self._thread = threading.Thread(target=self._watch, name="checkpoints", daemon=True)
 
     def start(self, ranks_run: Callable[[], bool]) -> None:
@@ -87,13 +90,12 @@ class FolderWatch:
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join()
-        shutil.rmtree(self._copy, ignore_errors=True)
 
     def commit_rest(self, *, final: bool) -> Checkpoint | None:
         """After the ranks ended well: commit what lies there; ``final`` also when it was committed before.
 
         Raises:
-            StepError: a file is cut off (``checkpoint_corrupt``), or the store failed.
+            StepError: a file is cut off or still written (``finished_without_checkpoint``), or the store failed.
         """
         self.stop()
         state = signature(self._folder, self._args.checkpoint_include)
@@ -103,7 +105,12 @@ class FolderWatch:
         if torn:
             text = f"every rank exited 0, but {', '.join(torn)} in {self._args.checkpoint_path} is cut off"
             raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text)
-        return self._commit(self._folder, state, final=final)
+        time.sleep(max(0.0, SETTLED_SECONDS - (time.time() - newest_change(state))))
+        try:
+            return self._commit(state, final=final)
+        except FilesChanged as error:
+            text = f"every rank exited 0, but something still writes to {self._args.checkpoint_path}: {error}"
+            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text) from error
 
     def _watch(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):
@@ -111,40 +118,27 @@ class FolderWatch:
             if not state or state == self._committed or not self._rests(state):
                 continue
             try:
-                if self._copied(state):
-                    self._commit(self._copy, state, final=False)
+                self._commit(state, final=False)
+            except FilesChanged:
+                continue
             except StepError as error:
-                if error.cause == Cause.FENCED:
+                if error.cause == Cause.FENCED or error is self._last_error:
+                    # The commit log refuses this generation for good: without checkpoints training has no end.
                     self._reporter.fail(error)
                     return
-                # The next state, or this one again, may fare better; training goes on.
+                self._last_error = error
                 print(f"argosy: checkpoint not committed: {error.cause}: {error}", file=sys.stderr, flush=True)
-                self._closing.wait(1.0)
-            except OSError as error:
-                print(f"argosy: checkpoint not copied: {error}", file=sys.stderr, flush=True)
-                self._closing.wait(1.0)
+                self._closing.wait(RETRY_SECONDS)
 
     def _rests(self, state: Signature) -> bool:
         if time.time() - newest_change(state) < REST_SECONDS or written_now(self._folder, state):
             return False
         return self._ranks_run() and all(looks_whole(self._folder / name) for name in state)
 
-    def _copied(self, state: Signature) -> bool:
-        shutil.rmtree(self._copy, ignore_errors=True)
-        for name in state:
-            target = self._copy / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                shutil.copyfile(self._folder / name, target)
-            except FileNotFoundError:
-                return False
-        same = signature(self._folder, self._args.checkpoint_include) == state
-        return same and not written_now(self._folder, state)
-
-    def _commit(self, folder: Path, state: Signature, *, final: bool) -> Checkpoint:
+    def _commit(self, state: Signature, *, final: bool) -> Checkpoint:
         began = time.monotonic()
-        step = self._step_of(state)
-        done = self._checkpoints.commit_directory(self._claim, step, folder, sorted(state), final=final)
+        step = self._step_of(state, final)
+        done = self._checkpoints.commit_directory(self._claim, step, self._folder, sorted(state), final=final)
         self._committed, self._last_step = state, done.step
         self._reporter.event(
             "checkpoint_committed",
@@ -156,14 +150,27 @@ class FolderWatch:
             final=final,
         )
         print(f"argosy: checkpoint of step {done.step} committed: {done.digest[:12]}", flush=True)
-        if self._args.checkpoint_keep:
-            self._checkpoints.prune(self._args.checkpoint_keep)
+        self._prune()
         return done
 
-    def _step_of(self, state: Signature) -> int:
-        """The last step before the files changed; for a script that tells none, one more than the last commit."""
+    def _prune(self) -> None:
+        if not self._args.checkpoint_keep:
+            return
+        try:
+            self._checkpoints.prune(self._args.checkpoint_keep)
+        except StepError as error:
+            print(f"argosy: old checkpoints not removed: {error.cause}: {error}", file=sys.stderr, flush=True)
+
+    def _step_of(self, state: Signature, final: bool) -> int:
+        """The last step told before the files changed; for a script that tells none, one more than the last commit.
+
+        A script may save before it tells the step, so at the end one later step belongs to the files as well.
+        """
         changed = newest_change(state)
         told = [step for when, step in self._steps if when <= changed]
+        later = [step for when, step in self._steps if when > changed]
+        if final and len(later) == 1:
+            told = later
         if told:
             return max(told[-1], self._last_step)
         return self._last_step if state == self._committed else self._last_step + 1

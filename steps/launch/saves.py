@@ -15,8 +15,7 @@ from argosy.steps.launch.reporter import Reporter
 from argosy.steps.store.base import ObjectStore
 
 if TYPE_CHECKING:
-    from argosy.steps.checkpoint import CheckpointStore
-
+    from argosy.steps.checkpoint.store import CheckpointStore
     from argosy.steps.launch.opaque import FolderWatch
 
 
@@ -95,6 +94,6 @@ class Saves:
             self._watch.stop()
 
     def _checkpoints(self) -> CheckpointStore:
-        from argosy.steps.checkpoint import CheckpointStore
+        from argosy.steps.checkpoint.store import CheckpointStore
 
         return CheckpointStore(self._store, run_prefix(self._args.name, self._assignment.run_id))

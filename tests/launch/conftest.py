@@ -72,7 +72,7 @@ class Gang:
         return path
 
     def start(self, **options: Any) -> None:
-        self.channel.expect(frozenset(self.names))
+        self.channel.expect("run-gang", frozenset(self.names))
         for index, name in enumerate(self.names):
             args = LaunchArgs(store_uri=self.store_uri, name="run", **options)
             self.workspace(index)
@@ -127,8 +127,8 @@ class Gang:
         self.server.__exit__(None, None, None)
         self._hang_up()
         time.sleep(away_seconds)
-        self.channel = Channel(lambda report: None)
-        self.channel.expect(frozenset(self.names))
+        self.channel = Channel(lambda gang, report: None)
+        self.channel.expect("run-gang", frozenset(self.names))
         self.channel.assign(0, {}, released=False)
         self.server = ChannelServer(self.endpoint, self.channel)
         self.server.__enter__()
@@ -183,7 +183,7 @@ def make_gang(tmp_path: Path) -> Iterator[Callable[[int], Gang]]:
     def make(nnodes: int) -> Gang:
         port = free_port()
         endpoint = Endpoint(host="127.0.0.1", port=port, url=f"http://127.0.0.1:{port}", token=TOKEN)
-        channel = Channel(lambda report: None)
+        channel = Channel(lambda gang, report: None)
         gang = Gang(tmp_path, nnodes, channel, endpoint, ChannelServer(endpoint, channel))
         gang.server.__enter__()
         made.append(gang)

@@ -1,0 +1,155 @@
+"""Opaque mode end to end: a script that only writes ckpt.pt is committed, torn files never, and restored."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.store import open_store
+
+if TYPE_CHECKING:
+    from tests.launch.conftest import Gang
+
+pytestmark = pytest.mark.torch
+
+# Writes in two halves: a kill between them leaves a torn file.
+TRAIN = """
+import json, os, pathlib, sys, time
+out = pathlib.Path("out"); out.mkdir(exist_ok=True)
+rank = int(os.environ["RANK"])
+first = 1
+if "--resume" in sys.argv:
+    saved = json.loads(pathlib.Path(sys.argv[sys.argv.index("--resume") + 1]).read_text())
+    first = saved["step"] + 1
+    print("resumed", saved["step"], flush=True)
+elif list(out.iterdir()):
+    print("STALE FILES", list(out.iterdir()), flush=True)
+for step in range(first, 61):
+    if step % 10 == 0 and rank == 0:
+        text = json.dumps({"step": step, "pad": "x" * 100000})
+        with open(out / "ckpt.json", "w") as target:
+            target.write(text[:50000]); target.flush()
+            if step == 40 and first == 1:
+                print(f"step {step} loss 0.5", flush=True)
+                time.sleep(60)
+            target.write(text[50000:])
+    print(f"step {step} loss {1 / step:.3f}", flush=True)
+    time.sleep(0.05)
+"""
+OPTIONS = {
+    "script": "train.py",
+    "nproc_per_node": 1,
+    "checkpoint_mode": "opaque",
+    "checkpoint_path": "out",
+    "checkpoint_include": ("*.json",),
+    "resume_arg": ("--resume", "{path}"),
+}
+
+
+def saved_step(store: CheckpointStore, digest: str, folder: Path) -> int:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    store.fetch(store.by_digest(digest), folder)
+    step = json.loads((folder / "ckpt.json").read_text())["step"]
+    assert isinstance(step, int)
+    return step
+
+
+def test_committed_when_complete_restored_after_a_kill(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(TRAIN)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    gang.start(**OPTIONS)
+    # Killed while half of the file of step 40 is written.
+    fault = {"fault": "kill", "rank": 0, "step": 40, "code": None}
+    gang.assign(0, fault=fault, generation=claim.generation, log_seq=claim.seq)
+    gang.until(lambda: gang.phases() == {"pod-0": "failed"}, 60, "failure")
+    gang.until(lambda: gang.endings()[0]["signal"] == 9, 5, "signal")
+
+    commits = checkpoints.commits()
+    assert [saved_step(checkpoints, one.digest, tmp_path / "look") for one in commits] == [10, 20, 30][-len(commits) :]
+    newest = checkpoints.newest()
+    assert newest is not None
+    # The step of a script that saves before it prints is the one it told last: never more than the files hold.
+    assert newest.step == 29
+    assert not newest.final
+    assert [event["step"] for event in gang.events("checkpoint_committed")] == [9, 19, 29]
+
+    claim = checkpoints.claim("second")
+    gang.order("stop", root={"cause": "unknown", "rank": 0, "node": "node-0", "quote": ""})
+    gang.reports.clear()
+    gang.assign(
+        1,
+        generation=claim.generation,
+        log_seq=claim.seq,
+        resume_digest=newest.digest,
+        resume_step=newest.step,
+    )
+    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
+    text = gang.pods[0].text()
+    assert "resumed 30" in text
+    assert "STALE FILES" not in text
+    assert min(step["step"] for step in gang.steps()) == 31
+    last = checkpoints.newest()
+    assert last is not None
+    assert (last.step, last.final) == (60, True)
+    assert saved_step(checkpoints, last.digest, tmp_path / "look") == 60
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0]
+
+
+def test_from_scratch_no_argument_is_added_and_nothing_stale_is_seen(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(TRAIN.replace("61", "6"))
+    (gang.workspace(0) / "out").mkdir()
+    (gang.workspace(0) / "out" / "ckpt.json").write_text("torn")
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    gang.start(**OPTIONS)
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
+    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
+    assert "STALE FILES" not in gang.pods[0].text()
+    assert "resumed" not in gang.pods[0].text()
+    assert checkpoints.newest() is None  # the script never saved: there is nothing to commit
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0]
+
+
+def test_corrupt_checkpoint_is_reported_with_its_digest(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(TRAIN)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "ckpt.json").write_text(json.dumps({"step": 7, "pad": "y" * 1000}))
+    time_settled(source / "ckpt.json")
+    done = checkpoints.commit_directory(claim, 7, source, ["ckpt.json"], final=False)
+    shards = [path for path in (tmp_path / "store/run/runs/run-1/data").rglob("*") if path.is_file()]
+    shard = max(shards, key=lambda path: path.stat().st_size)
+    raw = bytearray(shard.read_bytes())
+    raw[500] ^= 1
+    shard.write_bytes(bytes(raw))
+    claim = checkpoints.claim("second")
+    gang.start(**OPTIONS)
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq, resume_digest=done.digest, resume_step=7)
+    gang.until(lambda: bool(gang.errors()), 30, "error")
+    error = gang.errors()[0]
+    assert (error["cause"], error["digest"]) == ("checkpoint_corrupt", done.digest)
+    assert gang.steps() == []
+    gang.order("exit", 72)
+    assert gang.exit_codes() == [72]
+
+
+def time_settled(path: Path) -> None:
+    """As a file that was written a while ago."""
+    import os
+
+    os.utime(path, (path.stat().st_mtime - 10, path.stat().st_mtime - 10))
