@@ -1,7 +1,7 @@
 """Bits per byte on files the model never saw, beside what costs nothing: byte frequencies and xz.
 
-    argosy run run.toml                          # runs this on the checkpoint that training committed
-    python evaluate.py --checkpoint DIR --data DIR
+    argosy run run.toml                                     # runs this on the checkpoint that training committed
+    python evaluate.py --checkpoints checkpoints --data DIR # on what a plain train.py left
 
 ``unigram``: the entropy of the held-out bytes' own frequencies, the best that any model without context can do.
 ``xz``: the held-out files compressed as one stream (preset 9); it has seen no training data, but unlike the model
@@ -54,10 +54,12 @@ def xz_bits(stream: Bytes) -> float:
 def main() -> None:
     """Evaluate and write the metrics."""
     parser = argparse.ArgumentParser(description="Bits per byte on held-out files.")
-    parser.add_argument("--checkpoint", type=Path, default=None, help="folder of one checkpoint; default: argosy's")
+    parser.add_argument("--checkpoints", type=Path, default=None, help="folder of train.py; default: argosy's own")
     parser.add_argument("--data", type=Path, default=os.environ.get("ARGOSY_DATA_PATH", "data"), help="held-out *.bin")
     args = parser.parse_args()
-    restored = Checkpointer.load(args.checkpoint)
+    restored = Checkpointer.load() if args.checkpoints is None else Checkpointer(args.checkpoints).restore()
+    if restored is None:
+        raise SystemExit(f"evaluate.py: no checkpoint in {args.checkpoints}")
     gpt = GPT(Shape()).eval()
     gpt.load_state_dict(restored.state["model"])
     corpus = Corpus(args.data, gpt.shape.context)

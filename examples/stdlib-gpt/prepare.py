@@ -25,7 +25,7 @@ from argosy.steps.store import ObjectStore, open_store
 
 SEPARATOR = b"\0"
 TRAIN_SHARDS = 8
-HELD_OUT_ONE_IN = 64
+HELD_OUT_ONE_IN = 96
 SKIPPED = frozenset({"test", "tests", "idlelib", "site-packages", "dist-packages", "__pycache__"})
 
 

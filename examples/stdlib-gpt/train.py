@@ -35,7 +35,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=of("ARGOSY_LEARNING_RATE") or 3e-3, help="peak learning rate")
     parser.add_argument("--warmup", type=int, default=20, help="steps of rising learning rate")
     parser.add_argument("--seed", type=int, default=1, help="of the weights and of the order of the data")
-    parser.add_argument("--checkpoint-every", type=int, default=0, help="steps; 0: when argosy says it is due")
+    parser.add_argument("--checkpoints", type=Path, default="checkpoints", help="folder; argosy has a store instead")
+    parser.add_argument("--checkpoint-every", type=int, default=50, help="steps; argosy's own setting wins")
     parser.add_argument("--log-every", type=int, default=10, help="steps between lines of output")
     return parser.parse_args()
 
@@ -86,7 +87,7 @@ def main() -> None:
     corpus = Corpus(args.data, gpt.shape.context)
 
     # ---- go on where the last checkpoint ended
-    checkpointer = argosy.Checkpointer()
+    checkpointer = argosy.Checkpointer(args.checkpoints, every=args.checkpoint_every)
     restored = checkpointer.restore()
     begin = 1
     if restored is not None:
@@ -114,8 +115,7 @@ def main() -> None:
         argosy.report(step, loss=shown, tokens=inputs.numel(), end_step=args.steps)
         if rank == 0 and (step % args.log_every == 0 or step == args.steps):
             print(f"step {step} loss {shown:.4f}", flush=True)
-        due = step % args.checkpoint_every == 0 if args.checkpoint_every else checkpointer.due(step)
-        if due or step == args.steps:
+        if checkpointer.due(step) or step == args.steps:
             state = {"model": gpt.state_dict(), "optimizer": optimizer.state_dict()}
             checkpointer.save(step, state, final=step == args.steps)
     if dist.is_initialized():

@@ -1,0 +1,116 @@
+"""What is compared with what, and why that is fair."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from benchmarks import bare_hera
+from benchmarks.environments import metaflow_python
+from benchmarks.paired import BenchError, Comparison, Contender, compare
+
+HERE = Path(__file__).resolve().parent
+RUN = HERE.parent / "examples" / "stdlib-gpt" / "run.toml"
+ARGOSY = str(Path(sys.executable).parent / "argosy")
+
+
+def start_up(scratch: Path, rounds: int) -> Comparison:
+    """``argosy --help`` beside the bare interpreter. The bar of 0.3 s is absolute; the ratio is for orientation."""
+    return compare(
+        "argosy --help",
+        [
+            Contender("argosy --help", [ARGOSY, "--help"], scratch),
+            Contender("python -c pass", [sys.executable, "-c", "pass"], scratch),
+        ],
+        rounds=rounds,
+    )
+
+
+def compile_run(scratch: Path, rounds: int) -> Comparison:
+    """``argosy compile`` beside a script that builds the same document with Hera and prints it.
+
+    Both are whole processes. Before anything is timed the two documents are compared, field by field.
+    """
+    mine, bare = scratch / "compiled.yaml", scratch / "bare_workflow.py"
+    command = [ARGOSY, "compile", str(RUN), "-o", str(mine)]
+    _check(command)
+    document = yaml.safe_load(mine.read_text())
+    bare.write_text(bare_hera.script(document))
+    theirs = yaml.safe_load(_check([sys.executable, str(bare)]))
+    if _by_name(document) != _by_name(theirs):
+        raise BenchError("the bare Hera script does not build the document that argosy compiles")
+    return compare(
+        "compile stdlib-gpt/run.toml",
+        [
+            Contender("argosy compile", command, scratch, before=lambda: mine.unlink(missing_ok=True)),
+            Contender("bare Hera", [sys.executable, str(bare)], scratch),
+        ],
+        rounds=rounds,
+        bar=1.15,
+    )
+
+
+def local_run(scratch: Path, rounds: int) -> Comparison:
+    """Three trivial steps with a number handed on: the local engine beside Metaflow's local run.
+
+    Both start one process per step and keep a record on disk. Metaflow runs without pylint and without telemetry,
+    with its local metadata and datastore; each round begins with an empty state folder on both sides.
+    """
+    state, flows = scratch / "state", scratch / "metaflow"
+    quiet = {
+        "METAFLOW_USER": getpass.getuser(),
+        "METAFLOW_DEFAULT_METADATA": "local",
+        "METAFLOW_DEFAULT_DATASTORE": "local",
+        "METAFLOW_DATASTORE_SYSROOT_LOCAL": str(flows),
+        "METAFLOW_DEFAULT_MONITOR": "nullSidecarMonitor",
+        "METAFLOW_DEFAULT_EVENT_LOGGER": "nullSidecarLogger",
+        "METAFLOW_HOME": str(scratch / "metaflow-home"),
+    }
+    flow = [str(metaflow_python()), str(HERE / "metaflow_three.py"), "--no-pylint", "run"]
+    ours = [ARGOSY, "run", str(HERE / "three_steps.yaml"), "--state-dir", str(state)]
+    _check(ours)  # that the sum is right is shown once, not timed
+    if "number 42" not in "".join(log.read_text() for log in state.rglob("log") if log.is_file()):
+        raise BenchError("the three steps did not hand the number on")
+    return compare(
+        "three trivial steps, run locally",
+        [
+            Contender("argosy run", ours, scratch, before=_emptied(state)),
+            Contender("metaflow run", flow, scratch, env=quiet, before=_emptied(flows)),
+        ],
+        rounds=rounds,
+        bar=0.8,
+    )
+
+
+CONTESTS: dict[str, Callable[[Path, int], Comparison]] = {
+    "start-up": start_up,
+    "compile": compile_run,
+    "local-run": local_run,
+}
+
+
+def _by_name(document: dict[str, object]) -> dict[str, object]:
+    """The document with its templates as a table: their order says nothing."""
+    spec = dict(document["spec"])  # type: ignore[call-overload]
+    return {**document, "spec": {**spec, "templates": {each["name"]: each for each in spec["templates"]}}}
+
+
+def _emptied(folder: Path) -> Callable[[], None]:
+    def before() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+
+    return before
+
+
+def _check(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchError(f"{' '.join(command)} exited {done.returncode}:\n{done.stdout[-800:]}{done.stderr[-800:]}")
+    return done.stdout
