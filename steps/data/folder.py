@@ -19,7 +19,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterable, Iterator
-from errno import ENOTEMPTY
+from errno import EISDIR, ELOOP, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 
 from argosy.steps.contract.causes import Cause
@@ -33,6 +33,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _JOURNAL = "journal.jsonl"
 _COMPLETE = "complete.jsonl"
 _FOREIGN_ALLOWED = {"lost+found", STATE_FOLDER}
+_IN_THE_WAY = (EISDIR, ELOOP, ENOTDIR, ENOTEMPTY)
 _CHUNK = 1 << 20
 
 
@@ -102,13 +103,16 @@ class StagedFolder:
         """Give a finished part its name, replacing the file that had it; returns the new file's facts.
 
         Raises:
-            StepError: ``data_corrupt`` when a folder of the key is a file or a symbolic link.
+            StepError: ``data_corrupt`` when a folder of the key is a file or a symbolic link, or the file a folder.
+            OSError: the disk refused.
         """
         try:
             with self._parent(key, create=True) as (handle, name):
                 os.rename(part, name, src_dir_fd=self._parts, dst_dir_fd=handle)
                 return os.stat(name, dir_fd=handle, follow_symlinks=False)
         except OSError as error:
+            if error.errno not in _IN_THE_WAY:
+                raise
             text = f"cannot publish {key!r} below {self.path}: {error.strerror}; does something else write there?"
             raise StepError(Cause.DATA_CORRUPT, text, quote=str(error)) from error
 
