@@ -153,8 +153,7 @@ def killed_and_resumed(story: Story) -> None:
     story.steps(2, 0, 101, 200, 85.0, 0.4)
     for step in (120, 140, 160, 180, 200):
         commit(story, 93.0 + (step - 120) * 0.4, step, 3, final=step == 200)
-    story.at(126.0, "restart_ended", attempt=2, restart=0, exit_code=0, last_step=200)
-    story.at(126.2, "train_ended", exit_code=0, checkpoint_digest=digest(200))
+    story.at(126.2, "train_ended", cause="none", exit_code=0, checkpoint_digest=digest(200))
     story.at(126.4, "gang_deleted", attempt=2, gang="gpt-abc12-g2", reason="done")
     story.node("train", 3.5, 126.5)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 SUMMARY_KEYS = [
-    *["phase", "message", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts", "last_step"],
+    *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
+    "last_step",
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
     *["goodput", "lost_steps", "report"],
 ]
@@ -216,17 +217,17 @@ def write_log(folder: Path, pod: str, text: str) -> Path:
 
 
 def test_logs_show_every_pod_and_choose_ranks(promoted, argosy) -> None:
-    write_log(promoted, "train-0", "starting\n[rank0]: loss 3\n[rank1]: loss 4\nno end")
+    write_log(promoted, "train-0", "starting\n[rank 0] loss 3\n[rank 1] loss 4\nno end")
     write_log(promoted, "gate-1", "decision\n")
     _, out, _ = argosy("logs")
-    assert "train-0 | [rank0]: loss 3\n" in out
+    assert "train-0 | [rank 0] loss 3\n" in out
     assert "train-0 | no end\n" in out
     assert "gate-1 | decision\n" in out
-    assert argosy("logs", "--rank", "1")[1] == "train-0 | [rank1]: loss 4\n"
+    assert argosy("logs", "--rank", "1")[1] == "train-0 | [rank 1] loss 4\n"
     assert argosy("logs", "--pod", "gate")[1] == "gate-1 | decision\n"
     assert argosy("logs", "--pod", "train", "--tail", "1")[1] == "train-0 | no end\n"
     lines = json.loads(argosy("logs", "--json", "--rank", "0")[1])["lines"]
-    assert lines == [{"pod": "train-0", "rank": 0, "text": "[rank0]: loss 3"}]
+    assert lines == [{"pod": "train-0", "rank": 0, "text": "[rank 0] loss 3"}]
 
 
 def test_followed_logs_end_with_the_run(story, tmp_path) -> None:

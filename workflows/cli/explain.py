@@ -17,6 +17,7 @@ from argosy.workflows.record.story import (
     failed_step,
     goodput_sentence,
     headline,
+    injected_in,
     lost_in,
     meaning,
     outcome,
@@ -85,17 +86,9 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
     told[0] += f" It ended{taken}: {ending(each)}. {meaning(each)}"
     if each.quote:
         told.append(f"    | {each.quote}")
-    told += [
-        f"    Injected on purpose: {fault.fault}." for fault in record.injected if _within(record, index, fault.time)
-    ]
+    told += [f"    Injected on purpose: {fault.fault}." for fault in injected_in(record, index)]
     told.append(f"  Lost: {count(lost, 'step')}. {way_on(record, index)}")
     return told
-
-
-def _within(record: RunRecord, index: int, moment: float) -> bool:
-    began = record.restarts[index].began
-    after = record.restarts[index + 1].began if index + 1 < len(record.restarts) else float("inf")
-    return began <= moment < after
 
 
 def _judgement(record: RunRecord) -> list[str]:

@@ -15,7 +15,7 @@ from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 
 POLL_SECONDS = 0.5
-RANK = re.compile(r"^\[(?:rank|default)?(\d+)\]:?\s?")
+RANK = re.compile(r"^\[(?:rank ?|default)?(\d+)\]:?\s?")
 """The prefix of a line that one rank wrote."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from signal import Signals
 from typing import TYPE_CHECKING
 
 import click
@@ -114,28 +115,28 @@ def _start(source: Source, request: Request) -> int:
             return _not_started(source, request, reason)
         named |= values
     options = _options(source, request, read_parameters(source, request.parameters, named))
-    from argosy.workflows.engine import api
-
-    api.check(source.yaml, options)
     check_gpus(source)
     check_code(source, request.state_dir)
     push_code(source, request.state_dir)
     _announce(source, options)
     state = _watched(source, options, request)
-    return _conclude(RunFolder(state.run_dir, request.state_dir), request)
+    code = _conclude(RunFolder(state.run_dir, request.state_dir), request)
+    return 128 + Signals[state.interrupted] if state.interrupted else code
 
 
 def _options(source: Source, request: Request, parameters: dict[str, str]) -> RunOptions:
-    from argosy.workflows.engine.api import RunOptions, latest_unfinished
+    from argosy.workflows.engine.api import RunOptions, check, latest_unfinished
+    from argosy.workflows.engine.document import load_document
 
     known = RunOptions(
         state_dir=request.state_dir, parameters=parameters, templates=request.templates, inject=request.inject
     )
+    check(source.yaml, known)
     if request.new:
         return known
-    import dataclasses
-
-    return dataclasses.replace(known, workflow_name=latest_unfinished(source.yaml, known))
+    all_parameters = load_document(source.yaml, request.templates).parameters(parameters)
+    interrupted = latest_unfinished(request.state_dir, source.sha256, all_parameters)
+    return known if interrupted is None else replace(known, workflow_name=interrupted.name)
 
 
 def _announce(source: Source, options: RunOptions) -> None:
@@ -153,13 +154,7 @@ def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowS
     else:
         screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
     with Watch(screen, request.state_dir) as watch:
-        try:
-            return run(source.yaml, options, lambda state: watch.found(state.run_dir))
-        except KeyboardInterrupt:
-            screen.line("interrupted; everything it started has ended")
-            again = typed("argosy", "run", source.path)
-            screen.line(f"go on with: {again}")
-            raise
+        return run(source.yaml, options, lambda state: watch.found(state.run_dir))
 
 
 def _conclude(folder: RunFolder, request: Request) -> int:

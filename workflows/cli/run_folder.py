@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from argosy.workflows.record.building import STORE_URI, build_record, prefix_of
 from argosy.workflows.record.facts import RunRecord
 
 STATE_DIR = ".argosy"
+ENDED = ("Succeeded", "Failed", "Error")
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,23 @@ class RunFolder:
 
     def record(self) -> RunRecord:
         """What is known now."""
-        state = self.state()
-        return build_record(self.events(), state or {"name": self.path.name})
+        state = self.state() or {"name": self.path.name}
+        if not state.get("interrupted") and not self.engine_runs():
+            state = {**state, "interrupted": "SIGKILL"}
+        if state.get("phase") in ENDED:
+            state = {**state, "interrupted": ""}
+        return build_record(self.events(), state)
+
+    def engine_runs(self) -> bool:
+        """Whether an engine holds the run now; one that was killed holds nothing."""
+        try:
+            with (self.path / "engine.lock").open("rb") as handle:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
 
 
 def find_run(state_dir: Path, run_id: str | None) -> RunFolder:

@@ -91,9 +91,10 @@ def ways_on(record: RunRecord, folder: RunFolder) -> list[tuple[str, str]]:
     """The next commands that make sense for a run in this state."""
     name = folder.path.name
     explain = (typed("argosy", "explain", name), "what happened, why, what to do")
+    if record.interrupted:
+        return [(typed("argosy", "run", folder.path / "workflow.yaml"), "go on where it stopped"), explain]
     if not record.done:
-        again = (typed("argosy", "run", folder.path / "workflow.yaml"), "go on, if its engine was stopped")
-        return [(typed("argosy", "logs", "-f", name), "follow the ranks"), explain, again]
+        return [(typed("argosy", "logs", "-f", name), "follow the ranks"), explain]
     shown = (typed("argosy", "report", name), "write the HTML report")
     if record.phase != "Succeeded":
         return [explain, (typed("argosy", "logs", name), "what every rank wrote"), shown]

@@ -10,6 +10,7 @@ from typing import Any
 
 from argosy.steps.runlog import Event
 from argosy.workflows.record.reading import number, text, texts, whole
+from argosy.workflows.record.restarts import cause_of
 from argosy.workflows.record.story import signal_name
 from argosy.workflows.record.wording import count, duration, figure, short, size
 
@@ -83,7 +84,7 @@ class Tally:
         return ""
 
     def _ended(self, event: Event) -> str:
-        cause, reached = text(event.fields, "cause"), whole(event.fields, "last_step") or self.step
+        cause, reached = cause_of(event), whole(event.fields, "last_step") or self.step
         if not cause:
             return f"attempt {self.attempts}: every rank ended well at step {reached}"
         self.failures += 1

@@ -21,7 +21,7 @@ from argosy.workflows.record.facts import (
 )
 from argosy.workflows.record.goodput import measure
 from argosy.workflows.record.reading import moment, number, text, texts, whole
-from argosy.workflows.record.restarts import restarts_of
+from argosy.workflows.record.restarts import cause_of, restarts_of
 
 STORE_URI = "argosy.dev/store-uri"
 RUN_NAME = "argosy.dev/run-name"
@@ -55,6 +55,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         yaml_sha256=text(state, "yaml_sha256"),
         phase=text(state, "phase") or "Pending",
         message=text(state, "message"),
+        interrupted=text(state, "interrupted"),
         started=started if started is not None else (ordered[0].time if ordered else None),
         ended=finished,
         parameters={key: str(value) for key, value in parameters.items()},
@@ -72,7 +73,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
             (text(event.fields, "node"), text(event.fields, "cause")) for event in _all(ordered, "node_excluded")
         ),
         budgets=_budgets(ordered),
-        train_cause=text(training.fields, "cause") if training else "",
+        train_cause=cause_of(training) if training else "",
         train_exit_code=whole(training.fields, "exit_code") if training else None,
         train_ended=training.time if training else None,
         checkpoint_digest=_checkpoint_digest(ordered, training),

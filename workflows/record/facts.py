@@ -188,6 +188,8 @@ class RunRecord:
     yaml_sha256: str
     phase: str
     message: str
+    interrupted: str
+    """How the engine was stopped before the run had ended ("SIGINT"); a rerun goes on."""
     started: float | None
     ended: float | None
     parameters: dict[str, str]

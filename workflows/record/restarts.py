@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from argosy.steps.runlog import Event
 from argosy.workflows.record.facts import Point, Restart
@@ -18,7 +19,22 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
     ended = {_key(event): event for event in events if event.kind == "restart_ended"}
     points = _points(events)
     ordered = sorted(began, key=lambda key: began[key].time)
-    return tuple(_restart(began[key], ended.get(key), points.get(key, ())) for key in ordered)
+    found = [_restart(began[key], ended.get(key), points.get(key, ())) for key in ordered]
+    training = next((event for event in reversed(events) if event.kind == "train_ended"), None)
+    if found and training is not None and found[-1].ended is None and training.time >= found[-1].began:
+        found[-1] = _ended_with_training(found[-1], training)
+    return tuple(found)
+
+
+def cause_of(event: Event) -> str:
+    """The event's cause; "" for none."""
+    cause = text(event.fields, "cause")
+    return "" if cause == "none" else cause
+
+
+def _ended_with_training(last: Restart, training: Event) -> Restart:
+    """The last restart has no end of its own when every rank ended well, or when the supervisor was stopped."""
+    return replace(last, ended=training.time, cause=cause_of(training), exit_code=whole(training.fields, "exit_code"))
 
 
 def _key(event: Event) -> Key:
@@ -57,7 +73,7 @@ def _restart(began: Event, ended: Event | None, points: tuple[Point, ...]) -> Re
         restored_step=restored,
         restored_digest=text(began.fields, "restored_digest"),
         skipped=texts(began.fields, "skipped"),
-        cause=text(fields, "cause"),
+        cause=cause_of(ended) if ended else "",
         signal=whole(fields, "signal"),
         exit_code=whole(fields, "exit_code"),
         rank=whole(fields, "rank"),

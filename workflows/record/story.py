@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
 from signal import SIGKILL, Signals
 from typing import Literal
 
 from argosy.steps.contract.causes import Cause
 from argosy.workflows.record.advice import advice_for
-from argosy.workflows.record.facts import Restart, RunRecord, StepNode
+from argosy.workflows.record.facts import Injected, Restart, RunRecord, StepNode
 from argosy.workflows.record.goodput import kept_until
 from argosy.workflows.record.wording import count, duration, figure, percent, short
 
@@ -19,7 +20,7 @@ def outcome(record: RunRecord) -> tuple[str, Tone]:
     if record.phase in ("Failed", "Error"):
         return "Failed", "bad"
     if not record.done:
-        return record.phase, "busy"
+        return ("Interrupted", "warn") if record.interrupted else (record.phase, "busy")
     if record.duplicate:
         return "Not started: duplicate event", "quiet"
     if record.refused:
@@ -86,6 +87,13 @@ def lost_in(record: RunRecord, index: int) -> int:
     """Steps of attempt ``index`` that had to be done again."""
     each = record.restarts[index]
     return max(0, each.last_step - max(each.restored_step, kept_until(record.restarts, index)))
+
+
+def injected_in(record: RunRecord, index: int) -> list[Injected]:
+    """Faults that were injected between the start of attempt ``index`` and the next."""
+    began = record.restarts[index].began
+    after = record.restarts[index + 1].began if index + 1 < len(record.restarts) else inf
+    return [fault for fault in record.injected if began <= fault.time < after]
 
 
 def way_on(record: RunRecord, index: int) -> str:

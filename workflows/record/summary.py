@@ -16,6 +16,7 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
     return {
         "phase": record.phase,
         "message": record.message,
+        "interrupted": record.interrupted,
         "run_id": record.run_id,
         "name": record.name,
         "workflow": record.workflow,

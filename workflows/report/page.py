@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from argosy.workflows.record import wording
 from argosy.workflows.record.facts import Restart, RunRecord
-from argosy.workflows.record.story import ending, goodput_sentence, headline, lost_in, meaning, outcome, way_on
+from argosy.workflows.record.story import (
+    ending,
+    goodput_sentence,
+    headline,
+    injected_in,
+    lost_in,
+    meaning,
+    outcome,
+    way_on,
+)
 from argosy.workflows.report.gate_chart import gate_flags
 from argosy.workflows.report.loss import loss_chart
 from argosy.workflows.report.timeline import attempt_end, timeline
@@ -36,6 +45,8 @@ class AttemptRow:
     lost: int
     way_on: str
     meaning: str
+    injected: str
+    """Faults caused on purpose during the attempt."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,7 @@ def _attempts(record: RunRecord) -> list[AttemptRow]:
                 lost=lost_in(record, index),
                 way_on=way_on(record, index) if each.failed else "",
                 meaning=meaning(each) if each.failed else "",
+                injected=", ".join(fault.fault for fault in injected_in(record, index)),
             )
         )
     return _shortened(rows)
