@@ -54,6 +54,12 @@ class Channel:
             self._orders = Orders(command="continue")
             self._changed.notify_all()
 
+    def forget(self) -> None:
+        """No gang for now: whoever asks is told to ask again."""
+        with self._changed:
+            self._pods = None
+            self._changed.notify_all()
+
     def check_ins(self) -> dict[str, CheckIn]:
         """Pods that wait for their next assignment now."""
         with self._changed:
@@ -78,7 +84,7 @@ class Channel:
             self._changed.notify_all()
 
     def drain(self) -> list[Report]:
-        """Reports of the current restart since the last call, in order of arrival."""
+        """Reports since the last call, in order of arrival; the first may be of the restart before."""
         with self._changed:
             reports, self._reports = self._reports, []
             return reports

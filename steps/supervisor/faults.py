@@ -41,6 +41,7 @@ class Faults:
         self._nproc = nproc
         self._host = host
         self._grace = grace
+        self._reached: set[Injection] = set()
         self._due = [injection for injection in injections if not has_fired(injection)]
         for injection in self._due:
             _check(injection, nnodes, nproc, host)
@@ -74,17 +75,24 @@ class Faults:
         reached = {ending.rank: ending.last_step for ending in endings if not ending.stopped}
         for injection in list(self._due):
             rank = _rank(injection)
-            if rank is None or reached.get(rank, -1) < injection.step:
+            if rank is None or (reached.get(rank, -1) < injection.step and injection not in self._reached):
                 continue
             if self._fire(injection, log) and injection.fault == CORRUPT and not corrupt():
                 print(f"argosy: {injection.text}: there was no checkpoint yet, only rank 0 was killed", file=sys.stderr)
 
     def said(self, event: Mapping[str, Any], log: RunLog) -> None:
         """launch says that it carried out a fault (for ``corrupt-shard`` the damage comes later, in :meth:`after`)."""
-        for injection in [item for item in self._due if item.fault != CORRUPT]:
-            if (injection.fault, injection.rank) == (event.get("fault"), event.get("rank")):
+        for injection in sorted(self._due, key=lambda item: item.step):
+            fault = "kill" if injection.fault == CORRUPT else injection.fault
+            if (fault, _rank(injection)) != (event.get("fault"), event.get("rank")):
+                continue
+            if int(event.get("step", 0)) < injection.step:
+                continue
+            if injection.fault == CORRUPT:
+                self._reached.add(injection)
+            else:
                 self._fire(injection, log)
-                return
+            return
 
     def _fire(self, injection: Injection, log: RunLog) -> bool:
         self._due.remove(injection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -131,6 +132,7 @@ class Supervisor:
     def _delete(self, gang: Gang | GangRecord, reason: str) -> None:
         context = self._context
         context.host.delete(gang.name, context.settings.args.grace_seconds)
+        context.channel.forget()  # pods of the next gang may ask before we know their names
         context.ledger.append("gang_deleted", gang=gang.name, attempt=gang.attempt)
         context.record.log.append("gang_deleted", attempt=gang.attempt, gang=gang.name, reason=reason)
         context.record.log.flush()
@@ -174,7 +176,7 @@ class Supervisor:
         """Write the failure down, decide, and stop what still runs of the restart."""
         context, verdict = self._context, outcome.verdict
         assert verdict is not None
-        for digest in outcome.corrupt:
+        for digest in self._corrupt(outcome, verdict):
             context.commits.quarantine(digest, verdict.quote)
         failure = self._failure(gang, outcome, verdict)
         decision = self._placeable(decide(failure, context.ledger.failures(), context.settings.limits))
@@ -190,6 +192,15 @@ class Supervisor:
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
         print(f"argosy: {say}", file=sys.stderr)
         return decision
+
+    def _corrupt(self, outcome: Outcome, verdict: Verdict) -> tuple[str, ...]:
+        """Checkpoints that a rank could not load: named by launch, by the rank's own line, or else the one resumed."""
+        if outcome.corrupt or verdict.cause != Cause.CHECKPOINT_CORRUPT:
+            return outcome.corrupt
+        named = re.search(r"digest=([0-9a-f]{64})", verdict.quote)
+        restart = self._context.ledger.last("restart")
+        found = named[1] if named else restart["resume_digest"] if restart else ""
+        return (found,) if found else ()
 
     def _failure(self, gang: Gang, outcome: Outcome, verdict: Verdict) -> Failure:
         mapped = None if verdict.signal is not None else self._context.settings.code_map.get(verdict.code or 0)

@@ -202,7 +202,8 @@ class Restart:
     def _feed(self, watch: Watch) -> None:
         context, now = self._context, time.monotonic()
         for report in context.channel.drain():
-            watch.feed(report, now)
+            if report.restart == self._number:  # the last words of the restart before come late
+                watch.feed(report, now)
             context.record.report(report, self._gang.attempt)
             for event in report.events:
                 if event.get("kind") == "injected":

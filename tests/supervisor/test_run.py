@@ -1,0 +1,199 @@
+"""Runs from outside: exit codes, outputs, events, processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.store import open_store
+
+if TYPE_CHECKING:
+    from conftest import Rig
+
+
+def test_a_run_that_goes_well(rig: Rig) -> None:
+    assert rig.run() == 0, rig.log()
+    assert len(rig.output("checkpoint-digest")) == 64
+    assert json.loads(rig.output("verdict"))["step"] == 12
+    assert rig.processes() == set()
+    assert [event.fields["nnodes"] for event in rig.events("gang_created")] == [2]
+    assert (rig.folder / "step/progress").exists() is False
+
+
+def test_a_killed_rank_resumes_in_place_from_the_last_checkpoint(rig: Rig) -> None:
+    rig.inject = ("kill:rank=1@step=8",)
+    assert rig.run() == 0, rig.log()
+    first, second = (sorted({a["restart"]: a for a in rig.assignments()}.items()))[:2]
+    assert second[1]["resume_step"] == 6
+    assert second[1]["generation"] == first[1]["generation"] + 1
+    ended = rig.events("restart_ended")[0].fields
+    assert (ended["cause"], ended["signal"], ended["rank"]) == ("unknown", 9, 1)
+    assert len(rig.events("gang_created")) == 1
+    assert len(rig.events("injected")) == 1
+
+
+def test_segv_runs_elsewhere_next(rig: Rig) -> None:
+    rig.inject = ("segv:rank=1@step=8",)
+    assert rig.run() == 0, rig.log()
+    gangs = [event.fields for event in rig.events("gang_created")]
+    assert [gang["excluded"] for gang in gangs] == [[], ["node-1"]]
+    assert {a["node"] for a in rig.assignments() if a["attempt"] == 2} == {"node-0", "node-2"}
+    assert rig.events("restart_ended")[0].fields["cause"] == "native_crash"
+
+
+@pytest.mark.parametrize(("fault", "used"), [("preempt", {"node-0", "node-1"}), ("node-lost", {"node-0", "node-2"})])
+def test_a_node_that_goes_is_no_failure_of_the_run(rig: Rig, fault: str, used: set[str]) -> None:
+    rig.inject = (f"{fault}:node=1@step=5",)
+    rig.options = {"max_restarts": 0}
+    assert rig.run() == 0, rig.log()
+    assert rig.events("restart_ended")[0].fields["cause"] == "preempted_evicted"
+    assert {a["node"] for a in rig.assignments() if a["attempt"] == 2} == used
+    assert {a["resume_step"] for a in rig.assignments() if a["attempt"] == 2} <= {3, 6, 9}
+
+
+def test_a_hang_is_noticed_and_named(rig: Rig) -> None:
+    rig.inject = ("hang:rank=1@step=8",)
+    rig.options = {"hang_timeout_seconds": 1}
+    assert rig.run() == 0, rig.log()
+    ended = rig.events("restart_ended")[0].fields
+    assert (ended["cause"], ended["last_step"]) == ("hang", 8)
+
+
+def test_a_corrupt_shard_is_put_aside_and_the_one_before_is_used(rig: Rig) -> None:
+    rig.inject = ("corrupt-shard@step=8",)
+    assert rig.run() == 0, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["unknown", "checkpoint_corrupt"]
+    assert len(rig.events("injected")) == 1
+    assert [a["resume_step"] for a in rig.assignments() if a["pod"].endswith("-0")] == [0, 6, 3]
+    assert len(CheckpointStore(open_store(rig.plan["store"]), "r/runs/r-abc").quarantined()) == 1
+
+
+def test_an_exception_before_the_first_step_is_final(rig: Rig) -> None:
+    rig.plan |= {"steps": 0, "faults": []}
+    rig.plan["raise_at_start"] = True
+    assert rig.run() == 70, rig.log()
+    assert len(rig.assignments()) == 2
+    verdict = json.loads((rig.folder / "step/dev/termination-log").read_text())
+    assert verdict["cause"] == "user_exception"
+
+
+def test_the_same_exception_twice_is_confirmed_and_final(rig: Rig) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 8, "how": "exception", "times": 9}]
+    assert rig.run() == 70, rig.log()
+    assert len(rig.events("restart_ended")) == 2
+
+
+def test_an_exit_code_of_the_user_has_the_class_it_was_given(rig: Rig) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 8, "how": "exit 3", "times": 9}]
+    rig.options = {"exit_code_map": json.dumps({"3": 77})}
+    assert rig.run() == 77, rig.log()
+    assert len(rig.events("restart_ended")) == 1
+
+
+def test_budgets_end_a_run_without_progress(rig: Rig) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 8, "how": "kill", "times": 99}]
+    rig.options = {"max_restarts": 9, "max_same_failure": 1}
+    assert rig.run() == 74, rig.log()
+    assert len(rig.events("restart_ended")) == 2
+
+
+def test_all_ranks_ended_well_without_a_final_checkpoint(rig: Rig) -> None:
+    rig.plan["final"] = False
+    assert rig.run() == 70, rig.log()
+    assert "final=True" in rig.events("restart_ended")[0].fields["quote"]
+    assert json.loads(rig.output("verdict"))["cause"] == "finished_without_checkpoint"
+
+
+def test_the_declared_end_counts_instead_of_final(rig: Rig) -> None:
+    rig.plan["final"] = False
+    rig.options = {"end_step": 12}
+    assert rig.run() == 0, rig.log()
+    assert (rig.folder / "step/progress").read_text() == "12/12"
+
+
+def test_a_node_that_never_comes_is_named(rig: Rig) -> None:
+    rig.plan["away"] = [1]
+    rig.options = {"check_in_timeout_seconds": 1, "max_restarts": 0}
+    assert rig.run() == 74, rig.log()
+    ended = rig.events("restart_ended")[0].fields
+    assert (ended["cause"], ended["node"]) == ("rendezvous_timeout", "node-1")
+    assert "node-1" in ended["quote"]
+    assert [event.fields["missing"] for event in rig.events("checked_in")] == [["node-1"]]
+    assert not (Path(rig.plan["shared"]) / "assignments").exists(), "a rank started without all nodes"
+
+
+def test_the_same_missing_node_twice_is_excluded(rig: Rig) -> None:
+    rig.plan["away_nodes"] = ["node-1"]
+    rig.options = {"check_in_timeout_seconds": 1}
+    assert rig.run() == 0, rig.log()
+    assert [event.fields["node"] for event in rig.events("node_excluded")] == ["node-1"]
+    assert {a["node"] for a in rig.assignments()} == {"node-0", "node-2"}
+
+
+def test_a_killed_supervisor_is_followed_by_one_that_adopts_the_gang(rig: Rig) -> None:
+    rig.plan |= {"steps": 60, "commit_every": 20}
+    rig.inject = ("supervisor-kill@step=10",)
+    assert rig.run() == -signal.SIGKILL
+    seen = max(rig.steps(1))
+    rig.until(lambda: max(rig.steps(1)) > seen + 3)  # ranks train on without a supervisor
+    assert rig.run() == 0, rig.log()
+    assert rig.steps(1) == list(range(1, 61)), "a step was trained twice"
+    assert len(rig.events("gang_created")) == 1
+    assert rig.processes() == set()
+
+
+def test_a_rank_that_dies_without_a_supervisor_keeps_its_evidence(rig: Rig) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 10, "how": "exception"}]
+    rig.inject = ("supervisor-kill@step=4",)
+    assert rig.run() == -signal.SIGKILL
+    rig.until(lambda: max(rig.steps(1)) == 10)
+    assert rig.run() == 0, rig.log()
+    ended = rig.events("restart_ended")[0].fields
+    assert (ended["cause"], ended["rank"]) == ("user_exception", 1)
+    assert "the plan wants it" in ended["quote"]
+
+
+def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
+    rig.plan["steps"] = 10_000
+    process = rig.start()
+    rig.until(lambda: rig.steps(1))
+    process.terminate()
+    assert process.wait(20) == 76, rig.log()
+    assert rig.processes() == set()
+    assert rig.events("gang_deleted")[0].fields["reason"] == "stopped from outside"
+    rig.plan["steps"] = 12
+    assert rig.run() == 0, rig.log()
+    assert {a["attempt"] for a in rig.assignments()} == {1, 2}
+
+
+def test_a_finished_run_started_again_says_so_at_once(rig: Rig) -> None:
+    assert rig.run() == 0, rig.log()
+    digest = rig.output("checkpoint-digest")
+    assert rig.run() == 0, rig.log()
+    assert rig.output("checkpoint-digest") == digest
+    assert len(rig.events("gang_created")) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"inject": ("kill:rank=2@step=4",)}, "ranks 0..1"),
+        ({"inject": ("node-lost:node=2@step=4",)}, "node-0..node-1"),
+        ({"options": {"resume_from": "newest"}}, "64 hex"),
+        ({"options": {"args": "--steps 4"}}, "JSON list"),
+        ({"options": {"exit_code_map": '{"3": 1}'}}, "70..78"),
+        ({"options": {"min_nnodes": 3}}, "min-nnodes"),
+    ],
+)
+def test_wrong_input_is_one_line_and_starts_nothing(rig: Rig, change: dict[str, Any], said: str) -> None:
+    for name, value in change.items():
+        setattr(rig, name, value)
+    assert rig.run() == 2
+    assert said in rig.log()
+    assert len(rig.log().splitlines()) == 1
+    assert not (rig.local / "gangs").exists() or not list((rig.local / "gangs").glob("*/gang.json"))
