@@ -6,8 +6,8 @@ Entries are tiny JSON objects and are never changed or deleted.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -21,6 +21,22 @@ class LogEntry:
 
     seq: int
     record: dict[str, Any]
+
+
+Record = TypeVar("Record")
+
+
+def read_as(kind: type[Record], record: dict[str, Any]) -> Record:
+    """A record as its dataclass; keys that a newer version added are ignored.
+
+    Raises:
+        StepError: ``data_corrupt`` when a required field is missing.
+    """
+    names = {spec.name for spec in fields(kind)}  # type: ignore[arg-type]
+    try:
+        return kind(**{name: value for name, value in record.items() if name in names})
+    except TypeError as error:
+        raise StepError(Cause.DATA_CORRUPT, f"a record of {kind.__name__.lower()} is not whole: {error}") from error
 
 
 class AppendLog:

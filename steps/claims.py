@@ -13,10 +13,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, get_args
 
-from argosy.steps.appendlog import AppendLog
+from argosy.steps.appendlog import AppendLog, read_as
 from argosy.steps.contract.arguments import RunArgs
 from argosy.steps.contract.layout import claim_prefix, run_prefix
 from argosy.steps.store.base import ObjectMissing, ObjectStore
@@ -46,10 +46,8 @@ class Claim:
     @classmethod
     def of(cls, record: dict[str, Any]) -> Self:
         """Read a record; unknown keys are ignored, an unknown state counts as running (the careful reading)."""
-        known = {spec.name: record[spec.name] for spec in fields(cls) if spec.name in record}
-        if known.get("state") not in get_args(State):
-            known["state"] = "running"
-        return cls(**known)
+        state = record.get("state")
+        return read_as(cls, {**record, "state": state if state in get_args(State) else "running"})
 
 
 class ClaimLog:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import asdict, dataclass
 
-from argosy.steps.appendlog import AppendLog
+from argosy.steps.appendlog import AppendLog, read_as
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import pointer_prefix
 from argosy.steps.store.base import ObjectStore
@@ -32,11 +31,6 @@ class Promotion:
     rollback: bool = False
     step: int | None = None
 
-    @classmethod
-    def of(cls, record: dict[str, Any]) -> Self:
-        """Read a record; unknown keys are ignored."""
-        return cls(**{spec.name: record[spec.name] for spec in fields(cls) if spec.name in record})
-
 
 class Pointer:
     """History of one pointer of a run's name."""
@@ -50,7 +44,7 @@ class Pointer:
 
     def history(self) -> list[Promotion]:
         """All entries, oldest first; entry number ``i + 1`` at index ``i``."""
-        return [Promotion.of(entry.record) for entry in self._log.entries()]
+        return [read_as(Promotion, entry.record) for entry in self._log.entries()]
 
     def append(self, after: int, promotion: Promotion) -> bool:
         """Move the pointer if it still has ``after`` entries; False when somebody moved it meanwhile."""

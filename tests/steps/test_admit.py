@@ -150,3 +150,12 @@ def test_killed_at_any_moment_admit_can_run_again(pods: Any) -> None:
 def test_wrong_arguments_are_one_clear_line(given: dict[str, Any], pods: Any) -> None:
     told = pods.run(AdmitArgs, **EVENT | given)
     assert (told.code, told.err.count("\n"), told.outputs) == (2, 1, {})
+
+
+@pytest.mark.parametrize("entry", [b"", b"{}", b"[]", b'{"state": "running"}', b"\xff"])
+def test_a_damaged_claim_stops_with_one_line(entry: bytes, pods: Any) -> None:
+    key = pods.run(AdmitArgs, "wf-1", **EVENT).outputs["key"]
+    pods.store.put(f"{claim_prefix('run', key)}/0000000001.json", entry)
+    told = pods.run(AdmitArgs, "wf-2", **EVENT)
+    assert (told.code, told.err.count("\n"), told.outputs) == (70, 1, {})
+    assert "data_corrupt" in told.err
