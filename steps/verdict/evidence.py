@@ -116,6 +116,8 @@ def _final_exceptions(lines: Sequence[str]) -> tuple[list[str], int]:
             inside, chained = True, False
         elif _CHAINED.match(line):
             chained = True
+            if not groups and (said := [earlier for earlier in lines[:index] if earlier and not earlier[0].isspace()]):
+                groups.append(([said[-1]], 0))  # the beginning of this chain is no longer among the last lines
         elif inside and line and not line[0].isspace() and line[0] not in "|+":
             groups[-1][0].append(line)
             inside = False

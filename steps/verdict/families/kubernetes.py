@@ -45,7 +45,7 @@ REASONS: dict[str, Cause] = {
 PATTERNS = (
     Pattern(
         Cause.DISK_FULL,
-        r"(?i)low on resource: ephemeral-storage|exceeds the (total )?limit .*(storage|emptyDir)"
+        r"(?i)low on resource: ephemeral-storage|ephemeral local storage usage exceeds"
         r"|exceeded its local ephemeral storage|Usage of EmptyDir volume .* exceeds",
         "Pod ephemeral local storage usage exceeds the total limit of containers storage 20Gi",
         _FACT,
