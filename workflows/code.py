@@ -155,7 +155,7 @@ def _entry(root: Path, name: PurePosixPath, found: os.DirEntry[str]) -> _Entry |
 
 def _link(root: Path, path: Path) -> str:
     target = Path(os.path.normpath(path.parent / os.readlink(path)))
-    for place in (target, path.resolve()):
+    for place in (target, Path(os.path.realpath(path))):
         if not place.is_relative_to(root):
             shown = path.relative_to(root)
             raise InputError(

@@ -121,5 +121,7 @@ def test_a_field_changes_the_yaml(
 def test_what_does_not_run_is_refused(
     path: str, value: str, full: dict[str, Any], change: Callable[..., dict[str, Any]]
 ) -> None:
-    with pytest.raises(InputError, match=rf"^{path} = '{value}': .*(what exists: runtime = 'jobset'|did you mean|are )"):
+    with pytest.raises(
+        InputError, match=rf"^{path} = '{value}': .*(what exists: runtime = 'jobset'|did you mean|are )"
+    ):
         TrainingRun(**change(full, path, value))

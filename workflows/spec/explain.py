@@ -22,10 +22,11 @@ def explain_field(path: str = "") -> str:
     Raises:
         InputError: no such field, with the nearest name.
     """
+    path = path.strip("[]")
     if not path:
         return _table("run.toml", TrainingRun, "")
     model: type[BaseModel] = TrainingRun
-    parts = path.strip("[]").split(".")
+    parts = path.split(".")
     for depth, part in enumerate(parts):
         if part not in model.model_fields:
             where = f" in [{'.'.join(parts[:depth])}]" if depth else ""

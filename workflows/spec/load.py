@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -58,12 +59,10 @@ def _read(path: Path) -> str:
 
 
 def _line_of(text: str, error: tomllib.TOMLDecodeError) -> str:
-    """The offending line, quoted; '' when the parser does not say which (Python before 3.14 says it in words)."""
-    words = str(error).replace(",", " ").replace(")", " ").split()
-    if "line" not in words:
-        return ""
-    number = words[words.index("line") + 1]
+    """The offending line, quoted: the parser names it in words, or says that it was the last."""
     lines = text.splitlines()
-    if not number.isdigit() or not 1 <= int(number) <= len(lines):
+    named = re.search(r"at line (\d+)", str(error))
+    number = int(named[1]) if named else len(lines)
+    if not 1 <= number <= len(lines):
         return ""
-    return f": {lines[int(number) - 1].strip()[:60]!r}"
+    return f"{'' if named else f', line {number}'}: {lines[number - 1].strip()[:60]!r}"

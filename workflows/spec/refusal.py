@@ -30,7 +30,6 @@ _RULES: dict[str, str] = {
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
     "too_short": "must have at least {min_length} entries",
-    "string_too_short": "must not be empty",
 }
 
 
@@ -78,7 +77,8 @@ def _sentence(error: Mapping[str, Any], model: type[BaseModel]) -> str:
         value = _leaf(error["input"]) if cause.value is _UNSET else cause.value
         head = field if value is _UNSET else f"{field} = {shown(value)}"
         return f"{head}: {cause}"
-    rule = _RULES.get(kind, error["msg"]).format_map(_Given(context))
+    empty = kind in ("too_short", "string_too_short") and error["input"] == ""
+    rule = "must not be empty" if empty else _RULES.get(kind, error["msg"]).format_map(_Given(context))
     remedy = f"see argosy explain-config {field}"
     if kind == "missing":
         return f"{field}: {rule}; add it ({remedy})"

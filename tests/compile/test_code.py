@@ -1,0 +1,160 @@
+"""The code archive: the same files, the same bytes; nothing that should stay at home."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import random
+import socket
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.contract.errors import InputError
+from argosy.steps.store import open_store
+from argosy.workflows import code
+from argosy.workflows.code import pack, push
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    files = {f"d{number % 3}/f{number}.py": f"x = {number}\n" for number in range(20)} | {"ünï.py": "", "n" * 150: ""}
+    names = list(files)
+    first = pack(write(tmp_path / "one", files))
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    random.Random(seed).shuffle(names)
+    second = write(tmp_path / "two", {name: files[name] for name in names})
+    for path in second.rglob("*"):
+        os.utime(path, (1, 1))
+    (second / "d0/f0.py").chmod(0o640)
+    assert pack(second).data == first.data
+    assert first.digest == hashlib.sha256(first.data).hexdigest()
+    assert first.files == tuple(sorted(files))
+
+
+def test_a_change_is_another_digest(tmp_path: Path) -> None:
+    before = pack(write(tmp_path, {"a.py": "1"})).digest
+    (tmp_path / "a.py").chmod(0o755)
+    executable = pack(tmp_path).digest
+    write(tmp_path, {"a.py": "2"})
+    assert len({before, executable, pack(tmp_path).digest}) == 3
+
+
+def test_members_carry_no_owner_and_no_time(tmp_path: Path) -> None:
+    archive = pack(write(tmp_path, {"a.py": "1", "b/c.py": "2"}))
+    with tarfile.open(fileobj=io.BytesIO(archive.data)) as members:
+        for member in members:
+            assert (member.uid, member.gid, member.uname, member.gname, member.mtime) == (0, 0, "", "", 0)
+            assert member.mode == 0o644
+    assert archive.data[4:8] == b"\0\0\0\0"
+
+
+def test_ignore_rules(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "*.log\n/build/\n!keep.log\n",
+            ".argosyignore": "notes/\n*.pt\n",
+            "train.py": "",
+            "run.log": "",
+            "keep.log": "",
+            "build/x.py": "",
+            "sub/build/y.py": "",
+            "notes/n.md": "",
+            "out/ckpt.pt": "",
+            "sub/.gitignore": "!*.pt\n*.tmp\n",
+            "sub/kept.pt": "",
+            "sub/a.tmp": "",
+            "a.tmp": "",
+            ".git/config": "",
+            ".venv/lib.py": "",
+            ".argosy/runs/x": "",
+            "pkg/__pycache__/m.pyc": "",
+            "pkg/m.py": "",
+        },
+    )
+    assert set(pack(tmp_path).files) == {
+        *(".gitignore", ".argosyignore", "train.py", "keep.log", "sub/build/y.py"),
+        *("sub/.gitignore", "sub/kept.pt", "a.tmp", "pkg/m.py"),
+    }
+
+
+def test_links(tmp_path: Path) -> None:
+    root = write(tmp_path / "code", {"a.py": "1", "d/b.py": "2"})
+    (root / "d/to_a").symlink_to("../a.py")
+    (root / "absolute").symlink_to(root / "d/b.py")
+    (root / ".#editor").symlink_to("user@host.123")
+    archive = pack(root)
+    with tarfile.open(fileobj=io.BytesIO(archive.data)) as members:
+        members.extractall(tmp_path / "out", filter="data")
+    assert (tmp_path / "out/d/to_a").read_text() == "1"
+    assert (tmp_path / "out/absolute").read_text() == "2"
+
+
+@pytest.mark.parametrize("target", ["../secret", "/etc/passwd", "loop/../../secret", "chain"])
+def test_a_link_that_leaves_is_refused(target: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "code", {"a.py": "1"})
+    (tmp_path / "secret").write_text("s")
+    if target == "chain":
+        # Inside by its own words, outside by where it ends.
+        (root / "chain").symlink_to("../secret")
+    (root / "link").symlink_to(target)
+    with pytest.raises(InputError, match=r"code: (link|chain) is a link to .*outside the folder; copy the file"):
+        pack(root)
+
+
+def test_a_link_loop_inside_travels_as_it_is(tmp_path: Path) -> None:
+    root = write(tmp_path, {"a.py": "1"})
+    (root / "x").symlink_to("y")
+    (root / "y").symlink_to("x")
+    assert pack(root).files == ("a.py", "x", "y")
+
+
+def test_too_much_names_the_biggest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "MAX_BYTES", 3 << 20)
+    write(tmp_path, {"small.py": "x"})
+    with (tmp_path / "model.bin").open("wb") as file:
+        file.truncate(5 << 20)
+    with pytest.raises(InputError, match=r"5\.0 MiB is more than 3\.0 MiB; the biggest: model\.bin \(5\.0 MiB\)"):
+        pack(tmp_path)
+    (tmp_path / ".argosyignore").write_text("*.bin\n")
+    assert pack(tmp_path).files == (".argosyignore", "small.py")
+
+
+def test_what_is_no_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a.py": ""})
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)  # a socket's path is limited to about 100 bytes
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        assert pack(tmp_path).files == ("a.py",)
+
+
+def test_bad_folders_and_names(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        pack(tmp_path / "absent")
+    (tmp_path / os.fsdecode(b"\xff.py")).write_text("")
+    with pytest.raises(InputError, match="the name is not UTF-8"):
+        pack(tmp_path)
+
+
+def test_push_writes_once(tmp_path: Path) -> None:
+    archive = pack(write(tmp_path / "code", {"a.py": "1"}))
+    store = open_store(f"file://{tmp_path}/store")
+    uri = push(archive, store, "n")
+    path = tmp_path / f"store/n/code/{archive.digest}.tar.gz"
+    assert uri == f"file://{path}"
+    assert path.read_bytes() == archive.data
+    before = path.stat()
+    assert push(archive, store, "n") == uri
+    assert path.stat().st_ino == before.st_ino

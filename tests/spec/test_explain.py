@@ -1,0 +1,66 @@
+"""Every field can be explained, with its unit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.spec.explain import explain_field, field_paths
+from argosy.workflows.spec.refusal import table_model
+from argosy.workflows.spec.run import TrainingRun
+
+UNITS = ("seconds", "count", "bytes", "cores", "steps", "samples", "unit", "right at", "number")
+
+
+@pytest.mark.parametrize("path", field_paths())
+def test_a_field_has_description_type_default_and_unit(path: str) -> None:
+    text = explain_field(path)
+    head, description, kind, default = text.splitlines()
+    assert head == path
+    assert len(description.strip()) > 10
+    assert kind.startswith("  type: ")
+    assert default.startswith("  default: ")
+    if "number" in kind and "table" not in kind:
+        assert any(unit in description for unit in UNITS), f"{path}: no unit in {description!r}"
+    if path.endswith("_seconds"):
+        assert "seconds" in description
+
+
+def test_a_table_lists_its_fields() -> None:
+    text = explain_field("gang.resources")
+    assert all(f"  {name} " in text for name in ("cpu", "memory", "gpu", "gpu_resource"))
+    assert explain_field("[gang]").startswith("gang: ")
+
+
+def test_all_of_it() -> None:
+    assert all(f"  {name} " in explain_field() for name in TrainingRun.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("gnag", "there is no field 'gnag'; did you mean 'gang'?"),
+        ("gang.nodes", r"no field 'nodes' in \[gang\]; did you mean 'nnodes'?"),
+        ("name.first", "name has no fields of its own"),
+        (".", "there is no field ''"),
+        ("gang..nnodes", r"no field '' in \[gang\]"),
+    ],
+)
+def test_unknown_fields(path: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        explain_field(path)
+
+
+def test_every_table_has_a_docstring() -> None:
+    tables = [table_model(info.annotation) for info in TrainingRun.model_fields.values()]
+    assert all(table.__doc__ for table in tables if table is not None)
+
+
+def test_describing_a_run_imports_no_hera() -> None:
+    program = "import argosy.workflows.spec.load, argosy.workflows.spec.explain, argosy.workflows.bound, sys\n"
+    program += "print(','.join({'hera', 'torch', 'obstore', 'boto3', 'requests'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("", "")

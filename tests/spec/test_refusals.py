@@ -1,0 +1,234 @@
+"""A wrong value dies at construction, on one line, with value, rule and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.spec.gang import Gang
+from argosy.workflows.spec.load import load_run, parse_run
+from argosy.workflows.spec.run import TrainingRun, warnings
+
+GOOD = 'name = "n"\nscript = "t.py"\n'
+EVALUATION = GOOD + '[evaluation]\nscript = "e.py"\nmetric = "loss"\ndirection = "min"\n'
+SECRET = "hf_" + "a1B2" * 8
+
+# TOML, what the message starts with, and what it must contain besides.
+WRONG = [
+    ("", "name: is required", "add it"),
+    ('name = "n"', "script: is required", 'or module = "pkg.train"'),
+    ('script = "t.py"', "name: is required", "add it"),
+    ('name = "Upper"\nscript = "t.py"', "name = 'Upper': must be a DNS label", "use a-z"),
+    (f'name = "{"n" * 41}"\nscript = "t.py"', "name = 'nnn", "at most 40"),
+    ('name = ""\nscript = "t.py"', "name = '': must not be empty", "explain-config name"),
+    ('name = 7\nscript = "t.py"', "name = 7: must be text", "explain-config name"),
+    (GOOD + 'module = "m"', "module = 'm': cannot be given beside script", "remove one"),
+    ('name = "n"\nmodule = "a/b.py"', "module = 'a/b.py': must be a dotted module", "pkg.module"),
+    ('name = "n"\nscript = "../t.py"', "script = '../t.py': must be a path inside the code folder", "relative"),
+    ('name = "n"\nscript = "/t.py"', "script = '/t.py': must be a path inside", "relative"),
+    ('name = "n"\nscript = "--help"', "script = '--help': must be a path inside", "relative"),
+    (GOOD + "scirpt = 1", "scirpt: there is no such field", "did you mean 'script'?"),
+    (GOOD + "[gang]\nnode = 2", "gang.node: there is no such field", "did you mean 'nnodes'?"),
+    (GOOD + "[gang.resources]\ncpus = 2", "gang.resources.cpus: there is no such field", "did you mean 'cpu'?"),
+    (GOOD + "[[gang.tolerations]]\nkeys = 'a'", "gang.tolerations.0.keys: there is no such field", "'key'"),
+    (GOOD + "qqqq = 1", "qqqq: there is no such field", "the fields are name, image"),
+    (GOOD + 'image = "has space"', "image = 'has space': must be an image reference", "registry/name:tag"),
+    (GOOD + 'args = "--x"', "args = '--x': must be a list", "explain-config args"),
+    (GOOD + "args = [1]", "args.0 = 1: must be text", "explain-config"),
+    (GOOD + 'args = ["{{workflow.uid}}"]', "args.0 = '{{workflow.uid}}': must not contain '{{'", "Argo would expand"),
+    (GOOD + 'args = ["a}}"]', "args.0 = 'a}}': must not contain '}}'", "Argo would expand"),
+    (GOOD + 'args = ["$(X)"]', "args.0 = '$(X)': must not contain '$('", "kubelet would expand"),
+    (GOOD + 'args = ["a\\nb"]', "args.0 = 'a\\nb': must be one line", "file"),
+    (GOOD + 'args = ["a\\u0000"]', "args.0 = 'a\\x00': must not contain a NUL", "remove"),
+    (GOOD + f'args = ["--token={SECRET}"]', "args.0 = '***': looks like a credential", "Kubernetes Secret"),
+    (GOOD + f'env = {{ ANY = "{SECRET}" }}', "env.ANY = '***': looks like a credential", "secrets = "),
+    (GOOD + 'env = { DB_PASSWORD = "correct horse" }', "env.DB_PASSWORD = '***': looks", "Kubernetes Secret"),
+    (GOOD + 'env = { X = "https://u:p@h/" }', "env.X = '***': looks like a credential", "secrets = "),
+    (GOOD + "env = { X = 1 }", "env.X = 1: must be text in quotes", 'write X = "1"'),
+    (GOOD + 'env = { "a b" = "1" }', "env.a b: is no name of a variable", "letters"),
+    (GOOD + 'env = { ARGOSY_RUN_ID = "1" }', "env.ARGOSY_RUN_ID: is set by argosy", "another name"),
+    (GOOD + 'env = { WORLD_SIZE = "1" }', "env.WORLD_SIZE: is set by the launcher", "remove it"),
+    (GOOD + 'env = { X = "{{a}}" }', "env.X = '{{a}}': must not contain '{{'", "Argo"),
+    (GOOD + 'secrets = ["No Name"]', "secrets.0 = 'No Name': must be a Kubernetes name", "lower-case"),
+    (GOOD + 'progress_pattern = "("', "progress_pattern = '(': is no regular expression", "Python's re"),
+    (GOOD + 'progress_pattern = "x"', "progress_pattern = 'x': has no group named step", "?P<step>"),
+    (GOOD + '[storage]\nuri = "http://x/y"', "storage.uri = 'http://x/y': unknown scheme", "use s3://"),
+    (GOOD + '[storage]\nuri = "file://x/y"', "storage.uri = 'file://x/y': a file uri is absolute", "three slashes"),
+    (GOOD + '[storage]\nuri = ""', "storage.uri = '': must not be empty", "explain-config storage.uri"),
+    (
+        GOOD + '[storage]\nuri = "file:///argosy/tmp/s"',
+        "storage.uri = 'file:///argosy/tmp/s': lies on each pod",
+        "write",
+    ),
+    (GOOD + '[storage]\nmount_path = "argosy"', "storage.mount_path = 'argosy': must be an absolute", "/argosy"),
+    (
+        GOOD + '[storage]\nmount_path = "/argosy/in"',
+        "storage.mount_path = '/argosy/in': is a folder that every",
+        "mount",
+    ),
+    (GOOD + '[storage]\nclaim = "a_b"', "storage.claim = 'a_b': must be a Kubernetes name", "lower-case"),
+    (GOOD + 'dataset = "s3://b/d"', "dataset = 's3://b/d': must be a table", "explain-config dataset"),
+    (GOOD + "[dataset]", "dataset.uri: is required", "add it"),
+    (GOOD + '[dataset]\nuri = "s3://"', "dataset.uri = 's3://': no bucket", "s3://bucket/prefix"),
+    (GOOD + '[dataset]\nuri = "s3://b"\nlayout = "x"', "dataset.layout = 'x': must be 'replicated' or 'sharded'", ""),
+    (GOOD + '[dataset]\nuri = "s3://b"\nversion = "7"', "dataset.version = '7': must be 64 hex digits", "snapshot"),
+    (GOOD + "[gang]\nnnodes = 0", "gang.nnodes = 0: must be at least 1", "nnodes = 2"),
+    (GOOD + "[gang]\nnnodes = true", "gang.nnodes = True: must be a whole number or a range", '"2:4"'),
+    (GOOD + "[gang]\nnnodes = 1.5", "gang.nnodes = 1.5: must be a whole number or a range", '"2:4"'),
+    (GOOD + '[gang]\nnnodes = "4:2"', "gang.nnodes = '4:2': needs 1 <= min < max", '"2:4"'),
+    (GOOD + '[gang]\nnnodes = "a:b"', "gang.nnodes = 'a:b': must be a whole number or a range", '"2:4"'),
+    (GOOD + "[gang]\nnproc_per_node = 0", "gang.nproc_per_node = 0: must be at least 1", "explain-config"),
+    (GOOD + '[gang]\nnproc_per_node = "2"', "gang.nproc_per_node = '2': must be a whole number", "explain-config"),
+    (GOOD + "[gang]\nnproc_per_node = 4\n[gang.resources]\ngpu = 2", "gang.nproc_per_node = 4: more ranks than", "= 2"),
+    (GOOD + '[gang]\nnnodes = 2\nfabric = "single-node"', "gang.fabric = 'single-node': one node's loopback", "tcp"),
+    (GOOD + '[gang]\nshm_size = "9Gi"', "gang.shm_size = '9Gi': /dev/shm counts towards", "raise resources.memory"),
+    (GOOD + '[gang]\nshm_size = "lots"', "gang.shm_size = 'lots': must be a Kubernetes quantity", "16Gi"),
+    (GOOD + "[gang.resources]\ngpu = -1", "gang.resources.gpu = -1: must be at least 0", "explain-config"),
+    (
+        GOOD + '[gang.resources]\ngpu_resource = "gpu"',
+        "gang.resources.gpu_resource = 'gpu': must be an ext",
+        "nvidia.com",
+    ),
+    (
+        GOOD + '[gang]\nnode_selector = { "a b" = "c" }',
+        "gang.node_selector.a b = 'a b': must be a Kubernetes",
+        "domain",
+    ),
+    (GOOD + '[[gang.tolerations]]\noperator = "Equal"', "gang.tolerations.0.key: is required", "name the taint"),
+    (GOOD + '[gang]\nruntime = "mpijob"', "gang.runtime = 'mpijob': is not built yet", "runtime = 'jobset'"),
+    (GOOD + '[gang]\nplacement = "kueue"', "gang.placement = 'kueue': is not built yet", "placement = 'none'"),
+    (GOOD + '[gang]\nruntime = "volcano"\nplacement = "kueue"', "gang.placement = 'kueue': cannot go with", "exists"),
+    (
+        GOOD + '[checkpoint]\npath = "out"',
+        "checkpoint.path = 'out': has an effect in opaque mode only",
+        'mode = "opaque"',
+    ),
+    (GOOD + '[checkpoint]\nmode = "opaque"', "checkpoint.path: is required in opaque mode", "folder"),
+    (
+        GOOD + '[checkpoint]\nmode = "opaque"\npath = "o"\nevery_steps = 5',
+        "checkpoint.every_steps = 5: has no",
+        "remove",
+    ),
+    (GOOD + "[checkpoint]\nkeep = -1", "checkpoint.keep = -1: must be at least 0", "explain-config"),
+    (
+        GOOD + "[retry]\nexit_codes = { 0 = 75 }",
+        "retry.exit_codes.0 = '0': must be an exit code 1 to 255",
+        "for example 3",
+    ),
+    (GOOD + "[retry]\nexit_codes = { 3 = 5 }", "retry.exit_codes.3 = 5: must be a class 70 to 78", "75 (transient)"),
+    (GOOD + "[retry]\nbackoff_seconds = 900", "retry.backoff_cap_seconds = 300.0: is less than", "raise it"),
+    (GOOD + "[retry]\nbackoff_seconds = nan", "retry.backoff_seconds = nan: must be a finite number", "explain"),
+    (GOOD + '[evaluation]\nscript = "e.py"', "evaluation.metric: is required", "(also wrong: evaluation.direction)"),
+    (EVALUATION + 'module = "m"', "evaluation.module = 'm': cannot be given beside script", "remove"),
+    (EVALUATION + 'baseline = "none"', "evaluation.baseline = 'none': every number would pass", "floor"),
+    (EVALUATION + "floor = inf", "evaluation.floor = inf: must be a finite number", "explain"),
+    (EVALUATION + f'args = ["{SECRET}"]', "evaluation.args.0 = '***': looks like a credential", "Secret"),
+    (EVALUATION + "timeout_seconds = 0", "evaluation.timeout_seconds = 0: must be at least 1", "explain"),
+    (GOOD + '[promotion]\npointer = "p"', "promotion: has no effect without [evaluation]", "add [evaluation]"),
+    (GOOD + "[deadlines]\nrun_seconds = -1", "deadlines.run_seconds = -1: must be at least 0", "explain"),
+    (GOOD + "[deadlines]\ngrace_seconds = '1m'", "deadlines.grace_seconds = '1m': must be a whole number", "explain"),
+    (GOOD + "[batch]\nmicro_batch_size = 0", "batch.micro_batch_size = 0: must be at least 1", "explain"),
+    (GOOD + "[batch]\nmicro_batch_size = 1\nbase_batch_size = 8", "batch.base_learning_rate: is required", "neither"),
+    (
+        GOOD + '[batch]\nmicro_batch_size = 1\n[gang]\nnnodes = "2:4"',
+        "batch: the world size is not known",
+        "one number",
+    ),
+    (GOOD + '[notify]\nwebhook_secret = "A"', "notify.webhook_secret = 'A': must be a Kubernetes name", "lower-case"),
+    ("name = ", "not TOML: ", "line 1"),
+    (GOOD + "[gang\nnnodes = 2", "not TOML: ", "'[gang'"),
+    (GOOD + GOOD, "not TOML: ", "line 3"),
+    ("[" * 100_000, "not TOML", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "begins", "contains"), WRONG, ids=[each[1][:40] for each in WRONG])
+def test_refused_with_value_rule_and_remedy(text: str, begins: str, contains: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_run(text, "run.toml")
+    message = str(caught.value)
+    assert message.startswith(f"run.toml: {begins}"), message
+    assert contains in message, message
+    assert ";" in message or "did you mean" in message, message
+    assert "\n" not in message
+    assert SECRET not in message
+    assert "correct horse" not in message
+    assert "u:p@h" not in message
+
+
+def test_python_construction_says_the_same() -> None:
+    with pytest.raises(InputError, match=r"^gang\.nnodes = 0: must be at least 1"):
+        TrainingRun(name="n", script="t.py", gang={"nnodes": 0})
+    with pytest.raises(InputError, match=r"^nnodes = 0: must be at least 1"):
+        Gang(nnodes=0)
+    with pytest.raises(InputError, match=r"did you mean 'gang'\?"):
+        TrainingRun(name="n", script="t.py", gnag={})  # type: ignore[call-arg]
+
+
+def test_a_run_is_frozen() -> None:
+    run = TrainingRun(name="n", script="t.py")
+    with pytest.raises(ValidationError, match="frozen"):
+        run.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"TOKENIZERS_PARALLELISM": "false"},
+        {"MAX_TOKENS": "512"},
+        {"PAD_TOKEN": "<pad>"},
+        {"AWS_WEB_IDENTITY_TOKEN_FILE": "/var/run/secrets/token"},
+        {"HF_HOME": "/argosy/tmp/hub"},
+        {"NCCL_DEBUG": "INFO"},
+        {"PYTHONPATH": "src"},
+    ],
+)
+def test_ordinary_variables_are_no_secrets(variables: dict[str, str]) -> None:
+    assert TrainingRun(name="n", script="t.py", env=variables).env == variables
+
+
+@pytest.mark.parametrize(
+    ("make", "contains"),
+    [
+        (lambda folder: folder / "absent.toml", "no such file; write one with"),
+        (lambda folder: folder, "is a folder"),
+        (lambda folder: _written(folder, b"name = '\xff'"), "not UTF-8"),
+        (lambda folder: folder / "nul\0.toml", "cannot be read"),
+        (lambda folder: folder / ("n" * 300), "cannot be read"),
+    ],
+)
+def test_files_that_cannot_be_read(make: object, contains: str, tmp_path: Path) -> None:
+    assert callable(make)
+    with pytest.raises(InputError, match=contains):
+        load_run(make(tmp_path))
+
+
+def _written(folder: Path, data: bytes) -> Path:
+    path = folder / "run.toml"
+    path.write_bytes(data)
+    return path
+
+
+def test_editors_byte_order_mark_and_line_ends(tmp_path: Path) -> None:
+    text = (GOOD + "[gang]\nnnodes = 2\n").replace("\n", "\r\n")
+    assert load_run(_written(tmp_path, b"\xef\xbb\xbf" + text.encode())).gang.max_nnodes == 2
+
+
+def test_warnings_of_what_is_probably_not_meant() -> None:
+    run = TrainingRun(
+        name="n", script="t.py", storage={"uri": "file:///srv/store"}, gang={"resources": {"gpu": 8, "memory": "9Gi"}}
+    )
+    outside, idle, unjudged = warnings(run)
+    assert "storage.uri = 'file:///srv/store' is not below storage.mount_path = '/argosy'" in outside
+    assert "7 GPUs of each node stay idle" in idle
+    assert "no [evaluation]" in unjudged
+    assert not run.mounts_claim
+
+
+def test_the_description_has_one_digest() -> None:
+    first = TrainingRun(name="n", script="t.py")
+    assert first.digest() == parse_run(GOOD).digest()
+    assert len({first.digest(), first.digest("a" * 64), TrainingRun(name="n", script="u.py").digest()}) == 3
