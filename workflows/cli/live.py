@@ -14,6 +14,7 @@ from argosy.workflows.cli.follower import EventFollower
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.tally import Tally, node_line
 from argosy.workflows.record.building import prefix_of
+from argosy.workflows.record.naming import node_name
 from argosy.workflows.record.wording import duration, size
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class RichScreen:
         """Print it above the panel."""
         from rich.text import Text
 
-        style = "red" if "ended at step" in text or text.startswith("step ") else "green" if "promoted" in text else ""
+        bad = "ended at step" in text or ": failed" in text or ": error" in text
+        style = "red" if bad else "green" if text.startswith("promoted") else "dim" if text.startswith("step ") else ""
         self._console.print(Text(f"{time.monotonic() - self._began:7.1f} s  {text}", style=style))
 
     def refresh(self, tally: Tally, state: dict[str, Any]) -> None:
@@ -114,7 +116,7 @@ def _pipeline(state: dict[str, Any]) -> RenderableType:
     for node in nodes if isinstance(nodes, list) else []:
         if isinstance(node, dict) and node.get("type") == "Pod":
             phase = str(node.get("phase"))
-            row.append(f"{SIGNS.get(phase, '·')} {node.get('displayName')}  ", style=styles.get(phase, "dim"))
+            row.append(f"{SIGNS.get(phase, '·')} {node_name(node)}  ", style=styles.get(phase, "dim"))
     return row if row.plain else Text("starting", style="dim")
 
 
@@ -123,7 +125,7 @@ class Watch:
 
     def __init__(self, screen: Screen, state_dir: Path) -> None:
         self._screen, self._state_dir = screen, state_dir
-        self._tally, self._bad_nodes = Tally(), set[str]()
+        self._tally, self._ended_nodes = Tally(), set[str]()
         self._folder: RunFolder | None = None
         self._follower: EventFollower | None = None
         self._over = threading.Event()
@@ -178,6 +180,6 @@ class Watch:
 
     def _tell_node(self, node: dict[str, Any]) -> None:
         identity = f"{node.get('id')} {node.get('phase')}"
-        if identity not in self._bad_nodes and (line := node_line(node)):
-            self._bad_nodes.add(identity)
+        if identity not in self._ended_nodes and (line := node_line(node)):
+            self._ended_nodes.add(identity)
             self._screen.line(line)

@@ -45,7 +45,7 @@ def lines(record: RunRecord, now: float) -> list[str]:
     label, _ = outcome(record)
     spent = "" if record.started is None else f", {duration(max(0.0, (record.ended or now) - record.started))}"
     found = [f"{record.workflow}: {label}{spent}", f"  {headline(record)}"]
-    if record.message and not record.duplicate:
+    if record.message and not record.duplicate and record.restarts:
         found.append(f"  {record.message}")
     width = max((len(node.name) for node in record.nodes), default=0)
     for node in record.nodes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from signal import SIGKILL
 from typing import Any
 
 from argosy.steps.runlog import Event
-from argosy.workflows.record.reading import number, text, texts, whole
+from argosy.workflows.record.naming import node_name
+from argosy.workflows.record.reading import moment, number, text, texts, whole
 from argosy.workflows.record.restarts import cause_of
 from argosy.workflows.record.story import signal_name
 from argosy.workflows.record.wording import count, duration, figure, short, size
@@ -183,12 +183,16 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
 
 
 def node_line(node: dict[str, Any]) -> str:
-    """A pipeline step that ended badly, or ""; those that end well are told by their events."""
-    if node.get("type") != "Pod" or node.get("phase") not in ("Failed", "Error"):
+    """A step of the workflow that has ended, or ""."""
+    phase = text(node, "phase")
+    if node.get("type") != "Pod" or phase not in ("Succeeded", "Failed", "Error"):
         return ""
-    name = text(node, "displayName") or text(node, "name")
+    name = node_name(node)
+    began, ended = moment(node, "startedAt"), moment(node, "finishedAt")
+    taken = "" if began is None or ended is None else f" after {duration(max(0.0, ended - began))}"
+    if phase == "Succeeded":
+        return f"step {name}: succeeded{taken}"
     code = whole(node, "exitCode")
-    killed = " (SIGKILL)" if code == 128 + SIGKILL else ""
-    ended = "" if code is None else f" with exit code {code}{killed}"
+    how = "" if code is None else f", exit code {code}"
     message = text(node, "message")
-    return f"step {name} {text(node, 'phase').lower()}{ended}" + (f": {message}" if message else "")
+    return f"step {name}: {phase.lower()}{taken}{how}" + (f": {message}" if message else "")

@@ -20,6 +20,7 @@ from argosy.workflows.record.facts import (
     StepNode,
 )
 from argosy.workflows.record.goodput import measure
+from argosy.workflows.record.naming import node_name
 from argosy.workflows.record.reading import moment, number, text, texts, whole
 from argosy.workflows.record.restarts import cause_of, restarts_of
 
@@ -104,7 +105,7 @@ def _nodes(state: Mapping[str, Any]) -> tuple[StepNode, ...]:
     nodes = [node for node in raw if isinstance(node, Mapping)] if isinstance(raw, list) else []
     found = [
         StepNode(
-            name=text(node, "displayName") or text(node, "name"),
+            name=node_name(node),
             template=text(node, "templateName"),
             phase=text(node, "phase"),
             message=text(node, "message"),

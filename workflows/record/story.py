@@ -34,7 +34,7 @@ def headline(record: RunRecord) -> str:
         return f"Nothing ran: {record.admission.reason}."
     failures = [each for each in record.restarts if each.failed]
     if not record.restarts:
-        return record.message or "Training has not begun."
+        return _without_training(record)
     gang = record.gangs[-1] if record.gangs else None
     where = f" on {count(gang.nnodes, 'node')} × {count(gang.nproc_per_node, 'rank')}" if gang else ""
     reached = f"step {record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
@@ -50,6 +50,18 @@ def headline(record: RunRecord) -> str:
     elif record.evaluation:
         sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
     return sentence
+
+
+def _without_training(record: RunRecord) -> str:
+    step = failed_step(record) if record.done else None
+    if step is not None:
+        return f"The step {step.name} failed" + (f": {step.message}." if step.message else ".")
+    return record.message or ("Training has not begun." if record.name else _counted(record))
+
+
+def _counted(record: RunRecord) -> str:
+    """For a workflow that is none of ours."""
+    return f"{count(len(record.nodes), 'step')} ran." if record.nodes else "No step has run."
 
 
 def ending(each: Restart) -> str:
