@@ -1,0 +1,1 @@
+"""The local engine: runs the YAML that ``argo submit`` takes on one machine, without a cluster."""

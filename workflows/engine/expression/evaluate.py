@@ -1,0 +1,247 @@
+"""Value of an expression tree in an environment of nested maps. Undefined members of a map are nil, as in Go."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lark import Token, Tree
+
+from argosy.workflows.engine.expression.functions import FUNCTIONS, refuse_unknown
+from argosy.workflows.engine.expression.parser import ExpressionError, parse
+from argosy.workflows.engine.gotext import plain_text
+
+_ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> Any:
+    """The value of ``text``: nil is None, numbers are int or float.
+
+    Raises:
+        ExpressionError: syntax, an unsupported function, or operands of the wrong kind.
+    """
+    return _Evaluator(names).value(parse(text))
+
+
+def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
+    """Like :func:`evaluate`; anything but true or false is an error.
+
+    Raises:
+        ExpressionError: see :func:`evaluate`, or the value is no boolean.
+    """
+    result = evaluate(text, names)
+    if not isinstance(result, bool):
+        raise ExpressionError(f"unable to cast expression result '{plain_text(result)}' to bool")
+    return result
+
+
+def check(text: str) -> None:
+    """Raise ExpressionError if ``text`` cannot be parsed or calls something that is not supported."""
+    for tree in parse(text).iter_subtrees():
+        if tree.data == "call":
+            refuse_unknown(str(tree.children[0]))
+
+
+def member_paths(text: str) -> set[str]:
+    """Dotted names that the expression reads (``workflow.status``, ``steps['a'].outputs.result`` as ``steps.a...``)."""
+    return {path for tree in parse(text).iter_subtrees() if (path := _path(tree))}
+
+
+def _path(tree: Tree[Any]) -> str:
+    if tree.data == "name":
+        return str(tree.children[0])
+    if tree.data in ("member", "optional_member") and isinstance(tree.children[0], Tree):
+        base = _path(tree.children[0])
+        return f"{base}.{tree.children[1]}" if base else ""
+    if tree.data in ("index", "optional_index") and isinstance(tree.children[1], Tree):
+        base = _path(tree.children[0])
+        if base and tree.children[1].data == "text":
+            return f"{base}.{unquote(str(tree.children[1].children[0]))}"
+    return ""
+
+
+def unquote(literal: str) -> str:
+    """The text of a quoted literal."""
+    if literal[0] == "`":
+        return literal[1:-1]
+    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescape, literal[1:-1])
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
+    return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPE.get(code, code)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, bool) != isinstance(right, bool):
+        return False
+    return bool(left == right)
+
+
+def _ordered(symbol: str, left: Any, right: Any) -> bool:
+    if not (_is_number(left) and _is_number(right)) and not (isinstance(left, str) and isinstance(right, str)):
+        raise ExpressionError(f"invalid operation: {plain_text(left)} {symbol} {plain_text(right)}")
+    return bool({"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[symbol](left, right))
+
+
+def _matches(text: Any, pattern: Any) -> bool:
+    try:
+        return re.search(str(pattern), str(text)) is not None
+    except re.error as error:
+        raise ExpressionError(f"error parsing regexp {pattern!r}: {error}") from None
+
+
+def _within(item: Any, container: Any) -> bool:
+    if container is None:
+        return False
+    if isinstance(container, Mapping):
+        return item in container
+    if isinstance(container, list):
+        return any(_equal(item, each) for each in container)
+    raise ExpressionError(f"operator 'in' not defined on {plain_text(container)}")
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": _equal,
+    "!=": lambda left, right: not _equal(left, right),
+    "in": _within,
+    "matches": _matches,
+    "contains": lambda text, part: str(part) in str(text),
+    "startsWith": lambda text, part: str(text).startswith(str(part)),
+    "endsWith": lambda text, part: str(text).endswith(str(part)),
+}
+
+
+def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
+    if symbol == "+" and isinstance(left, str) and isinstance(right, str):
+        return left + right
+    if not (_is_number(left) and _is_number(right)):
+        raise ExpressionError(f"invalid operation: {plain_text(left)} {symbol} {plain_text(right)}")
+    if symbol in "/%" and right == 0:
+        raise ExpressionError("integer divide by zero")
+    if symbol == "/":
+        return float(left) / float(right)
+    if symbol == "%":
+        return left - right * int(left / right)
+    return {"+": operator.add, "-": operator.sub, "*": operator.mul}[symbol](left, right)
+
+
+class _Evaluator:
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self._names = names
+
+    def value(self, tree: Any) -> Any:
+        if tree is None:
+            return None
+        return getattr(self, f"_{tree.data}")(*tree.children)
+
+    def _boolean(self, tree: Any) -> bool:
+        result = self.value(tree)
+        if not isinstance(result, bool):
+            raise ExpressionError(f"interface conversion: {plain_text(result)} is not a bool")
+        return result
+
+    def _choose(self, condition: Any, then: Any, otherwise: Any) -> Any:
+        return self.value(then if self._boolean(condition) else otherwise)
+
+    def _either(self, left: Any, right: Any) -> bool:
+        return self._boolean(left) or self._boolean(right)
+
+    def _both(self, left: Any, right: Any) -> bool:
+        return self._boolean(left) and self._boolean(right)
+
+    def _compare(self, left: Any, symbol: Token, right: Any) -> bool:
+        first, second = self.value(left), self.value(right)
+        found = _COMPARE.get(str(symbol))
+        return found(first, second) if found else _ordered(str(symbol), first, second)
+
+    def _compare_not(self, left: Any, symbol: Token, right: Any) -> bool:
+        return not self._compare(left, symbol, right)
+
+    def _arithmetic(self, left: Any, symbol: Token, right: Any) -> Any:
+        return _arithmetic(str(symbol), self.value(left), self.value(right))
+
+    def _signed(self, symbol: Token, operand: Any) -> Any:
+        return _arithmetic(str(symbol), 0, self.value(operand))
+
+    def _negate(self, operand: Any) -> bool:
+        return not self._boolean(operand)
+
+    def _coalesce(self, left: Any, right: Any) -> Any:
+        found = self.value(left)
+        return self.value(right) if found is None else found
+
+    def _fetch(self, base: Any, key: Any) -> Any:
+        if isinstance(base, Mapping):
+            return base.get(key)
+        if isinstance(base, list | str) and isinstance(key, int) and -len(base) <= key < len(base):
+            return base[key]
+        raise ExpressionError(f"cannot fetch {plain_text(key)} from {plain_text(base)}")
+
+    def _member(self, base: Any, key: Token) -> Any:
+        return self._fetch(self.value(base), str(key))
+
+    def _optional_member(self, base: Any, key: Token) -> Any:
+        found = self.value(base)
+        return None if found is None else self._fetch(found, str(key))
+
+    def _index(self, base: Any, key: Any) -> Any:
+        return self._fetch(self.value(base), self.value(key))
+
+    def _optional_index(self, base: Any, key: Any) -> Any:
+        found = self.value(base)
+        return None if found is None else self._fetch(found, self.value(key))
+
+    def _slice(self, base: Any, first: Any, last: Any) -> Any:
+        found = self.value(base)
+        if not isinstance(found, list | str):
+            raise ExpressionError(f"cannot slice {plain_text(found)}")
+        return found[self.value(first) : self.value(last)]
+
+    def _number(self, token: Token) -> int | float:
+        text = str(token).replace("_", "")
+        if text.startswith("0x"):
+            return int(text, 16)
+        return float(text) if any(mark in text for mark in ".eE") else int(text)
+
+    def _text(self, token: Token) -> str:
+        return unquote(str(token))
+
+    def _true(self) -> bool:
+        return True
+
+    def _false(self) -> bool:
+        return False
+
+    def _nil(self) -> None:
+        return None
+
+    def _name(self, token: Token) -> Any:
+        return self._names.get(str(token))
+
+    def _call(self, name: Token, *arguments: Any) -> Any:
+        refuse_unknown(str(name))
+        values = [self.value(each) for each in arguments if each is not None]
+        try:
+            return FUNCTIONS[str(name)](*values)
+        except TypeError as error:
+            raise ExpressionError(f"{name}: {error}") from None
+
+    def _list(self, *items: Any) -> list[Any]:
+        return [self.value(item) for item in items if item is not None]
+
+    def _map(self, *pairs: Any) -> dict[str, Any]:
+        found = {}
+        for pair in pairs:
+            if pair is None:
+                continue
+            key, value = pair.children
+            name = self.value(key) if pair.data == "computed_pair" else str(key)
+            found[unquote(name) if name[:1] in "\"'`" else name] = self.value(value)
+        return found

@@ -1,0 +1,97 @@
+"""Functions an expression may call. Every other name is refused, ``sprig.*`` by that name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from argosy.workflows.engine.expression.parser import ExpressionError
+from argosy.workflows.engine.gotext import float_text, json_text, plain_text
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ExpressionError(f"asInt() not supported on {plain_text(value)}")
+    if isinstance(value, str):
+        if not re.fullmatch(r"[-+]?[0-9]+", value):
+            raise ExpressionError(f'asInt: parsing "{value}": invalid syntax')
+        return int(value)
+    return int(value)
+
+
+def _as_float(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ExpressionError(f"asFloat() not supported on {plain_text(value)}")
+    try:
+        return float(value)
+    except ValueError:
+        raise ExpressionError(f'asFloat: parsing "{value}": invalid syntax') from None
+
+
+def _string(value: Any) -> str:
+    return float_text(value) if isinstance(value, float) else plain_text(value)
+
+
+def _length(value: Any) -> int:
+    if not isinstance(value, str | list | Mapping):
+        raise ExpressionError(f"invalid argument for len: {plain_text(value)}")
+    return len(value)
+
+
+def _from_json(text: Any) -> Any:
+    try:
+        return json.loads(str(text))
+    except ValueError as error:
+        raise ExpressionError(f"fromJSON: {error}") from None
+
+
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[(-?[0-9]+)\]|\[['\"]([^'\"]+)['\"]\]")
+
+
+def _jsonpath(document: Any, path: Any) -> Any:
+    value = _from_json(document)
+    text = str(path)
+    position = 1
+    if not text.startswith("$"):
+        raise ExpressionError(f"jsonpath: {text!r} does not start with $")
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise ExpressionError(f"jsonpath: only $.name, ['name'] and [number] are supported here, not {text!r}")
+        name = match[1] or match[3]
+        try:
+            value = value[name] if name is not None else value[int(match[2])]
+        except (KeyError, IndexError, TypeError):
+            raise ExpressionError(f"jsonpath: {text} finds nothing") from None
+        position = match.end()
+    return value
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "asInt": _as_int,
+    "asFloat": _as_float,
+    "int": _as_int,
+    "float": _as_float,
+    "string": _string,
+    "toJson": json_text,
+    "toJSON": json_text,
+    "fromJSON": _from_json,
+    "jsonpath": _jsonpath,
+    "len": _length,
+    "lower": lambda text: str(text).lower(),
+    "upper": lambda text: str(text).upper(),
+    "trim": lambda text: str(text).strip(),
+    "split": lambda text, by: str(text).split(by),
+    "join": lambda items, by="": by.join(str(item) for item in items),
+    "replace": lambda text, old, new: str(text).replace(old, new),
+}
+
+
+def refuse_unknown(name: str) -> None:
+    """Raise ExpressionError unless ``name`` can be called."""
+    if name.startswith("sprig."):
+        raise ExpressionError(f"function {name}: sprig functions are not supported by the local engine")
+    if name not in FUNCTIONS:
+        raise ExpressionError(f"function {name}: not supported by the local engine (it has {', '.join(FUNCTIONS)})")

@@ -1,0 +1,52 @@
+"""Text to tree, with lark; the grammar is loaded on first use because most workflows have no expression."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lark import Lark, Tree
+
+
+class ExpressionError(ValueError):
+    """An expression cannot be parsed or evaluated; the message says where and why."""
+
+
+@lru_cache(maxsize=4)
+def load_grammar(name: str) -> Lark:
+    """The LALR parser of ``NAME.lark`` beside this module."""
+    from lark import Lark
+
+    return Lark(Path(__file__).with_name(f"{name}.lark").read_text(encoding="utf-8"), parser="lalr")
+
+
+def parse_with(grammar: str, text: str) -> Tree[Any]:
+    """The tree of ``text`` in one of our grammars.
+
+    Raises:
+        ExpressionError: it is not in the language.
+    """
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    try:
+        return load_grammar(grammar).parse(text)
+    except UnexpectedCharacters as error:
+        place = error.pos_in_stream or 0
+        raise ExpressionError(f"unexpected character {text[place]!r} at {place}") from None
+    except UnexpectedToken as error:
+        found = "end of expression" if error.token.type == "$END" else repr(str(error.token))
+        raise ExpressionError(f"unexpected {found} at {error.pos_in_stream}") from None
+    except UnexpectedInput as error:
+        raise ExpressionError(str(error).splitlines()[0]) from None
+
+
+@lru_cache(maxsize=512)
+def parse(text: str) -> Tree[Any]:
+    """The tree of an expr-lang expression.
+
+    Raises:
+        ExpressionError: not in the supported part of the language.
+    """
+    return parse_with("grammar", text)

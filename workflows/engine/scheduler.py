@@ -1,0 +1,185 @@
+"""The engine's loop: pass, save, start, wait for an ending or a moment, and again."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from argosy.steps.pods.leftovers import sweep
+from argosy.workflows.engine import hooks, template
+from argosy.workflows.engine.document import Document
+from argosy.workflows.engine.locks import Locks
+from argosy.workflows.engine.node import FAILED, FULFILLED, PENDING, RUNNING, NodeState
+from argosy.workflows.engine.operation import Operation, TemplateError, TimedOut, Waiting
+from argosy.workflows.engine.pods import PodRunner
+from argosy.workflows.engine.state import WorkflowState
+
+OnChange = Callable[[WorkflowState], None]
+
+
+class Scheduler:
+    """Runs one workflow to its end, or until a signal stops the engine."""
+
+    def __init__(
+        self, document: Document, state: WorkflowState, pods: PodRunner, locks: Locks, on_change: OnChange | None
+    ) -> None:
+        self._state, self._pods, self._locks = state, pods, locks
+        self._operation = Operation(document, state, pods, locks, template.execute)
+        self._on_change = on_change
+        self._stopped_by: int | None = None
+
+    def run(self) -> WorkflowState:
+        """Run to the end; the state then says how. After a signal ``interrupted`` names it and a rerun resumes."""
+        self._forget_what_was_lost()
+        with self._signals() as woken:
+            try:
+                while not self._state.finished_for_good and self._stopped_by is None:
+                    self._turn(woken)
+            finally:
+                self._end(self._stopped_by)
+        return self._state
+
+    # -- start and end ---------------------------------------------------------------------------------------
+
+    def _forget_what_was_lost(self) -> None:
+        """After an engine that was killed: end its leftovers; what was running will be done again."""
+        sweep(self._state.uid)
+        self._state.interrupted = ""
+        for node in self._state.nodes.values():
+            if node.type == "Pod" and not node.fulfilled:
+                node.phase, node.message, node.deadline = PENDING, "", None
+
+    def _end(self, stopped_by: int | None) -> None:
+        self._pods.end_all()
+        sweep(self._state.uid)
+        self._locks.release_all()
+        if not self._state.finished_for_good:
+            self._forget_what_was_lost()
+            if stopped_by is not None:
+                self._state.interrupted = signal.Signals(stopped_by).name
+                self._state.message = f"stopped by {self._state.interrupted}; run it again to resume"
+        self._save()
+
+    @contextmanager
+    def _signals(self) -> Iterator[int]:
+        """Yield a descriptor that becomes readable on SIGINT and SIGTERM, which end the loop."""
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+
+        def stop(number: int, _frame: FrameType | None) -> None:
+            self._stopped_by = number
+            os.write(writing, b"!")
+
+        main = threading.current_thread() is threading.main_thread()
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if main else ()
+        before = {number: signal.signal(number, stop) for number in numbers}
+        try:
+            yield reading
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(reading)
+            os.close(writing)
+
+    # -- one turn --------------------------------------------------------------------------------------------
+
+    def _turn(self, woken: int) -> None:
+        changed = self._pods.collect()
+        while True:
+            self._operation.changed = False
+            self._operation.begin_pass()
+            self._pass()
+            changed = changed or self._operation.changed
+            if not self._operation.changed or self._state.finished_for_good:
+                break
+        if changed:
+            self._save()
+        if self._pods.start_queued():
+            self._save()
+            if not self._pods.busy:
+                return
+        if not self._state.finished_for_good and self._stopped_by is None:
+            self._wait(woken)
+
+    def _wait(self, woken: int) -> None:
+        moments = [each for each in (self._operation.next_pass, self._pods.next_moment()) if each is not None]
+        timeout = None if not moments else max(0.0, min(moments) - time.time())
+        handles = list(self._pods.handles())
+        if len(handles) < len(self._pods):
+            return
+        poller = select.poll()
+        for handle in (woken, *handles):
+            poller.register(handle, select.POLLIN)
+        poller.poll(None if timeout is None else timeout * 1000 + 1)
+
+    def _save(self) -> None:
+        self._state.save()
+        if self._on_change is not None:
+            self._on_change(self._state)
+
+    def _pass(self) -> None:
+        op, state = self._operation, self._state
+        if not self._hold_workflow_locks():
+            return
+        if state.phase == PENDING:
+            state.phase, state.message = RUNNING, ""
+            state.started = op.now if state.started is None else state.started
+            op.changed = True
+        op.end_after_deadline()
+        root = self._execute(state.name, {"template": op.document.spec["entrypoint"]}, "root")
+        if root is None or not root.fulfilled:
+            return
+        exit_node = self._exit_handler(root)
+        if exit_node is None or exit_node.phase in FULFILLED:
+            op.outcome(root, exit_node)
+
+    def _execute(self, name: str, holder: dict[str, object], role: str) -> NodeState | None:
+        op = self._operation
+        arguments = holder.get("arguments") or {
+            "parameters": [{"name": key, "value": value} for key, value in self._state.parameters.items()],
+            "artifacts": (op.document.spec.get("arguments") or {}).get("artifacts") or [],
+        }
+        assert isinstance(arguments, dict)
+        try:
+            return op.execute(op, name, holder, "", arguments, hooked=role == "exit")
+        except Waiting:
+            return op.node(name)
+        except TimedOut:
+            node = op.node(name)
+            return None if node is None else op.mark(node, FAILED, "timeout")
+        except TemplateError as error:
+            if role == "root":
+                op.finish("Error", f"error in entry template execution: {error}")
+                return None
+            return op.node(name)
+
+    def _exit_handler(self, root: NodeState) -> NodeState | None:
+        op, spec = self._operation, self._operation.document.spec
+        hook = hooks.exit_hook(spec)
+        if hook is None:
+            return None
+        op.globals["workflow.status"] = "Succeeded" if root.phase in ("Skipped", "Omitted") else root.phase
+        op.globals.setdefault("workflow.failures", op.failures())
+        name = f"{self._state.name}.onExit"
+        found = self._execute(name, hook, "exit")
+        if found is None:
+            found = NodeState(op.node_id(name), name, name, "", "Pod", PENDING)
+        return found
+
+    def _hold_workflow_locks(self) -> bool:
+        op, state = self._operation, self._state
+        wanted = op.document.spec.get("synchronization") or {}
+        blocked = self._locks.acquire("", [str(each["name"]) for each in wanted.get("mutexes") or []])
+        if not blocked:
+            return True
+        message = template.waiting_message(op, blocked)
+        if state.message != message:
+            state.phase, state.message = PENDING, message
+            op.changed = True
+        return False
