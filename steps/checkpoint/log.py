@@ -12,12 +12,13 @@ import json
 import time
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from argosy.steps.checkpoint.parallel import in_parallel
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.layout import seq_name
 from argosy.steps.store.base import ObjectMissing, ObjectStore, StoreError
 from argosy.steps.store.creation import create_ours
@@ -98,7 +99,7 @@ class Entry:
             if entry.seq != seq or entry.kind not in ("claim", "commit", "prune"):
                 raise ValueError(f"says to be {entry.kind} {entry.seq}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StepError(Cause.CHECKPOINT_CORRUPT, f"commit log entry {seq} cannot be read: {error}") from error
+            raise _damaged(f"commit log entry {seq} cannot be read: {error}") from error
         return entry
 
     @property
@@ -202,12 +203,11 @@ class CommitLog:
         last = self.tail()
         if last is None:
             return []
-        with ThreadPoolExecutor(16) as pool:
-            found = [entry for entry in pool.map(self.read, range(1, last.seq + 1)) if entry is not None]
+        found = in_parallel(self._known, range(1, last.seq + 1), threads=16, small=16)
         parent = ""
         for entry in found:
             if entry.parent != parent:
-                raise StepError(Cause.CHECKPOINT_CORRUPT, f"commit log entry {entry.seq} has another predecessor")
+                raise _damaged(f"commit log entry {entry.seq} has another predecessor")
             parent = entry.identity
         return found
 
@@ -227,7 +227,7 @@ class CommitLog:
     def _known(self, seq: int) -> Entry:
         entry = self.read(seq)
         if entry is None:
-            raise StepError(Cause.CHECKPOINT_CORRUPT, f"commit log entry {seq} is missing: entries are never deleted")
+            raise _damaged(f"commit log entry {seq} is missing: entries are never deleted")
         return entry
 
 
@@ -237,6 +237,8 @@ class LogWriter:
     def __init__(self, log: CommitLog, claim: Entry) -> None:
         self._log = log
         self.last = claim
+        self.committed_step = -1
+        """The newest step that this claim committed; -1: none."""
         self._ended: StepError | None = None
 
     def append(self, **given: Any) -> Entry:
@@ -258,6 +260,8 @@ class LogWriter:
             self._ended = self._fenced(entry)
             raise self._ended
         self.last = entry
+        if entry.kind == "commit":
+            self.committed_step = entry.step
         return entry
 
     def _fenced(self, entry: Entry) -> StepError:
@@ -265,6 +269,11 @@ class LogWriter:
         by = f"generation {other.generation} ({other.owner or other.kind})" if other else "another writer"
         message = f"generation {entry.generation} is over: {by} wrote log entry {entry.seq}"
         return StepError(Cause.FENCED, message, quote=message)
+
+
+def _damaged(message: str) -> StepError:
+    # The log says what is committed: without it no restart can choose, so a person has to.
+    return StepError(Cause.CHECKPOINT_CORRUPT, message, code=ExitCode.NEEDS_HUMAN)
 
 
 def _after(last: Entry | None, **given: Any) -> Entry:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 from argosy.steps.checkpoint.log import joined
+from argosy.steps.checkpoint.parallel import in_parallel
 from argosy.steps.store.base import ObjectStore
 
 
@@ -32,5 +32,4 @@ def reasons(store: ObjectStore, prefix: str) -> dict[str, str]:
             return "unreadable record"
 
     digests = sorted(set_aside_digests(store, prefix))
-    with ThreadPoolExecutor(8) as pool:
-        return dict(zip(digests, pool.map(reason, digests), strict=True))
+    return dict(zip(digests, in_parallel(reason, digests, threads=8, small=4), strict=True))

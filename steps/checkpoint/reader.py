@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from argosy.steps.checkpoint.log import joined
 from argosy.steps.checkpoint.manifest import Checkpoint, Part, PartRef, Root, ShardFile, root_key, sha256
+from argosy.steps.checkpoint.parallel import in_parallel
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store.base import ObjectMissing, ObjectStore
@@ -67,8 +67,7 @@ class CheckpointReader:
     def checkpoint(self, digest: str) -> Checkpoint:
         """The whole manifest tree, verified; no shard is read."""
         root = self.root(digest)
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            parts = list(pool.map(lambda ref: self.part(digest, ref), root.parts))
+        parts = in_parallel(lambda ref: self.part(digest, ref), root.parts, threads=4 * _PARALLEL, small=4)
         files = tuple(file for part in parts for file in part.files)
         if len({file.path for file in files}) != len(files) or sum(file.size for file in files) != root.total_bytes:
             raise CorruptCheckpoint(digest, root_key(digest), "its parts do not add up")
@@ -100,8 +99,7 @@ class CheckpointReader:
 
     def verify(self, checkpoint: Checkpoint) -> None:
         """Read and hash every shard; CorruptCheckpoint names the first that is missing or another."""
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            list(pool.map(lambda file: self._verify_file(checkpoint.digest, file), checkpoint.files))
+        in_parallel(lambda file: self._verify_file(checkpoint.digest, file), checkpoint.files, threads=_PARALLEL)
 
     def _verify_file(self, digest: str, file: ShardFile) -> None:
         key = joined(self._prefix, file.key)
@@ -123,8 +121,7 @@ class CheckpointReader:
             CorruptCheckpoint: see :meth:`verify`. StoreError: the store or the disk failed.
         """
         make_folders(into)
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            list(pool.map(lambda file: self._fetch_file(checkpoint.digest, file, into), checkpoint.files))
+        in_parallel(lambda file: self._fetch_file(checkpoint.digest, file, into), checkpoint.files, threads=_PARALLEL)
         for folder in sorted({(into / file.path).parent for file in checkpoint.files}):
             fsync_folder(folder)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from argosy.steps.checkpoint import quarantine
-from argosy.steps.checkpoint.log import Claim, CommitLog, LogWriter, joined
+from argosy.steps.checkpoint.log import Claim, CommitLog, Entry, LogWriter, joined
 from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, root_key, save_name, sha256
 from argosy.steps.checkpoint.opaque import copy_files
 from argosy.steps.checkpoint.pruning import Pruner
@@ -43,13 +43,7 @@ class CheckpointStore:
         if tail is None:
             return None
         aside = {*skip, *quarantine.set_aside_digests(self.store, self.prefix)}
-        for entry in self.log.live(tail):
-            if entry.digest not in aside:
-                try:
-                    return self.reader.checkpoint(entry.digest)
-                except (CorruptCheckpoint, ObjectMissing):
-                    continue
-        return None
+        return next(self._intact(tail, aside), None)
 
     def by_digest(self, digest: str) -> Checkpoint:
         """The committed checkpoint with this digest, its manifest tree verified.
@@ -77,15 +71,19 @@ class CheckpointStore:
     def commits(self) -> list[Checkpoint]:
         """What can be restored, oldest first: not pruned, manifest tree intact, not in quarantine."""
         aside = quarantine.set_aside_digests(self.store, self.prefix)
-        return list(self._intact(aside))[::-1]
+        return list(self._intact(self.log.tail(), aside))[::-1]
 
-    def _intact(self, aside: Collection[str]) -> Iterator[Checkpoint]:
-        for entry in self.log.live(self.log.tail()):
-            if entry.digest not in aside:
-                try:
-                    yield self.reader.checkpoint(entry.digest)
-                except (CorruptCheckpoint, ObjectMissing):
-                    continue
+    def _intact(self, tail: Entry | None, aside: Collection[str]) -> Iterator[Checkpoint]:
+        for entry in self.log.live(tail):
+            if entry.digest in aside:
+                continue
+            try:
+                found = self.reader.checkpoint(entry.digest)
+            except (CorruptCheckpoint, ObjectMissing):
+                continue
+            # A damaged entry must not lend its place to another commit's manifest.
+            if (found.seq, found.generation, found.step) == (entry.seq, entry.generation, entry.step):
+                yield found
 
     def verify(self, checkpoint: Checkpoint) -> None:
         """Read and hash every shard.
@@ -125,9 +123,9 @@ class CheckpointStore:
         Raises:
             InputError: this generation already committed a later step. StepError: ``fenced``.
         """
-        last = self._writer(claim).last
-        if last.kind == "commit" and step < last.step:
-            raise InputError(f"step = {step}: this run already committed step {last.step}; steps never go back")
+        last = self._writer(claim).committed_step
+        if step < max(last, 0):
+            raise InputError(f"step = {step}: step {max(last, 0)} is committed already; steps never go back")
         return save_name(step, claim.generation, uuid.uuid4().hex[:16])
 
     def part(self, name: str, writer: int) -> PartWriter:
