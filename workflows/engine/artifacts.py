@@ -27,7 +27,7 @@ class PodFiles:
 
     def at(self, path: str) -> Path:
         """Where a path of the pod lies."""
-        absolute = os.path.normpath("/" + path)
+        absolute = os.path.normpath("/" + path.lstrip("/"))  # normpath keeps two leading slashes
         under = mounted(absolute, self._mounts)
         return under if under is not None else Path(f"{self._root}{absolute}")
 
