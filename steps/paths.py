@@ -29,18 +29,22 @@ def mounted(path: str, table: dict[str, str]) -> Path | None:
 
 
 def resolve(path: str | Path) -> Path:
-    """A plain path as the pod's own disk has it. Relative paths are left to the working directory."""
+    """A plain path as the pod's own disk has it; one that was resolved before stays as it is.
+
+    Relative paths are left to the working directory.
+    """
     text = str(path)
     if not text.startswith("/"):
         return Path(text)
-    under = mounted(text, mounts())
+    plain = Path(os.path.normpath(text))
+    table, root = mounts(), os.environ.get(env.POD_ROOT)
+    # Resolved already: a volume's folder lies outside the root, so the root alone does not tell.
+    if any(plain.is_relative_to(folder) for folder in (*table.values(), root) if folder):
+        return plain
+    under = mounted(text, table)
     if under is not None:
         return under
-    root = os.environ.get(env.POD_ROOT)
-    if not root:
-        return Path(text)
-    plain = os.path.normpath(text)
-    return Path(plain) if Path(plain).is_relative_to(root) else Path(root + plain)
+    return Path(f"{root}{plain}") if root else Path(text)
 
 
 def resolve_file_uri(path: str) -> Path:
