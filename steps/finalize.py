@@ -67,11 +67,14 @@ def _summary(args: FinalizeArgs, events: list[Event]) -> dict[str, Any]:
 
 
 def _attempts(events: list[Event]) -> list[dict[str, Any]]:
-    """One entry per restart, in order; fields that are not known yet are None."""
+    """One entry per restart, in order; what is not known is None. The last one's step is the last it reported."""
     attempts: dict[tuple[Any, Any], dict[str, Any]] = {}
     for event in events:
-        if event.kind in ("restart_began", "restart_ended"):
-            number = event.fields.get("attempt"), event.fields.get("restart")
+        number = event.fields.get("attempt"), event.fields.get("restart")
+        if event.kind == "step" and number in attempts:
+            known = attempts[number]
+            known["last_step"] = max(known["last_step"] or 0, int(event.fields.get("step") or 0))
+        elif event.kind in ("restart_began", "restart_ended"):
             known = attempts.setdefault(number, dict.fromkeys(_ATTEMPT_FIELDS))
             known.update({key: value for key, value in event.fields.items() if key in _ATTEMPT_FIELDS})
     return list(attempts.values())

@@ -25,7 +25,7 @@ def ran(pods: Any, workflow: str, decision: str = "promote") -> None:
             "restart_ended", attempt=1, restart=0, cause="native_crash", signal=9, rank=1, node="n1", last_step=40
         )
         log.append("restart_began", attempt=1, restart=1, generation=1, restored_step=30)
-        log.append("restart_ended", attempt=1, restart=1, exit_code=0, last_step=100)
+        log.append("step", attempt=1, restart=1, rank=0, step=100, loss=1.0)
         log.append("train_ended", exit_code=0, checkpoint_digest="c" * 64)
         log.append("evaluated", metric="bpb", value=2.0, checkpoint_digest="c" * 64)
         log.append("gated", decision=decision, reason="bpb 2 ...", metric="bpb", value=2.0, floor=2.2)
@@ -45,7 +45,7 @@ def test_summary(decision: str, any_pods: Any) -> None:
     assert summary["checkpoint_digest"] == "c" * 64
     first, second = summary["attempts"]
     assert (first["cause"], first["signal"], first["node"], first["last_step"]) == ("native_crash", 9, "n1", 40)
-    assert (second["cause"], second["exit_code"], second["restored_step"]) == (None, 0, 30)
+    assert (second["cause"], second["last_step"], second["restored_step"]) == (None, 100, 30)
     assert any_pods.events("wf-1", "finalized")[0].fields == {"status": "Succeeded"}
 
 
