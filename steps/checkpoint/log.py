@@ -241,6 +241,11 @@ class LogWriter:
         """The newest step that this claim committed; -1: none."""
         self._ended: StepError | None = None
 
+    def check(self) -> None:
+        """Raise what ended this writer, if anything did."""
+        if self._ended is not None:
+            raise self._ended
+
     def append(self, **given: Any) -> Entry:
         """Append a commit or prune.
 
@@ -248,8 +253,7 @@ class LogWriter:
             StepError: ``fenced``: another entry is there. StoreError: the store failed. After either this writer
             refuses to go on, because what it appended last is not known.
         """
-        if self._ended is not None:
-            raise self._ended
+        self.check()
         entry = _after(self.last, generation=self.last.generation, **given)
         try:
             created = self._log.create(entry)

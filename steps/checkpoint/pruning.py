@@ -35,6 +35,7 @@ class Pruner:
         """
         if keep < 1:
             raise InputError(f"keep = {keep}: at least 1 checkpoint must stay")
+        writer.check()
         live = list(self._log.live(writer.last))
         dropped = self._superfluous(live, keep, quarantined)
         kept = [entry for entry in live if entry not in dropped]
