@@ -96,7 +96,7 @@ def test_explain_of_a_failed_run_says_what_to_do(story, tell, argosy) -> None:
     story.finish("Failed", 10.0)
     _, out, _ = argosy("explain")
     assert f"    | {quote}" in out
-    assert "failed at the step 'train' with exit code 70" in out
+    assert "failed at the step train, with exit code 70" in out
     assert "What to do: Lower batch.micro_batch_size" in out
 
 

@@ -21,6 +21,7 @@ from argosy.workflows.record.story import (
     lost_in,
     meaning,
     outcome,
+    step_cause,
     way_on,
 )
 from argosy.workflows.record.summary import summary
@@ -110,11 +111,13 @@ def _what_to_do(record: RunRecord) -> list[str]:
     told = []
     step = failed_step(record)
     if step is not None:
-        said = f": {step.message}" if step.message else ""
-        code = "" if step.exit_code is None else f" with exit code {step.exit_code}"
-        told.append(f"The workflow failed at the step {step.name!r}{code}{said}.")
+        said = f" for {named}" if (named := step_cause(step)) else f": {step.message}" if step.message else ""
+        code = "" if step.exit_code is None else f", with exit code {step.exit_code}"
+        told.append(f"The workflow failed at the step {step.name}{code}{said}.")
+        if step.quote:
+            told.append(f"    | {step.quote}")
     last = record.restarts[-1].cause if record.restarts else ""
-    cause = record.train_cause or last
+    cause = (step_cause(step) if step is not None else "") or record.train_cause or last
     advice = (
         advice_for(cause)[1] if cause else "read the log of the step named above; the line before its end says why."
     )

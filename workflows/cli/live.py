@@ -52,7 +52,7 @@ class PlainScreen:
     def refresh(self, tally: Tally, state: dict[str, Any]) -> None:
         """Print the progress, when there is news and the last was a while ago."""
         now = time.monotonic()
-        if tally.step != self._step and tally.step and now - self._told >= PLAIN_PROGRESS_SECONDS:
+        if tally.running and tally.step != self._step and now - self._told >= PLAIN_PROGRESS_SECONDS:
             self._told, self._step = now, tally.step
             self.line(tally.progress())
 

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
 from argosy.workflows.cli.document import claim_mounts, read_workflow
 from argosy.workflows.record.building import STORE_URI, build_record, prefix_of
-from argosy.workflows.record.facts import RunRecord
+from argosy.workflows.record.facts import RunRecord, StepNode
 
 STATE_DIR = ".argosy"
+LOG_TAIL = 64 << 10
+QUOTE_LENGTH = 500
 ENDED = ("Succeeded", "Failed", "Error")
 
 
@@ -78,7 +80,8 @@ class RunFolder:
             state = {**state, "interrupted": "SIGKILL"}
         if state.get("phase") in ENDED:
             state = {**state, "interrupted": ""}
-        return build_record(self.events(), state)
+        record = build_record(self.events(), state)
+        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes))
 
     def engine_runs(self) -> bool:
         """Whether an engine holds the run now; one that was killed holds nothing."""
@@ -90,6 +93,20 @@ class RunFolder:
         except OSError:
             return False
         return False
+
+
+def _quoted(node: StepNode) -> StepNode:
+    """With the line of its log that says why it failed: our own, else the last."""
+    if node.phase not in ("Failed", "Error") or not node.log:
+        return node
+    try:
+        with Path(node.log).open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL))
+            lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return node
+    ours = [line for line in lines if line.startswith("argosy: ")]
+    return replace(node, quote=(ours or lines or [""])[-1].strip()[:QUOTE_LENGTH])
 
 
 def find_run(state_dir: Path, run_id: str | None) -> RunFolder:

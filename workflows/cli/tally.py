@@ -28,6 +28,8 @@ class Tally:
     tokens_per_second: float | None = None
     attempts: int = 0
     failures: int = 0
+    running: bool = False
+    """Steps are being made: the figures are of now."""
     checkpoint: str = ""
     staging: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Node -> (bytes, bytes in total), while its data is on the way."""
@@ -63,6 +65,8 @@ class Tally:
         self.attempts += 1
         self._recent.clear()
         self.staging.clear()
+        self.loss = self.tokens_per_second = None
+        self.running = False
         self.step = whole(event.fields, "restored_step") or 0
         digest = text(event.fields, "restored_digest")
         begin = f"from step {self.step} ({short(digest)})" if digest else "from scratch"
@@ -76,6 +80,7 @@ class Tally:
         self.end_step = whole(event.fields, "end_step") or self.end_step
         speed = number(event.fields, "tokens_per_second")
         self.tokens_per_second = self.tokens_per_second if speed is None else speed
+        self.running = True
         if step > self.step:
             self.step = step
             self._recent.append((event.time, step))
@@ -84,6 +89,7 @@ class Tally:
         return ""
 
     def _ended(self, event: Event) -> str:
+        self.running = False
         cause, reached = cause_of(event), whole(event.fields, "last_step") or self.step
         if not cause:
             return f"attempt {self.attempts}: every rank ended well at step {reached}"

@@ -126,11 +126,17 @@ def _admission(events: Sequence[Event]) -> Admission | None:
 
 
 def _staging(events: Sequence[Event]) -> tuple[NodeStaging, ...]:
-    nodes: dict[str, list[Event]] = {}
+    """One for each time a node got its data: a restart finds it there and says so again."""
+    under_way: dict[str, list[Event]] = {}
+    found = []
     for event in events:
-        if event.kind in ("staging", "staged"):
-            nodes.setdefault(text(event.fields, "node"), []).append(event)
-    return tuple(_node_staging(node, mine) for node, mine in nodes.items())
+        if event.kind not in ("staging", "staged"):
+            continue
+        node = text(event.fields, "node")
+        under_way.setdefault(node, []).append(event)
+        if event.kind == "staged":
+            found.append(_node_staging(node, under_way.pop(node)))
+    return (*found, *(_node_staging(node, mine) for node, mine in under_way.items()))
 
 
 def _node_staging(node: str, events: list[Event]) -> NodeStaging:

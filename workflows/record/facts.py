@@ -152,6 +152,9 @@ class StepNode:
     ended: float | None
     exit_code: int | None
     log: str
+    """Path of the pod's log on this machine."""
+    quote: str = ""
+    """The line its failure rests on."""
 
 
 @dataclass(frozen=True)

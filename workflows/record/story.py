@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import inf
 from signal import SIGKILL, Signals
 from typing import Literal
@@ -12,6 +13,7 @@ from argosy.workflows.record.facts import Injected, Restart, RunRecord, StepNode
 from argosy.workflows.record.goodput import kept_until
 from argosy.workflows.record.wording import count, duration, figure, percent, short
 
+_CAUSE = re.compile(r'"cause":\s*"([a-z0-9_]+)"')
 Tone = Literal["good", "warn", "bad", "busy", "quiet"]
 
 
@@ -47,16 +49,30 @@ def headline(record: RunRecord) -> str:
     if record.gate:
         reason = record.gate.reason.rstrip(".")
         sentence += f" {reason[:1].upper()}{reason[1:]}." if reason else ""
+    elif record.phase in ("Failed", "Error"):
+        sentence += _failure(record)
     elif record.evaluation:
         sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
     return sentence
 
 
 def _without_training(record: RunRecord) -> str:
-    step = failed_step(record) if record.done else None
-    if step is not None:
-        return f"The step {step.name} failed" + (f": {step.message}." if step.message else ".")
+    if record.phase in ("Failed", "Error") and failed_step(record) is not None:
+        return _failure(record).strip()
     return record.message or ("Training has not begun." if record.name else _counted(record))
+
+
+def _failure(record: RunRecord) -> str:
+    step = failed_step(record)
+    if step is None:
+        return ""
+    return f" The step {step.name} failed" + (f" for {cause}." if (cause := step_cause(step)) else ".")
+
+
+def step_cause(step: StepNode) -> str:
+    """The cause in a step's termination message ({"cause": ...}); "" when it left none."""
+    found = _CAUSE.search(step.message)
+    return found[1] if found else ""
 
 
 def _counted(record: RunRecord) -> str:
