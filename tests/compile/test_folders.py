@@ -14,11 +14,11 @@ from argosy.steps.paths import resolve
 def test_a_path_resolves_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = {"/argosy": f"{tmp_path}/claim", "/argosy/checkpoint": f"{tmp_path}/pod/volumes/checkpoint"}
     monkeypatch.setenv(env.MOUNTS, json.dumps(mounts))
-    monkeypatch.setenv(env.POD_ROOT, f"{tmp_path}/pod/root")
+    monkeypatch.setenv(env.POD_ROOT, f"{tmp_path}/pod/disk")
     for path, place in {
         "/argosy/checkpoint/x": "pod/volumes/checkpoint/x",
         "/argosy/store/x": "claim/store/x",
-        "/tmp/x": "pod/root/tmp/x",
+        "/tmp/x": "pod/disk/tmp/x",
     }.items():
         assert resolve(path) == tmp_path / place
         assert resolve(resolve(path)) == tmp_path / place
