@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -19,12 +20,12 @@ from argosy.steps.pods import processes
 
 _TAIL_LINES = 60
 _LOOK_SECONDS = 0.05
+_PYTHON = [sys.executable, "-P", "-m"]
+"""-P: a file of the user's named like a module of ours or of torch must not shadow it."""
 
 
-def torchrun_command(assignment: Assignment, nproc_per_node: int, command: Sequence[str]) -> list[str]:
-    """argv of the agent: static rendezvous, ranks from the channel, no restarts of its own, our shim as the rank."""
-    # -P: a file of the user's named like a module of ours or of torch must not shadow it.
-    python = [sys.executable, "-P", "-m"]
+def torchrun_arguments(assignment: Assignment, nproc_per_node: int, command: Sequence[str]) -> list[str]:
+    """torchrun's arguments: static rendezvous, ranks from the channel, no restarts of its own, our shim as the rank."""
     options = {
         "nnodes": assignment.nnodes,
         "node-rank": assignment.node_rank,
@@ -34,8 +35,8 @@ def torchrun_command(assignment: Assignment, nproc_per_node: int, command: Seque
         "max-restarts": 0,
         "rdzv-id": f"{assignment.run_id}-{assignment.attempt}-{assignment.restart}",
     }
-    shim = [sys.executable, "-P", "-m", "argosy.steps.launch.rank", "--", *command]
-    return [*python, "torch.distributed.run", *(f"--{k}={v}" for k, v in options.items()), "--no-python", *shim]
+    shim = [*_PYTHON, "argosy.steps.launch.rank", "--", *command]
+    return [*(f"--{name}={value}" for name, value in options.items()), "--no-python", *shim]
 
 
 def adopt_orphans() -> None:
@@ -46,26 +47,35 @@ def adopt_orphans() -> None:
 
 
 class Agent:
-    """A running torchrun; its own messages are passed on and the last ones kept."""
+    """One torchrun: started on standby, begun once; its own messages are passed on and the last ones kept."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
-        """``folder`` is the working directory of the ranks.
+    def __init__(self) -> None:
+        """Start it on standby.
 
         Raises:
             OSError: it cannot be started.
         """
         self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._process = subprocess.Popen(
-            list(command),
-            env=dict(environ),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
+            [*_PYTHON, "argosy.steps.launch.standby"],
+            stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
         self._reader = threading.Thread(target=self._read, name="torchrun", daemon=True)
         self._reader.start()
+
+    def begin(self, arguments: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
+        """Run torchrun with these arguments, in this environment and working directory.
+
+        An agent that could not even import torch has ended by now: :meth:`poll` and ``tail`` tell.
+        """
+        order = {"argv": list(arguments), "env": dict(environ), "cwd": str(folder)}
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            self._process.stdin.close()
 
     def poll(self) -> int | None:
         """Its return code, or None while it runs."""

@@ -13,7 +13,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment, CheckIn, Orders
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.launch.agent import adopt_orphans
+from argosy.steps.launch.agent import Agent, adopt_orphans
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.progress_lines import compile_pattern
@@ -57,6 +57,7 @@ class Node:
         signal.signal(signal.SIGTERM, self._on_sigterm)
         last_restart = -1
         while True:
+            agent = Agent()
             try:
                 assignment = self._check_in(last_restart)
             except _Terminated:
@@ -64,7 +65,7 @@ class Node:
             if isinstance(assignment, Orders):
                 return assignment.exit_code
             print(f"argosy: restart {describe(assignment)}", flush=True)
-            orders = Restart(self._args, self._identity, assignment, self._terminated).run()
+            orders = Restart(self._args, self._identity, assignment, agent, self._terminated).run()
             if orders.command == "exit":
                 return orders.exit_code
             last_restart = assignment.restart

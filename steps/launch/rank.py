@@ -119,7 +119,8 @@ class Shim:
             if record is None:
                 continue
             if record.get("type") == "step":
-                self._speaks = True
+                if not self._speaks:
+                    self._speaks, self._last_step = True, 0  # what was printed before may have counted otherwise
                 self._step(record)
             else:
                 self._tell(record)

@@ -11,7 +11,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import ROOT_WAIT_SECONDS, Assignment, Ending, Orders
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.launch.agent import Agent, torchrun_command
+from argosy.steps.launch.agent import Agent, torchrun_arguments
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.identity import Identity
@@ -42,16 +42,21 @@ class Restart:
     """Runs once; ``terminated`` is set from outside when this pod got SIGTERM."""
 
     def __init__(
-        self, args: LaunchArgs, identity: Identity, assignment: Assignment, terminated: threading.Event
+        self, args: LaunchArgs, identity: Identity, assignment: Assignment, agent: Agent, terminated: threading.Event
     ) -> None:
+        """``agent`` is on standby; it is ended with the restart."""
         self._args = args
         self._identity = identity
         self._assignment = assignment
+        self._agent = agent
         self._terminated = terminated
         client = ChannelClient(identity.channel_url, identity.channel_token)
         self._reporter = Reporter(client, identity, assignment)
         self._store = open_store(args.store_uri)
         self._saves: Saves | None = None
+        self._finished = False
+        self._clean = True
+        """Nothing is lost by ending a pod whose ranks do not run."""
 
     def run(self) -> Orders:
         """Run to the end; what the pod does next: ``stop`` (check in again) or ``exit``."""
@@ -65,6 +70,7 @@ class Restart:
             self._reporter.fail(error, **({"digest": self._assignment.resume_digest} if corrupt else {}))
         except (InputError, OSError) as error:
             self._reporter.fail(StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)))
+        self._agent.end(0.0)
         orders = self._reporter.orders()
         while orders is None and not self._terminated.is_set():
             orders = self._reporter.wait(LOOK_SECONDS)
@@ -99,13 +105,13 @@ class Restart:
         hub = RankHub(folder, RankRecords(self._reporter, self._saves, self._identity.node))
         self._reporter.on_root = lambda root: hub.release()
         try:
-            agent = Agent(torchrun_command(assignment, args.nproc_per_node, command), environ, workdir)
+            self._agent.begin(torchrun_arguments(assignment, args.nproc_per_node, command), environ, workdir)
             self._reporter.enter("running")
             self._saves.start(lambda: not self._reporter.endings())
             try:
-                self._watch(agent, hub)
+                self._watch(self._agent, hub)
             finally:
-                agent.end(0.0)
+                self._agent.end(0.0)
                 self._saves.stop()
         finally:
             hub.close()
@@ -123,6 +129,7 @@ class Restart:
             assert self._saves is not None
             self._saves.finish(final=True)
             self._reporter.enter("finished")
+            self._finished = not self._reporter.failed()
         elif any(not ending.stopped and ending.exit_code != 0 for ending in endings):
             self._reporter.enter("failed")
         else:
@@ -156,10 +163,9 @@ class Restart:
         text = f"{self._identity.pod} on {self._identity.node} was told to stop and its ranks ended {how}"
         self._reporter.fail(StepError(Cause.SIGTERM, text, code=ExitCode(self._code_of_termination())))
 
-    _clean = True
-    """Nothing is lost by ending a pod whose ranks do not run."""
-
     def _code_of_termination(self) -> int:
+        if self._finished:
+            return int(ExitCode.OK)
         return int(ExitCode.PREEMPTED if self._clean else ExitCode.TRANSIENT)
 
 

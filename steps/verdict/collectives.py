@@ -17,12 +17,19 @@ _WORK = re.compile(r"WorkNCCL\(SeqNum=(\d+), OpType=(\w+)")
 
 
 def uneven_end(endings: Sequence[Ending], root: Finding) -> Finding | None:
-    """One rank ended well while the others still waited for it: uneven data, a collective mismatch."""
+    """One rank ended well while the others still waited for it: uneven data, a collective mismatch.
+
+    Not so when it had done as many steps as they: then only the tearing down went wrong.
+    """
+    if root.evidence.cause not in (Cause.PEER_LOST, Cause.NCCL_TIMEOUT):
+        return None
     done = [ending for ending in endings if ending.exit_code == 0 and not ending.stopped and signal_of(ending) is None]
     early = [ending for ending in done if ending.time and ending.time < (root.time or float("inf"))]
     if not early or root.rank is None:
         return None
     first = min(early, key=lambda ending: ending.time)
+    if first.last_step == root.step and root.step > 0:
+        return None
     where = f" on {first.node}" if first.node else ""
     quote = (
         f"rank {first.rank}{where} ended with exit code 0 after step {first.last_step} while rank {root.rank} still "

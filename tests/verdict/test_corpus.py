@@ -30,7 +30,7 @@ def ending(rank: dict[str, Any]) -> Ending:
         signal=int(end.split()[1]) if end.startswith("sig") else signal.SIGTERM if end == "stopped" else None,
         stopped=end == "stopped",
         tail=rank["say"],
-        last_step=9,
+        last_step=rank.get("step", 9),
         pod=f"pod-{number}",
         node=f"node-{number}",
     )

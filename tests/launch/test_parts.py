@@ -1,0 +1,293 @@
+"""Launch's parts without processes of torch: printed progress, whole files, code archives, the channel's client."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from argosy.steps.code import unpack
+from argosy.steps.contract import env as names
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.layout import code_key
+from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.launch.channel_client import ChannelAway, ChannelClient
+from argosy.steps.launch.environment import rank_environment
+from argosy.steps.launch.progress_lines import ProgressLines, compile_pattern
+from argosy.steps.launch.whole_files import looks_whole, matching, signature, written_now
+from argosy.steps.store import open_store
+from argosy.steps.store.base import ObjectStore
+
+if TYPE_CHECKING:
+    from tests.launch.conftest import Gang
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("step 10 loss 2.3", {"step": 10, "loss": 2.3}),
+        ("step 10/200 | loss: 2.3e-1", {"step": 10, "loss": 0.23, "end_step": 200}),
+        ("iter 10: loss 2.3, time 5 ms", {"step": 10, "loss": 2.3}),
+        ("Epoch 1 step 10 loss=2.3", {"step": 10, "loss": 2.3}),
+        ("[rank0] global_step=10, train_loss=2.3", {"step": 10, "loss": 2.3}),
+        ("{'step': 10, 'loss': 2.3}", {"step": 10, "loss": 2.3}),
+        ("Epoch 3: loss 0.5", {"step": 3, "loss": 0.5}),
+        ("Iteration 7, loss = nan", {"step": 7}),
+        (" 10%|#         | 10/100 [00:01<00:09,  9.9it/s]", {"step": 10, "end_step": 100}),
+        ("loading 10 files", None),
+        ("stepping stone", None),
+        ("first step 3 of the manual", None),
+    ],
+)
+def test_progress_that_scripts_print(line: str, found: dict[str, Any] | None) -> None:
+    assert ProgressLines().read(line) == found
+
+
+def test_progress_never_goes_back_and_keeps_its_kind() -> None:
+    lines = ProgressLines()
+    told = [lines.read(f"Epoch {i // 5} step {i % 5} loss 1.0") for i in range(1, 20)]
+    assert [record["step"] for record in told if record] == [1, 2, 3, 4]
+
+
+def test_own_pattern() -> None:
+    lines = ProgressLines(r"it=(?P<step>\d+) L=(?P<loss>\S+)")
+    assert lines.read("it=5 L=1.25") == {"step": 5, "loss": 1.25}
+    assert lines.read("step 6 loss 1.0") is None
+    for wrong in ("(", r"it=(\d+)"):
+        with pytest.raises(InputError, match="progress_pattern"):
+            compile_pattern(wrong)
+
+
+def test_whole_files(tmp_path: Path) -> None:
+    good = tmp_path / "a.pt"
+    with zipfile.ZipFile(good, "w") as target:
+        target.writestr("data", b"x" * 1000)
+    assert looks_whole(good)
+    raw = good.read_bytes()
+    for cut in range(5, len(raw), 97):
+        (tmp_path / "torn.pt").write_bytes(raw[:cut])
+        assert not looks_whole(tmp_path / "torn.pt")
+    header = json.dumps({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).encode()
+    whole = struct.pack("<Q", len(header)) + header + bytes(16)
+    for cut, expected in ((len(whole), True), (len(whole) - 1, False), (20, False), (0, False)):
+        (tmp_path / "a.safetensors").write_bytes(whole[:cut])
+        assert looks_whole(tmp_path / "a.safetensors") is expected
+    (tmp_path / "plain.json").write_text("{}")
+    assert looks_whole(tmp_path / "plain.json")
+    assert not looks_whole(tmp_path / "missing")
+
+
+def test_matching_takes_regular_files_only(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("a.pt", "sub/b.pt", "c.txt"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "link.pt").symlink_to("/etc/passwd")
+    assert matching(tmp_path, ("*.pt",)) == ["a.pt"]
+    assert matching(tmp_path, ("**/*.pt",)) == ["a.pt", "sub/b.pt"]
+    assert matching(tmp_path, ()) == ["a.pt", "c.txt", "sub/b.pt"]
+    assert matching(tmp_path / "none", ()) == []
+    assert set(signature(tmp_path, ())) == {"a.pt", "c.txt", "sub/b.pt"}
+
+
+def test_a_file_open_for_writing_in_a_child_is_seen(tmp_path: Path) -> None:
+    code = "import sys; f = open(sys.argv[1], sys.argv[2]); print(flush=True); sys.stdin.read()"
+    (tmp_path / "f").write_text("x")
+    for mode, expected in (("a", True), ("r", False)):
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "f"), mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert written_now(tmp_path, ["f"]) is expected
+        child.communicate()
+        assert not written_now(tmp_path, ["f"])
+
+
+def archive(files: dict[str, str], links: dict[str, str] | None = None) -> bytes:
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as target:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            target.addfile(info, io.BytesIO(text.encode()))
+        for name, to in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, to
+            target.addfile(info)
+    return raw.getvalue()
+
+
+def pushed(tmp_path: Path, data: bytes) -> tuple[ObjectStore, str]:
+    import hashlib
+
+    store = open_store(f"file://{tmp_path}/store")
+    digest = hashlib.sha256(data).hexdigest()
+    store.put(code_key("run", digest), data)
+    return store, digest
+
+
+def test_code_is_unpacked_once(tmp_path: Path) -> None:
+    store, digest = pushed(tmp_path, archive({"train.py": "print(1)", "pkg/mod.py": "x = 1"}))
+    into = tmp_path / "workspace"
+    unpack(store, "run", digest, into)
+    assert (into / "train.py").read_text() == "print(1)"
+    assert (into / "pkg" / "mod.py").read_text() == "x = 1"
+    assert sorted(path.name for path in into.iterdir()) == [".argosy-code", "pkg", "train.py"]
+    (into / "out.txt").write_text("the script's own")
+    store.delete(code_key("run", digest))
+    unpack(store, "run", digest, into)  # done already: the store is not needed
+    assert (into / "out.txt").exists()
+
+
+def test_code_killed_on_the_way_is_done_again(tmp_path: Path) -> None:
+    store, digest = pushed(tmp_path, archive({"train.py": "new", "pkg/mod.py": "new"}))
+    into = tmp_path / "workspace"
+    # What a kill may leave: a part folder, some entries moved, no marker.
+    (into / ".argosy-code-part-1" / "files").mkdir(parents=True)
+    (into / "pkg").mkdir()
+    (into / "pkg" / "stale.py").write_text("old")
+    unpack(store, "run", digest, into)
+    assert sorted(path.relative_to(into).as_posix() for path in into.rglob("*") if path.is_file()) == [
+        ".argosy-code",
+        "pkg/mod.py",
+        "train.py",
+    ]
+
+
+def test_bad_code_is_refused_before_anything_is_there(tmp_path: Path) -> None:
+    into = tmp_path / "workspace"
+    store, digest = pushed(tmp_path, archive({"a.py": "x"}))
+    store.put(code_key("run", digest), archive({"evil.py": "x"}))
+    with pytest.raises(StepError, match="not unpacked") as caught:
+        unpack(store, "run", digest, into)
+    assert caught.value.code == 78
+    for data in (
+        archive({"../evil.py": "x"}),
+        archive({"a": "x"}, {"link": "/etc"}),
+        b"no archive",
+        archive({"a": "x" * 9999})[:80],
+    ):
+        store, digest = pushed(tmp_path, data)
+        with pytest.raises(StepError) as caught:
+            unpack(store, "run", digest, into)
+        assert (caught.value.cause, caught.value.code) == ("config_or_rbac", 78)
+    with pytest.raises(StepError, match="submit with argosy"):
+        unpack(store, "run", "0" * 64, into)
+    assert list(into.iterdir()) == []
+    assert not (tmp_path / "evil.py").exists()
+
+
+def assignment(**changes: Any) -> Assignment:
+    values: dict[str, Any] = {
+        "restart": 2, "attempt": 3, "node_rank": 0, "nnodes": 2, "master_addr": "127.0.0.1", "master_port": 1,
+        "run_id": "gpt run/1", "workflow": "w", "generation": 5, "log_seq": 9, "resume_digest": "ab" * 32,
+        "resume_step": 40, "dataset_digest": "", "args": [], **changes,
+    }  # fmt: skip
+    return Assignment(**values)
+
+
+def test_environment_of_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        names.CHANNEL_TOKEN: "secret", names.CHANNEL_URL: "http://x:1", names.LIFELINE_FD: "9",
+        "WANDB_RUN_ID": "mine", "MY_OWN": "1",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    args = LaunchArgs(store_uri="file:///s", name="gpt", micro_batch_size=4, accumulation_steps=2, learning_rate="0.1")
+    environ = rank_environment(args, assignment(), data_path="/d", data_uri="s3://b/d")
+    assert {names.CHANNEL_TOKEN, names.CHANNEL_URL, names.LIFELINE_FD} & set(environ) == set()
+    expected = {
+        names.RUN_ID: "gpt run/1", names.RUN_URI: "file:///s/gpt/runs/gpt run/1", names.ATTEMPT: "3",
+        names.RESTART: "2", names.GENERATION: "5", names.LOG_SEQ: "9", names.RESUME_DIGEST: "ab" * 32,
+        names.RESUME_STEP: "40", names.DATA_PATH: "/d", names.DATA_URI: "s3://b/d", names.MICRO_BATCH: "4",
+        names.ACCUMULATION: "2", names.LEARNING_RATE: "0.1", "WANDB_RUN_ID": "mine", "WANDB_RESUME": "allow",
+        "MY_OWN": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip
+    assert {name: environ.get(name) for name in expected} == expected
+    assert names.EFFECTIVE_BATCH not in environ
+    monkeypatch.delenv("WANDB_RUN_ID")
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    environ = rank_environment(args, assignment(), data_path="", data_uri="")
+    assert environ["WANDB_RUN_ID"] == "gpt-run-1"
+    assert environ["OMP_NUM_THREADS"] == "7"
+
+
+def test_channel_errors_are_told_apart(make_gang: Callable[[int], Gang]) -> None:
+    with pytest.raises(InputError, match="channel url"):
+        ChannelClient("https://x", "t")
+    gang = make_gang(1)
+    assert ChannelClient(gang.endpoint.url, "t").own_address() == "127.0.0.1"
+    nobody = ChannelClient("http://127.0.0.1:9", "t")
+    with pytest.raises(ChannelAway):
+        nobody._post("/v1/report", b"{}", 1.0)
+    client = ChannelClient(gang.endpoint.url, gang.endpoint.token)
+    with pytest.raises(ChannelAway, match="400"):
+        client._post("/v1/report", b"{}", 1.0)
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("argv", "word"),
+    [
+        ([], "script, module"),
+        (["--script=a.py", "--module=b"], "script, module"),
+        (["--script=a.py", "--launcher=mpi"], "launcher"),
+        (["--script=a.py", "--checkpoint-mode=opaque"], "checkpoint_path"),
+        (["--script=a.py", "--progress-pattern=("], "progress_pattern"),
+        (["--script=a.py"], names.CHANNEL_URL),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_exit_2(argv: list[str], word: str) -> None:
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("ARGOSY_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "argosy.steps.launch", "--store-uri=file:///s", "--name=x", *argv],
+        env=environ, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert word in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+READS_DATA = """
+import os, pathlib
+root = pathlib.Path(os.environ["ARGOSY_DATA_PATH"])
+files = sorted(p.name for p in root.rglob("*.bin"))
+print("FILES", os.environ["RANK"], *files, flush=True)
+"""
+
+
+@pytest.mark.torch
+def test_each_node_stages_its_own_share(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
+    source = open_store(f"file://{tmp_path}/source")
+    for number in range(6):
+        source.put(f"shard-{number}.bin", bytes([number]) * 1000)
+    objects = [DataObject(info.key, info.size, info.etag, info.version) for info in source.list("")]
+    manifest = DatasetManifest.of(source.uri, objects)
+    gang = make_gang(2)
+    store = open_store(gang.store_uri)
+    store.put(f"run/datasets/{manifest.digest}.json", manifest.to_bytes())
+    for index in range(2):
+        (gang.workspace(index) / "train.py").write_text(READS_DATA)
+    gang.start(script="train.py", staging="node", layout="sharded", nproc_per_node=1)
+    gang.assign(0, dataset_digest=manifest.digest)
+    gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "end")
+    lines = [line for pod in gang.pods for line in pod.text().splitlines() if "FILES" in line]
+    shares = [line.split()[4:] for line in sorted(lines)]
+    assert all(shares)
+    assert sorted(name for share in shares for name in share) == [f"shard-{number}.bin" for number in range(6)]
+    assert {event["node"] for event in gang.events("staged")} == {"node-0", "node-1"}
+    assert sum(event["fetched_bytes"] for event in gang.events("staged")) == 6000
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0, 0]
