@@ -150,7 +150,7 @@ def _segment(key: Any) -> str:
     """Unique for each key: 0 and "0" differ, a slash in a key does not make a level."""
     if isinstance(key, str):
         return key.replace("~", "~0").replace("/", "~1")
-    return f"~{key!r}".replace("/", "~1")
+    return f"~k{key!r}".replace("/", "~1")
 
 
 def _shown(path: tuple[Any, ...]) -> str:

@@ -1,0 +1,335 @@
+"""Checkpointer in one process: what goes in comes out, what cannot is refused, and how a training ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.checkpoint import Checkpointer, CheckpointStore, Stopped
+from argosy.steps.contract import env
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError
+from argosy.steps.store import open_store
+
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+
+
+@pytest.fixture(autouse=True)
+def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def managed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CheckpointStore:
+    """As in a train step: the supervisor claimed, the environment says so."""
+    uri = f"file://{tmp_path}/store/name/runs/r1"
+    store = CheckpointStore(open_store(f"file://{tmp_path}/store"), "name/runs/r1")
+    claim = store.claim("supervisor")
+    monkeypatch.setenv(env.RUN_URI, uri)
+    monkeypatch.setenv(env.GENERATION, str(claim.generation))
+    monkeypatch.setenv(env.LOG_SEQ, str(claim.seq))
+    return store
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
+    if isinstance(a, numpy.ndarray):
+        return a.dtype == b.dtype and numpy.array_equal(a, b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and (a == b or a != a)
+
+
+def test_every_kind_of_value_comes_back(tmp_path: Path) -> None:
+    weights = torch.randn(300, 7, dtype=torch.float64)
+    state = {
+        "scalars": {
+            "i": 3,
+            "big": 1 << 80,
+            "f": 0.1,
+            "inf": float("inf"),
+            "nan": float("nan"),
+            "none": None,
+            "b": True,
+        },
+        "text": "Größe\u0000\n",
+        "bytes": b"\x00\xff",
+        "nested": [1, (2, [3, ()]), {}],
+        "keys": {
+            0: "zero",
+            "0": "text",
+            (1, 2): "pair",
+            "$tensor": "not a tag",
+            "a/b": torch.ones(1),
+            "a": {"b": torch.zeros(1)},
+        },
+        "tensors": [
+            torch.tensor(5),
+            torch.empty(0, 3),
+            torch.ones(2, 3, dtype=torch.bfloat16),
+            torch.tensor([True]),
+            torch.arange(6, dtype=torch.int8).reshape(2, 3).t(),
+            weights[::2, 1:3],
+            torch.tensor([1 + 2j]),
+        ],
+        "array": numpy.arange(6, dtype=numpy.uint16).reshape(2, 3),
+        "number": numpy.float32(0.5).item(),
+        "dtype": torch.bfloat16,
+        "device": torch.device("cpu"),
+    }
+    Checkpointer(tmp_path / "ckpts").save(3, state)
+    restored = Checkpointer(tmp_path / "ckpts").restore()
+    assert restored is not None
+    assert restored.step == 3
+    assert same(state, restored.state)
+    assert not [path for path in (tmp_path / "ckpts").rglob("*") if path.suffix in (".pt", ".pkl")]
+
+
+def test_training_goes_on_to_the_bit(tmp_path: Path) -> None:
+    def trained(folder: str, cut: int | None) -> Any:
+        torch.manual_seed(7)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [4, 9])
+        checkpointer = Checkpointer(tmp_path / folder, every=3, save_rng=True)
+        first = 1
+        if (restored := checkpointer.restore()) is not None:
+            model.load_state_dict(restored.state["model"])
+            optimizer.load_state_dict(restored.state["optimizer"])
+            schedule.load_state_dict(restored.state["schedule"])
+            assert restored.rng
+            first = restored.step + 1
+        for step in range(first, 13):
+            optimizer.zero_grad()
+            model(torch.randn(4, 8)).square().mean().backward()
+            optimizer.step()
+            schedule.step()
+            if checkpointer.due(step):
+                checkpointer.save(
+                    step,
+                    {
+                        "model": model.state_dict(),
+                        "optimizer": optimizer.state_dict(),
+                        "schedule": schedule.state_dict(),
+                    },
+                )
+            if step == cut:
+                return None
+        return dict(model.state_dict())
+
+    whole = trained("whole", None)
+    assert trained("cut", 4) is None
+    assert trained("cut", 8) is None
+    assert same(whole, trained("cut", None))
+
+
+def test_tied_weights_stay_tied_and_are_stored_once(tmp_path: Path) -> None:
+    weight = torch.randn(1000, 100)
+    saved = Checkpointer(tmp_path).save(1, {"embedding": weight, "head": weight})
+    assert saved.bytes < 1.2 * weight.numel() * 4
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert restored.state["embedding"] is restored.state["head"]
+    assert torch.equal(restored.state["head"], weight)
+
+
+def test_large_tensors_are_cut_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from argosy.steps.checkpoint import tensor_plan
+
+    monkeypatch.setattr(tensor_plan, "PIECE_BYTES", 4000)
+    monkeypatch.setattr(tensor_plan, "FILE_BYTES", 10_000)
+    state = {"w": torch.randn(333, 11), "v": torch.randn(5), "wide": torch.randn(2, 5000)}
+    Checkpointer(tmp_path).save(1, state)
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert same(state, restored.state)
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 4
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 8, 100])
+def test_the_plan_covers_everything_once_and_evenly(world_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from argosy.steps.checkpoint import tensor_plan
+    from argosy.steps.checkpoint.tensor_plan import TensorFacts, plan
+
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    monkeypatch.setattr(tensor_plan, "PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(tensor_plan, "FILE_BYTES", 1 << 18)
+    facts = [
+        TensorFacts(f"t{n}", "float32", tuple(chance.randrange(1, 90) for _ in range(chance.randrange(4))), 4)
+        for n in range(150)
+    ]
+    files = plan(facts, world_size)
+    assert plan(list(reversed(facts)), world_size) == files
+    pieces = [piece for rank in files for file in rank for piece in file]
+    assert len({piece.name for piece in pieces}) == len(pieces)
+    for fact in facts:
+        rows = sorted((p.offset[0], p.shape[0]) for p in pieces if p.tensor == fact.name and p.shape)
+        assert sum(p.size for p in pieces if p.tensor == fact.name) == fact.size
+        at = 0
+        for start, length in rows:
+            assert start == at
+            at += length
+    loads = [sum(piece.size for file in rank for piece in file) for rank in files]
+    assert max(loads) <= sum(loads) / world_size + max(piece.size for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (object(), "builtins.object"),
+        (lambda: 1, "function"),
+        ({1, 2}, "set"),
+        (torch.nn.Linear(1, 1), "Linear"),
+        (torch.ones(2, 2).to_sparse(), "sparse"),
+        (torch.empty(2, device="meta"), "meta"),
+    ],
+)
+def test_what_has_no_place_is_refused_by_its_path(tmp_path: Path, value: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        Checkpointer(tmp_path).save(1, {"a": [{"b": value}]})
+    assert "['a'][0]['b']" in str(caught.value)
+    assert Checkpointer(tmp_path).restore() is None
+
+
+def test_a_state_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    state: dict[str, Any] = {}
+    state["me"] = state
+    with pytest.raises(InputError, match="contains itself"):
+        Checkpointer(tmp_path).save(1, state)
+
+
+def test_inside_argosy_the_environment_decides(
+    managed: CheckpointStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read, write = os.pipe()
+    monkeypatch.setenv(env.PROGRESS_FD, str(write))
+    monkeypatch.setenv(env.CHECKPOINT_EVERY, "5")
+    monkeypatch.setenv(env.CHECKPOINT_KEEP, "2")
+    checkpointer = Checkpointer("ignored", every=3)
+    assert [step for step in range(12) if checkpointer.due(step)] == [5, 10]
+    assert checkpointer.restore() is None
+    saved = [checkpointer.save(step, {"w": torch.full((4,), step)}, final=step == 15) for step in (5, 10, 15)]
+    assert not (tmp_path / "ignored").exists()
+    assert [found.step for found in managed.commits()] == [10, 15]
+    newest = managed.newest()
+    assert newest is not None
+    assert (newest.digest, newest.final, newest.generation) == (saved[-1].digest, True, 1)
+    records = [json.loads(line) for line in os.read(read, 65536).decode().splitlines()]
+    os.close(read)
+    os.close(write)
+    assert [record["type"] for record in records] == ["checkpoint"] * 3
+    assert records[-1].keys() == {"type", "step", "digest", "bytes", "seconds", "final", "generation", "time"}
+    assert (records[-1]["step"], records[-1]["digest"], records[-1]["final"]) == (15, saved[-1].digest, True)
+
+    monkeypatch.setenv(env.RESUME_DIGEST, saved[1].digest)
+    restored = Checkpointer().restore()
+    assert restored is not None
+    assert (restored.step, restored.digest) == (10, saved[1].digest)
+    managed.fetch(newest, tmp_path / "fetched")
+    monkeypatch.setenv(env.CHECKPOINT_PATH, str(tmp_path / "fetched"))
+    loaded = Checkpointer.load()
+    assert (loaded.step, loaded.state["w"].tolist()) == (15, [15.0] * 4)
+    with pytest.raises(InputError, match="no state"):
+        Checkpointer.load(tmp_path / "store")
+
+
+def test_corrupt_ends_with_72_and_the_line(
+    managed: CheckpointStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = Checkpointer().save(1, {"w": torch.randn(100)})
+    newest = managed.newest()
+    assert newest is not None
+    for file in newest.files:
+        key = f"{managed.prefix}/{file.key}"
+        whole = managed.store.get(key)
+        managed.store.put(key, whole[:-1] + bytes([whole[-1] ^ 1]))
+        monkeypatch.setenv(env.RESUME_DIGEST, saved.digest)
+        with pytest.raises(Stopped) as caught:
+            Checkpointer().restore()
+        assert caught.value.code == 72
+        assert capsys.readouterr().err == f"argosy: checkpoint_corrupt digest={saved.digest} shard={file.key}\n"
+        managed.store.put(key, whole)
+
+
+def test_fenced_ends_with_73(managed: CheckpointStore, capsys: pytest.CaptureFixture[str]) -> None:
+    checkpointer = Checkpointer()
+    checkpointer.save(1, {"w": torch.ones(1)})
+    managed.claim("a newer gang")
+    with pytest.raises(Stopped) as caught:
+        checkpointer.save(2, {"w": torch.ones(1)})
+    assert (caught.value.code, caught.value.cause) == (73, Cause.FENCED)
+    assert not isinstance(caught.value, Exception)
+    line = capsys.readouterr().err
+    assert line.startswith("argosy: fenced ")
+    assert "a newer gang" in line
+    newest = managed.newest()
+    assert newest is not None
+    assert newest.step == 1
+
+
+def test_a_store_that_fails_ends_with_its_code(
+    managed: CheckpointStore, faulty: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpointer = Checkpointer()
+    checkpointer._store = CheckpointStore(faulty(open_store(os.environ[env.RUN_URI]), 2, "fail-before"), "")
+    with pytest.raises(Stopped) as caught:
+        checkpointer.save(1, {"w": torch.ones(1)})
+    assert caught.value.code == 75
+    assert "s3_throttle" in capsys.readouterr().err
+
+
+def test_alone_it_walks_back_past_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for step in (1, 2):
+        Checkpointer(tmp_path).save(step, {"w": torch.full((9,), step)})
+    (shard,) = tmp_path.glob("data/0000000002-*/files/tensors/*")
+    shard.write_bytes(shard.read_bytes()[:-1] + b"x")
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert restored.step == 1
+    assert "set aside" in capsys.readouterr().err
+    again = Checkpointer(tmp_path).restore()
+    assert again is not None
+    assert again.step == 1
+
+
+def test_settings_that_are_no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Checkpointer\\(path="):
+        Checkpointer()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match="init_process_group"):
+        Checkpointer(tmp_path).save(1, {})
+    monkeypatch.delenv("WORLD_SIZE")
+    monkeypatch.setenv(env.CHECKPOINT_EVERY, "often")
+    with pytest.raises(InputError, match="often"):
+        Checkpointer(tmp_path)
+    monkeypatch.delenv(env.CHECKPOINT_EVERY)
+    monkeypatch.setenv(env.RUN_URI, f"file://{tmp_path}")
+    with pytest.raises(InputError, match="only a train step"):
+        Checkpointer().save(1, {})
+
+
+def test_opaque_files_are_not_a_state(
+    managed: CheckpointStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    os.utime(tmp_path / "x", (1, 1))
+    from argosy.steps.checkpoint import Claim
+
+    made = managed.commit_directory(Claim(1, 1), 1, tmp_path, ["x"], final=False)
+    monkeypatch.setenv(env.RESUME_DIGEST, made.digest)
+    with pytest.raises(Stopped) as caught:
+        Checkpointer().restore()
+    assert caught.value.code == 78
