@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from argosy.steps.gang.manifest import main_container, pod_spec
 
 _OWN = (
     names.POD_ROOT, names.MOUNTS, names.POD_TOKEN, names.NODE_NAME, names.POD_NAME, names.INJECT, names.LOCAL_DIR,
-    names.NODES, names.LIFELINE_FD, "ARGO_PROGRESS_FILE", "ARGO_TEMPLATE",
+    names.NODES, names.LIFELINE_FD,
 )  # fmt: skip
 """Variables of the supervisor's own pod: never the gang's."""
 _INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -24,7 +26,6 @@ _INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']
 class PodPlace:
     """Where one pod lives on this machine: ``folder`` is its own, ``volumes`` holds the machine's claims."""
 
-    gang: str
     pod: str
     index: int
     node: str
@@ -35,6 +36,12 @@ class PodPlace:
     def root(self) -> Path:
         """The pod's ``/``."""
         return self.folder / "root"
+
+    @property
+    def temporary(self) -> Path:
+        """A short link to the pod's own ``/tmp``: a unix socket's path has at most 107 bytes, and loaders make some."""
+        short = hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:12]
+        return Path(tempfile.gettempdir()) / f"argosy-{short}"
 
 
 def command_of(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -87,17 +94,21 @@ def mounts_of(document: Mapping[str, Any], place: PodPlace, shared: Mapping[str,
 def environment_of(
     document: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path], own: Mapping[str, str]
 ) -> dict[str, str]:
-    """The pod's whole environment: this machine's (``own``) below the container's below the pod's identity.
+    """The pod's whole environment: the supervisor's (``own``) below the container's below the pod's identity.
+
+    Secrets come with ``own``: the train step has the same ``envFrom`` as its gang.
 
     Raises:
-        InputError: a value comes from a place that this machine does not have (a Secret, a ConfigMap).
+        InputError: a value comes from a place that this machine does not have (a ConfigMap, say).
     """
     container = main_container(document)
-    if container.get("envFrom"):
-        raise InputError(
-            "gang: envFrom needs a cluster; on this machine export the variables before `argosy run` instead"
-        )
-    merged = {key: value for key, value in own.items() if key not in _OWN}
+    strange = [
+        kind for source in container.get("envFrom", []) for kind in source if kind not in ("secretRef", "prefix")
+    ]
+    if strange:
+        raise InputError(f"gang: envFrom has {', '.join(strange)}; on this machine only secretRef has a stand-in")
+    merged = {key: value for key, value in own.items() if key not in _OWN and not key.startswith("ARGO_")}
+    merged |= {"HOME": str(place.root / "tmp"), "TMPDIR": str(place.temporary)}
     for item in container.get("env", []):
         merged[item["name"]] = _value(item, place)
     return {

@@ -77,10 +77,10 @@ class ProcessHost:
         if record is None:
             record = self._place(document, identity)
             for row in record["pods"]:  # refuse the whole gang before any of it is there
-                self._spec(document, identity.name, row)
+                self._spec(document, row)
             write_record(self._file(identity.name), record)
         for row in record["pods"]:
-            self._start(document, identity.name, row)
+            self._start(document, row)
 
     def _place(self, document: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
         excluded = tuple(sorted({*identity.excluded, *excluded_nodes(document)}))
@@ -96,20 +96,26 @@ class ProcessHost:
         ]
         return {"name": identity.name, "attempt": identity.attempt, "created": time.time(), "pods": pods}
 
-    def _start(self, document: Mapping[str, Any], gang: str, row: Mapping[str, Any]) -> None:
+    def _start(self, document: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         folder = self._folder(row)
         if self._pod(folder) is not None:
             return
-        spec = self._spec(document, gang, row)
+        spec = self._spec(document, row)
         # A supervisor killed in the middle of this very call may have left the pod without its record.
         sweep(spec.token)
+        place = self._place_of(row)
+        (place.root / "tmp").mkdir(parents=True, exist_ok=True)
+        place.temporary.unlink(missing_ok=True)
+        place.temporary.symlink_to((place.root / "tmp").resolve())
         self._known[folder] = start(spec)
 
-    def _spec(self, document: Mapping[str, Any], gang: str, row: Mapping[str, Any]) -> PodSpec:
-        folder = self._folder(row)
-        place = PodPlace(
-            gang=gang, pod=row["name"], index=row["index"], node=row["node"], folder=folder, volumes=self._volumes
+    def _place_of(self, row: Mapping[str, Any]) -> PodPlace:
+        return PodPlace(
+            pod=row["name"], index=row["index"], node=row["node"], folder=self._folder(row), volumes=self._volumes
         )
+
+    def _spec(self, document: Mapping[str, Any], row: Mapping[str, Any]) -> PodSpec:
+        folder, place = self._folder(row), self._place_of(row)
         mounts = mounts_of(document, place, self._shared)
         return PodSpec(
             name=place.pod,
@@ -194,6 +200,7 @@ class ProcessHost:
             pod.kill()
         for row in record["pods"]:
             sweep(row["token"])
+            self._place_of(row).temporary.unlink(missing_ok=True)
         write_record(self._gangs / name / "deleted.json", {"time": time.time()})
 
     def room(self, excluded: tuple[str, ...]) -> int:

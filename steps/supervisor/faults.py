@@ -94,6 +94,10 @@ class Faults:
                 self._fire(injection, log)
             return
 
+    def left(self) -> list[str]:
+        """Injections that have not happened."""
+        return [injection.text for injection in self._due]
+
     def _fire(self, injection: Injection, log: RunLog) -> bool:
         self._due.remove(injection)
         if not mark_fired(injection):

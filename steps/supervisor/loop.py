@@ -24,6 +24,8 @@ from argosy.steps.verdict import Verdict
 EXIT_SECONDS = 10.0
 """How long finished pods have to leave by themselves."""
 STOP_MARGIN_SECONDS = 10.0
+COMMIT_SECONDS = 30.0
+"""After the script's grace: time for launch to commit what was saved."""
 _POD_GONE = (Cause.PREEMPTED_EVICTED, Cause.RENDEZVOUS_TIMEOUT)
 """After these the same pods cannot go on."""
 
@@ -113,6 +115,7 @@ class Supervisor:
             nproc_per_node=context.nproc,
             excluded=list(excluded),
         )
+        context.record.log.flush()
         context.create(gang)
         return gang
 
@@ -131,7 +134,7 @@ class Supervisor:
 
     def _delete(self, gang: Gang | GangRecord, reason: str) -> None:
         context = self._context
-        context.host.delete(gang.name, context.settings.args.grace_seconds)
+        context.host.delete(gang.name, context.settings.args.grace_seconds + COMMIT_SECONDS)
         context.channel.forget()  # pods of the next gang may ask before we know their names
         context.ledger.append("gang_deleted", gang=gang.name, attempt=gang.attempt)
         context.record.log.append("gang_deleted", attempt=gang.attempt, gang=gang.name, reason=reason)
@@ -155,6 +158,8 @@ class Supervisor:
                 raise
             context.commits.quarantine(found.digest, str(error))
             return None
+        for text in context.faults.left():
+            print(f"argosy: {text} never happened: that rank reported no such step", file=sys.stderr)
         context.ledger.append("finished", digest=found.digest, step=found.step)
         for record in context.host.gangs():
             if not record.deleted:

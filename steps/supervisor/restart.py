@@ -150,6 +150,7 @@ class Restart:
             restored_digest=entry["resume_digest"],
             skipped=context.commits.skipped(),
         )
+        context.record.log.flush()
         return entry
 
     def _assign(self, entry: Mapping[str, Any], *, released: bool = True) -> None:

@@ -57,6 +57,9 @@ class Rig:
     inject: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    command: list[str] | None = None
+    """What the pods run; the client without torch by default."""
+    lifeline: int | None = None
 
     @property
     def local(self) -> Path:
@@ -75,7 +78,7 @@ class Rig:
 
     def start(self) -> subprocess.Popen[bytes]:
         (self.folder / "plan.json").write_text(json.dumps(self.plan))
-        command = [sys.executable, str(CLIENT), str(self.folder / "plan.json")]
+        command = self.command or [sys.executable, str(CLIENT), str(self.folder / "plan.json")]
         (self.folder / "gang.yaml").write_text(yaml.safe_dump(jobset(self.nnodes, command)))
         environ = {
             "PATH": os.environ["PATH"],
@@ -86,9 +89,15 @@ class Rig:
             env.INJECT: json.dumps(self.inject),
             "ARGO_PROGRESS_FILE": "/argosy/progress",
         }
+        if self.lifeline is not None:
+            environ[env.LIFELINE_FD] = str(self.lifeline)
         log = (self.folder / "supervisor.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "argosy.steps.train", *self.args.to_argv()], env=environ, stdout=log, stderr=log
+            [sys.executable, "-m", "argosy.steps.train", *self.args.to_argv()],
+            env=environ,
+            stdout=log,
+            stderr=log,
+            pass_fds=() if self.lifeline is None else (self.lifeline,),
         )
         log.close()
         return self.process

@@ -1,0 +1,191 @@
+"""The channel over real HTTP, and the ledger with two supervisors."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import Assignment, Orders, Report
+from argosy.steps.contract.errors import StepError
+from argosy.steps.gang.host import Endpoint
+from argosy.steps.store import open_store
+from argosy.steps.supervisor.channel import Channel
+from argosy.steps.supervisor.ledger import Ledger
+from argosy.steps.supervisor.server import ChannelServer
+
+
+class Wire:
+    """A channel, its server, and requests to it."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.endpoint = Endpoint(host="127.0.0.1", port=port, url=f"http://127.0.0.1:{port}", token="secret")
+        self.kept: list[tuple[str, Report]] = []
+        self.store_is_away = False
+        self.channel = Channel(self._keep)
+        self.server = ChannelServer(self.endpoint, self.channel)
+
+    def _keep(self, gang: str, report: Report) -> None:
+        if self.store_is_away:
+            raise StepError(Cause.S3_THROTTLE, "away")
+        self.kept.append((gang, report))
+
+    def post(self, path: str, body: bytes | dict[str, Any], token: str = "secret") -> tuple[int, dict[str, Any]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.endpoint.port, timeout=30)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request("POST", path, data, {"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        found = answer.status, json.loads(answer.read())
+        connection.close()
+        return found
+
+    def check_in(self, index: int, last: int = -1) -> tuple[int, dict[str, Any]]:
+        message = {"pod": f"p{index}", "node": f"n{index}", "pod_index": index, "address": "127.0.0.1",
+                   "free_port": 1000 + index, "nproc": 1, "last_restart": last, "from_the_future": 1}  # fmt: skip
+        return self.post("/v1/check-in", message)
+
+    def report(self, index: int, restart: int, **given: Any) -> tuple[int, dict[str, Any]]:
+        message = {"pod": f"p{index}", "node": f"n{index}", "node_rank": index, "restart": restart,
+                   "phase": "running", **given}  # fmt: skip
+        return self.post("/v1/report", message)
+
+    def assign(self, restart: int, pods: int) -> None:
+        parts = {
+            f"p{index}": Assignment(
+                restart=restart, attempt=1, node_rank=index, nnodes=pods, master_addr="127.0.0.1", master_port=1000,
+                run_id="r", workflow="w", generation=1, log_seq=1, resume_digest="", resume_step=0, dataset_digest="",
+                args=[],
+            )
+            for index in range(pods)
+        }  # fmt: skip
+        self.channel.assign(restart, parts)
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    made = Wire()
+    with made.server:
+        yield made
+
+
+def test_nobody_starts_before_all_have_checked_in(wire: Wire) -> None:
+    wire.channel.expect("g", frozenset({"p0", "p1"}))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(wire.check_in, 0)
+        while "p0" not in wire.channel.check_ins():
+            wire.channel.wait(1)
+        assert not first.done()
+        second = pool.submit(wire.check_in, 1)
+        while set(wire.channel.check_ins()) != {"p0", "p1"}:
+            wire.channel.wait(0.02)
+        wire.assign(0, 2)
+        assert [found.result()[1]["node_rank"] for found in (first, second)] == [0, 1]
+
+
+def test_a_lost_answer_is_given_again_and_the_next_restart_is_waited_for(wire: Wire) -> None:
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(0, 1)
+    assert wire.check_in(0)[1]["restart"] == 0
+    assert wire.check_in(0)[1]["restart"] == 0
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(wire.check_in, 0, 0)
+        while not wire.channel.check_ins():
+            wire.channel.wait(0.02)
+        wire.assign(1, 1)
+        assert waiting.result()[1]["restart"] == 1
+
+
+def test_orders_reach_reports_and_an_older_restart_is_stopped(wire: Wire) -> None:
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(3, 1)
+    assert wire.report(0, 3)[1]["command"] == "continue"
+    wire.channel.order(Orders(command="stop", root={"cause": "hang"}))
+    assert wire.report(0, 3)[1]["root"] == {"cause": "hang"}
+    assert wire.report(0, 2)[1]["command"] == "stop"
+    wire.channel.order(Orders(command="exit", exit_code=76))
+    assert wire.check_in(0, 3)[1] == {"command": "exit", "exit_code": 76, "root": None}
+    assert [report.restart for report in wire.channel.drain()] == [3, 3]
+
+
+def test_evidence_is_stored_before_it_is_answered(wire: Wire) -> None:
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(0, 1)
+    ending = {"rank": 0, "time": 1.0, "exit_code": 1, "signal": None, "stopped": False}
+    wire.store_is_away = True
+    assert wire.report(0, 0, phase="failed", endings=[ending])[0] == 503
+    assert wire.channel.drain() == []
+    wire.store_is_away = False
+    assert wire.report(0, 0, phase="failed", endings=[ending])[0] == 200
+    assert [(gang, report.endings) for gang, report in wire.kept] == [("g", [ending])]
+
+
+def test_a_starting_supervisor_disturbs_nobody_and_strangers_are_refused(wire: Wire) -> None:
+    assert wire.report(0, 5)[0] == wire.check_in(0)[0] == 503
+    wire.channel.expect("g", frozenset({"p0"}))
+    assert wire.report(0, 5)[1]["command"] == "continue"
+    assert wire.report(7, 0)[0] == wire.check_in(7)[0] == 410
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "token", "status"),
+    [
+        ("/v1/report", b"{}", "wrong", 401),
+        ("/v1/report", b"{}", "", 401),
+        ("/v1/report", b"{}", "secret", 400),
+        ("/v1/report", b"[]", "secret", 400),
+        ("/v1/report", b"\xff{", "secret", 400),
+        ("/v1/check-in", b'{"pod": 1}', "secret", 400),
+        ("/v1/other", b"{}", "secret", 404),
+        ("/v1/report", b" " * (5 << 20), "secret", 413),
+    ],
+)
+def test_what_is_no_message_is_refused(wire: Wire, path: str, body: bytes, token: str, status: int) -> None:
+    wire.channel.expect("g", frozenset({"p0"}))
+    if status == 413:
+        with socket.create_connection(("127.0.0.1", wire.endpoint.port)) as raw:
+            raw.sendall(f"POST {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n"
+                        f"Content-Length: {len(body)}\r\n\r\n".encode())  # fmt: skip
+            assert b" 413 " in raw.recv(4096)
+    else:
+        assert wire.post(path, body, token)[0] == status
+    assert wire.check_in(7)[0] == 410, "the server went away"
+
+
+def test_a_taken_port_is_waited_for(wire: Wire) -> None:
+    def let_go() -> None:
+        time.sleep(0.3)
+        blocker.close()
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    blocker = socket.create_server(("127.0.0.1", port))
+    threading.Thread(target=let_go).start()
+    endpoint = Endpoint(host="127.0.0.1", port=port, url="", token="t")
+    with ChannelServer(endpoint, wire.channel):
+        socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_the_later_supervisor_owns_the_ledger(tmp_path: Path) -> None:
+    store = open_store(f"file://{tmp_path}/store")
+    first = Ledger(store, "r/runs/a", "uid-1")
+    first.append("gang", gang="g", attempt=1, nnodes=2, excluded=[])
+    second = Ledger(store, "r/runs/a", "uid-1")
+    assert second.last_attempt() == 1
+    with pytest.raises(StepError) as raised:
+        first.append("gang", gang="g2", attempt=2, nnodes=2, excluded=[])
+    assert raised.value.code == 73
+    second.append("excluded", node="node-1", cause="hang")
+    assert Ledger(store, "r/runs/a", "uid-2").excluded() == ("node-1",)

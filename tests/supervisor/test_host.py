@@ -1,0 +1,206 @@
+"""The process host: identity, placement, disks, adoption, and the end of everything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from argosy.steps.contract import env
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.gang.host import Identity, PodState
+from argosy.steps.gang.manifest import check_manifest, excluded_nodes, main_container, read_manifest, with_identity
+from argosy.steps.gang.processes import ProcessHost
+
+if TYPE_CHECKING:
+    from conftest import Rig
+
+
+def document(nnodes: int = 2, script: str = "exit 0", **container: Any) -> dict[str, Any]:
+    main = {"name": "main", "command": ["sh", "-c", script], **container}
+    volumes = [
+        {"name": "work", "emptyDir": {}},
+        {"name": "claim", "persistentVolumeClaim": {"claimName": "argosy"}},
+        {"name": "secret", "secret": {"secretName": "x"}},
+    ]
+    job = {
+        "parallelism": nnodes,
+        "completions": nnodes,
+        "template": {"spec": {"containers": [main], "volumes": volumes}},
+    }
+    return {"kind": "JobSet", "spec": {"replicatedJobs": [{"name": "node", "template": {"spec": job}}]}}
+
+
+def identity(name: str = "g-a1", nnodes: int = 2, excluded: tuple[str, ...] = ()) -> Identity:
+    return Identity(name=name, attempt=int(name[-1]), nnodes=nnodes, env={"ARGOSY_GANG_NAME": name}, excluded=excluded)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[ProcessHost]:
+    made = make_host(tmp_path)
+    yield made
+    for gang in made.gangs():
+        made.delete(gang.name, 0.1)
+    for pod in made._known.values():
+        pod.poll()  # pods that another host deleted are still our children
+
+
+def make_host(folder: Path, token: str = "") -> ProcessHost:
+    environ = {"PATH": os.environ["PATH"], env.POD_TOKEN: token or f"test-{folder.name}-{folder.parent.name}/train"}
+    return ProcessHost(folder / "runs/w", 3, environ, {})
+
+
+def ended(host: ProcessHost, name: str, seconds: float = 20) -> list[PodState]:
+    deadline = time.monotonic() + seconds
+    while not all(state.has_ended for state in host.pods(name)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return host.pods(name)
+
+
+def test_identity_is_all_that_changes() -> None:
+    manifest = check_manifest(document(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]), "x")
+    made = with_identity(manifest, name="g-a7", attempt=7, nnodes=3, env={"B": "3"}, excluded=("node-1",))
+    assert made["metadata"]["name"] == "g-a7"
+    assert main_container(made)["env"] == [{"name": "A", "value": "1"}, {"name": "B", "value": "3"}]
+    assert excluded_nodes(made) == {"node-1"}
+    assert "metadata" not in manifest.document, "the manifest itself was changed"
+    made["metadata"] = {}
+    again = with_identity(check_manifest(made, "x"), name="h", attempt=8, nnodes=3, env={}, excluded=("node-2",))
+    assert excluded_nodes(again) == {"node-1", "node-2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{", "not YAML"), ("[]", "kind"), ("kind: Job", "kind"), ("kind: JobSet", "missing"),
+     (yaml.safe_dump({**document(), "spec": {"replicatedJobs": []}}), "missing")],
+)  # fmt: skip
+def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "gang.yaml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_manifest(tmp_path / "gang.yaml")
+
+
+def test_pods_are_on_nodes_of_their_own_and_never_on_excluded_ones(host: ProcessHost) -> None:
+    host.create(check_manifest(document(), "x"), identity(excluded=("node-0",)))
+    assert [(state.index, state.node, state.exit_code) for state in ended(host, "g-a1")] == [
+        (0, "node-1", 0),
+        (1, "node-2", 0),
+    ]
+    with pytest.raises(StepError) as raised:
+        host.create(check_manifest(document(), "x"), identity("g-a2", excluded=("node-0", "node-1")))
+    assert (raised.value.cause, raised.value.code) == (Cause.UNSCHEDULABLE, 78)
+    assert host.pods("g-a2") == []
+
+
+def test_a_node_sees_its_own_disk_and_the_claim_is_everybodys(host: ProcessHost, tmp_path: Path) -> None:
+    code = (
+        "from argosy.steps.paths import resolve; import os, sys\n"
+        "mine = os.environ['JOB_COMPLETION_INDEX']\n"
+        "for folder in ('/argosy/work', '/var/x', '/vol'):\n"
+        "    resolve(folder).mkdir(parents=True, exist_ok=True)\n"
+        "    (resolve(folder) / mine).write_text(mine)\n"
+        "import tempfile; tempfile.mkstemp()\n"
+    )
+    mounts = [{"name": "work", "mountPath": "/argosy/work"}, {"name": "claim", "mountPath": "/vol"}]
+    container = {"command": [sys.executable, "-c", code], "volumeMounts": mounts}
+    host.create(check_manifest(document(**container), "x"), identity())
+    assert [state.exit_code for state in ended(host, "g-a1")] == [0, 0]
+    assert {path.name for path in (tmp_path / "volumes/argosy").iterdir()} == {"0", "1"}
+    for index in "01":
+        pod = tmp_path / f"runs/w/nodes/node-{index}/pods/g-a1-node-0-{index}"
+        assert [path.name for path in (pod / "volumes/work").iterdir()] == [index]
+        assert [path.name for path in (pod / "root/var/x").iterdir()] == [index]
+        assert len(list((pod / "root/tmp").iterdir())) == 1
+    host.delete("g-a1", 1)
+
+
+@pytest.mark.parametrize(
+    ("container", "said"),
+    [
+        ({"volumeMounts": [{"name": "secret", "mountPath": "/s"}]}, "secret"),
+        ({"volumeMounts": [{"name": "none", "mountPath": "/s"}]}, "no such volume"),
+        ({"env": [{"name": "K", "valueFrom": {"secretKeyRef": {"name": "x", "key": "y"}}}]}, "secretKeyRef"),
+        ({"envFrom": [{"configMapRef": {"name": "x"}}]}, "configMapRef"),
+        ({"command": []}, "no command"),
+    ],
+)
+def test_what_this_machine_has_not_is_refused_before_a_pod_starts(
+    host: ProcessHost, container: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        host.create(check_manifest(document(**container), "x"), identity())
+    assert host.gangs() == []
+
+
+def test_another_host_adopts_what_the_first_started(host: ProcessHost, tmp_path: Path) -> None:
+    host.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    other = make_host(tmp_path, token="test-another-supervisor/train")
+    other.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    assert [state.phase for state in other.pods("g-a1")] == ["Running", "Running"]
+    assert other.endpoint() == host.endpoint()
+    other.delete("g-a1", 5)
+    assert [(gang.name, gang.deleted) for gang in host.gangs()] == [("g-a1", True)]
+    assert host.pods("g-a1") == []
+    assert not list((tmp_path / "runs/w").glob("nodes/*/pods/*/root/tmp/*"))
+
+
+def test_a_lost_node_takes_no_pod_again(host: ProcessHost) -> None:
+    host.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    host.lose("node-0")
+    state = host.pods("g-a1")[0]
+    assert (state.phase, state.signal, state.reason) == ("Failed", 9, "NodeLost")
+    assert host.room(()) == 2
+    host.delete("g-a1", 1)
+    host.create(check_manifest(document(), "x"), identity("g-a2"))
+    assert [state.node for state in ended(host, "g-a2")] == ["node-1", "node-2"]
+
+
+def test_an_evicted_pod_has_its_grace_and_not_more(host: ProcessHost) -> None:
+    stubborn = "trap '' TERM; while :; do sleep 0.05; done"
+    host.create(check_manifest(document(script=stubborn), "x"), identity())
+    time.sleep(0.2)
+    host.evict("node-1", 0.5)
+    assert host.pods("g-a1")[1].phase == "Running"
+    while not (state := host.pods("g-a1")[1]).has_ended:
+        time.sleep(0.02)
+    assert (state.signal, state.reason) == (9, "DisruptionTarget")
+    host.delete("g-a1", 0.1)
+
+
+def test_the_gang_ends_with_the_engine_and_the_next_run_charges_nothing(rig: Rig) -> None:
+    rig.plan["steps"] = 10_000
+    rig.options = {"max_restarts": 0, "max_preemptions": 0}
+    read, write = os.pipe()
+    os.set_inheritable(read, True)
+    rig.lifeline = read
+    process = rig.start()
+    os.close(read)
+    rig.until(lambda: rig.steps(1))
+    process.kill()
+    process.wait()
+    seen = len(rig.steps(1))
+    rig.until(lambda: len(rig.steps(1)) > max(seen, 6))
+    os.close(write)
+    rig.until(lambda: not rig.processes())
+    rig.plan["steps"] = max(rig.steps(1)) + 20
+    rig.lifeline = None
+    assert rig.run() == 0, rig.log()
+    assert rig.events("restart_ended") == []
+    assert len(rig.events("gang_created")) == 2
+    assert min(a["resume_step"] for a in rig.assignments() if a["attempt"] == 2) > 0
+
+
+def test_the_module_prints_its_usage(tmp_path: Path) -> None:
+    found = subprocess.run([sys.executable, "-m", "argosy.steps.train"], capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert "--store-uri" in found.stderr
+    assert "Traceback" not in found.stderr
