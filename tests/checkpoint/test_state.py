@@ -1,0 +1,156 @@
+"""What goes into a state comes out, stored once and cut evenly; what cannot is refused by its path."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.checkpoint import Checkpointer
+from argosy.steps.contract.errors import InputError
+
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+
+
+@pytest.fixture(autouse=True)
+def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
+        monkeypatch.delenv(name)
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
+    if isinstance(a, numpy.ndarray):
+        return a.dtype == b.dtype and numpy.array_equal(a, b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and (a == b or a != a)
+
+
+def test_every_kind_of_value_comes_back(tmp_path: Path) -> None:
+    weights = torch.randn(300, 7, dtype=torch.float64)
+    state = {
+        "scalars": {
+            "i": 3,
+            "big": 1 << 80,
+            "f": 0.1,
+            "inf": float("inf"),
+            "nan": float("nan"),
+            "none": None,
+            "b": True,
+        },
+        "text": "Größe\u0000\n",
+        "bytes": b"\x00\xff",
+        "nested": [1, (2, [3, ()]), {}],
+        "keys": {
+            0: "zero",
+            "0": "text",
+            (1, 2): "pair",
+            "$tensor": "not a tag",
+            "a/b": torch.ones(1),
+            "a": {"b": torch.zeros(1)},
+        },
+        "tensors": [
+            torch.tensor(5),
+            torch.empty(0, 3),
+            torch.ones(2, 3, dtype=torch.bfloat16),
+            torch.tensor([True]),
+            torch.arange(6, dtype=torch.int8).reshape(2, 3).t(),
+            weights[::2, 1:3],
+            torch.tensor([1 + 2j]),
+        ],
+        "array": numpy.arange(6, dtype=numpy.uint16).reshape(2, 3),
+        "number": numpy.float32(0.5).item(),
+        "dtype": torch.bfloat16,
+        "device": torch.device("cpu"),
+    }
+    Checkpointer(tmp_path / "ckpts").save(3, state)
+    restored = Checkpointer(tmp_path / "ckpts").restore()
+    assert restored is not None
+    assert restored.step == 3
+    assert same(state, restored.state)
+    assert not [path for path in (tmp_path / "ckpts").rglob("*") if path.suffix in (".pt", ".pkl")]
+
+
+def test_tied_weights_stay_tied_and_are_stored_once(tmp_path: Path) -> None:
+    weight = torch.randn(1000, 100)
+    saved = Checkpointer(tmp_path).save(1, {"embedding": weight, "head": weight})
+    assert saved.bytes < 1.2 * weight.numel() * 4
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert restored.state["embedding"] is restored.state["head"]
+    assert torch.equal(restored.state["head"], weight)
+
+
+def test_large_tensors_are_cut_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from argosy.steps.checkpoint import tensor_plan
+
+    monkeypatch.setattr(tensor_plan, "PIECE_BYTES", 4000)
+    monkeypatch.setattr(tensor_plan, "FILE_BYTES", 10_000)
+    state = {"w": torch.randn(333, 11), "v": torch.randn(5), "wide": torch.randn(2, 5000)}
+    Checkpointer(tmp_path).save(1, state)
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert same(state, restored.state)
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 4
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 8, 100])
+def test_the_plan_covers_everything_once_and_evenly(world_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from argosy.steps.checkpoint import tensor_plan
+    from argosy.steps.checkpoint.tensor_plan import TensorFacts, plan
+
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    monkeypatch.setattr(tensor_plan, "PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(tensor_plan, "FILE_BYTES", 1 << 18)
+    facts = [
+        TensorFacts(f"t{n}", "float32", tuple(chance.randrange(1, 90) for _ in range(chance.randrange(4))), 4)
+        for n in range(150)
+    ]
+    files = plan(facts, world_size)
+    assert plan(list(reversed(facts)), world_size) == files
+    pieces = [piece for rank in files for file in rank for piece in file]
+    assert len({piece.name for piece in pieces}) == len(pieces)
+    for fact in facts:
+        rows = sorted((p.offset[0], p.shape[0]) for p in pieces if p.tensor == fact.name and p.shape)
+        assert sum(p.size for p in pieces if p.tensor == fact.name) == fact.size
+        at = 0
+        for start, length in rows:
+            assert start == at
+            at += length
+    loads = [sum(piece.size for file in rank for piece in file) for rank in files]
+    assert max(loads) <= sum(loads) / world_size + max(piece.size for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (object(), "builtins.object"),
+        (lambda: 1, "function"),
+        ({1, 2}, "set"),
+        (torch.nn.Linear(1, 1), "Linear"),
+        (torch.ones(2, 2).to_sparse(), "sparse"),
+        (torch.empty(2, device="meta"), "meta"),
+    ],
+)
+def test_what_has_no_place_is_refused_by_its_path(tmp_path: Path, value: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        Checkpointer(tmp_path).save(1, {"a": [{"b": value}]})
+    assert "['a'][0]['b']" in str(caught.value)
+    assert Checkpointer(tmp_path).restore() is None
+
+
+def test_a_state_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    state: dict[str, Any] = {}
+    state["me"] = state
+    with pytest.raises(InputError, match="contains itself"):
+        Checkpointer(tmp_path).save(1, state)
