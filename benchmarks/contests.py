@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import shutil
 import subprocess
 import sys
@@ -64,7 +63,7 @@ def local_run(scratch: Path, rounds: int) -> Comparison:
     """
     state, flows = scratch / "state", scratch / "metaflow"
     quiet = {
-        "METAFLOW_USER": getpass.getuser(),
+        "METAFLOW_USER": "bench",
         "METAFLOW_DEFAULT_METADATA": "local",
         "METAFLOW_DEFAULT_DATASTORE": "local",
         "METAFLOW_DATASTORE_SYSROOT_LOCAL": str(flows),
