@@ -42,8 +42,8 @@ class Node:
             raise InputError("script, module: give exactly one of them")
         if args.launcher != "torchrun":
             raise InputError(f"launcher = {args.launcher!r}: this version starts torchrun")
-        if args.checkpoint_mode == "opaque" and not args.checkpoint_path:
-            raise InputError("checkpoint_path: opaque mode needs the folder that the script writes to")
+        if args.checkpoint_mode == "opaque":
+            _check_folder(args)
         compile_pattern(args.progress_pattern)
         self._args = args
         self._identity = Identity.from_environment()
@@ -117,6 +117,17 @@ class Node:
             nproc=self._args.nproc_per_node,
             last_restart=last_restart,
         )
+
+
+def _check_folder(args: LaunchArgs) -> None:
+    path = args.checkpoint_path
+    if not path:
+        raise InputError("checkpoint_path: opaque mode needs the folder that the script writes to")
+    if path.startswith("/") or ".." in path.split("/"):
+        raise InputError(f"checkpoint_path = {path!r}: a folder below the working directory is expected")
+    if os.path.normpath(path) == "." and not args.checkpoint_include:
+        # What matches is removed before a restart; without globs that would be the code.
+        raise InputError("checkpoint_include: the checkpoint folder is the working directory; say which files it is")
 
 
 def _free_port(address: str) -> int:

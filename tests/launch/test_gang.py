@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract import env as names
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.pods import processes
+from argosy.steps.store import open_store
 from argosy.steps.verdict import judge
 
 if TYPE_CHECKING:
@@ -172,3 +174,48 @@ def test_exit_injection_into_a_plain_script_is_refused_not_imitated(make_gang: C
     assert gang.events("injected") == []
     gang.order("exit", 78)
     assert gang.exit_codes() == [78]
+
+
+SAVES = """
+import torch, torch.distributed as dist, os, sys
+from argosy import Checkpointer, report
+dist.init_process_group("gloo")
+saver = Checkpointer()
+found = saver.restore()
+first = found.step + 1 if found else 1
+weight = found.state["w"] if found else torch.zeros(3)
+for step in range(first, 31):
+    weight += step
+    if step % 10 == 0:
+        saver.save(step, {"w": weight}, final=step == 30)
+    report(step, loss=float(weight[0]), end_step=30)
+dist.destroy_process_group()
+"""
+
+
+def test_a_checkpointer_under_launch_and_an_exit_that_the_rank_does_itself(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    write(gang, SAVES)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    gang.start(script="train.py", nproc_per_node=2)
+    fault = {"fault": "exit", "rank": 1, "step": 25, "code": 42}
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq, fault=fault)
+    gang.until(lambda: gang.phases() == {"pod-0": "failed"}, 60, "failure")
+    assert gang.endings()[1]["exit_code"] == 42
+    assert [event["step"] for event in gang.events("checkpoint_committed")] == [10, 20]
+    assert [(event["fault"], event["rank"], event["step"]) for event in gang.events("injected")] == [("exit", 1, 25)]
+    newest = checkpoints.newest()
+    assert newest is not None
+    claim = checkpoints.claim("second")
+    gang.order("stop", root={"cause": "unknown"})
+    gang.reports.clear()
+    gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=newest.digest, resume_step=newest.step)
+    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
+    losses = {step["step"]: step["loss"] for step in gang.steps() if step["rank"] == 0}
+    assert losses == {step: float(sum(range(step + 1))) for step in range(21, 31)}
+    last = checkpoints.newest()
+    assert last is not None
+    assert (last.step, last.final, last.generation) == (30, True, claim.generation)
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0]

@@ -245,6 +245,8 @@ def test_channel_errors_are_told_apart(make_gang: Callable[[int], Gang]) -> None
         (["--script=a.py", "--module=b"], "script, module"),
         (["--script=a.py", "--launcher=mpi"], "launcher"),
         (["--script=a.py", "--checkpoint-mode=opaque"], "checkpoint_path"),
+        (["--script=a.py", "--checkpoint-mode=opaque", "--checkpoint-path=../x"], "checkpoint_path"),
+        (["--script=a.py", "--checkpoint-mode=opaque", "--checkpoint-path=."], "checkpoint_include"),
         (["--script=a.py", "--progress-pattern=("], "progress_pattern"),
         (["--script=a.py"], names.CHANNEL_URL),
     ],
