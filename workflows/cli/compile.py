@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ def command(
       argosy compile run.toml -o workflow.yaml --push
       argo submit workflow.yaml
     """
+    gc.disable()  # Hera's models stay until the end: looking for garbage among them is a tenth of this verb's time
     if not is_toml(file):
         raise InputError(
             f"RUN.toml {file}: a run's description is wanted here; a workflow is run with: argosy run {file}"

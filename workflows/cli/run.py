@@ -126,16 +126,18 @@ def _start(source: Source, request: Request) -> int:
 
 def _options(source: Source, request: Request, parameters: dict[str, str]) -> RunOptions:
     from argosy.workflows.engine.api import RunOptions, check, latest_unfinished
-    from argosy.workflows.engine.document import load_document
 
     known = RunOptions(
         state_dir=request.state_dir, parameters=parameters, templates=request.templates, inject=request.inject
     )
-    check(source.yaml, known)
+    try:
+        check(source.yaml, known)
+    except InputError as error:
+        remedy = f"correct it; what only a cluster can run goes there with: argo submit {source.path}"
+        raise InputError(f"{source.path}: {error}; {remedy}") from error
     if request.new:
         return known
-    all_parameters = load_document(source.yaml, request.templates).parameters(parameters)
-    interrupted = latest_unfinished(request.state_dir, source.sha256, all_parameters)
+    interrupted = latest_unfinished(request.state_dir, source.sha256, parameters)
     return known if interrupted is None else replace(known, workflow_name=interrupted.name)
 
 

@@ -14,6 +14,8 @@ from argosy.workflows.record.restarts import cause_of
 from argosy.workflows.record.story import signal_name
 from argosy.workflows.record.wording import count, duration, figure, short, size
 
+SURE_SECONDS = 2.0
+"""Steps arrive in batches: over a shorter time their distance says nothing."""
 RECENT_STEPS = 50
 """Steps that the speed is measured over."""
 
@@ -45,7 +47,7 @@ class Tally:
         if len(self._recent) < 2 or not self.end_step:
             return None
         (first_time, first), (last_time, last) = self._recent[0], self._recent[-1]
-        if last <= first or last_time <= first_time:
+        if last <= first or last_time - first_time < SURE_SECONDS:
             return None
         return max(0, self.end_step - self.step) * (last_time - first_time) / (last - first)
 

@@ -47,8 +47,7 @@ def headline(record: RunRecord) -> str:
         parts.append(f"{count(record.goodput.lost_steps, 'step')} done again")
     sentence = ", ".join(parts) + "."
     if record.gate:
-        reason = record.gate.reason.rstrip(".")
-        sentence += f" {reason[:1].upper()}{reason[1:]}." if reason else ""
+        sentence += f" Gate: {record.gate.reason.rstrip('.')}." if record.gate.reason else ""
     elif record.phase in ("Failed", "Error"):
         sentence += _failure(record)
     elif record.evaluation:

@@ -1,0 +1,196 @@
+"""run and compile, from the outside: real engine, real pods, files and exit codes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+HEAD = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: small-}\n"
+THREE = f"""{HEAD}spec:
+  entrypoint: main
+  arguments: {{parameters: [{{name: word, value: hello}}]}}
+  templates:
+  - name: main
+    dag:
+      tasks:
+      - {{name: a, template: echo}}
+      - {{name: b, template: echo, depends: a}}
+  - name: echo
+    container: {{image: python, command: [python, -c, "print('{{{{workflow.parameters.word}}}}')"]}}
+"""
+BAD = f"""{HEAD}spec:
+  entrypoint: main
+  templates:
+  - name: main
+    container: {{image: python, command: [python, -c, "import sys; print('last words'); sys.exit(3)"]}}
+"""
+WAITS = f"""{HEAD}spec:
+  entrypoint: main
+  templates:
+  - name: main
+    dag:
+      tasks: [{{name: a, template: quick}}, {{name: b, template: slow, depends: a}}]
+  - name: quick
+    container: {{image: python, command: [python, -c, "print('once')"]}}
+  - name: slow
+    container:
+      image: python
+      command: [python, -c, "import time; print('waiting', flush=True); time.sleep(600)  # MARK"]
+"""
+RUN = 'name = "r"\nscript = "train.py"\n[dataset]\nuri = "s3://bucket/corpus"\n'
+NOTIFICATION = {
+    "Records": [
+        {"eventName": "ObjectCreated:Put", "s3": {"bucket": {"name": "other"}, "object": {"key": "x", "eTag": "e"}}}
+    ]
+}
+
+
+def test_a_workflow_runs_and_its_object_says_so(argosy, tmp_path) -> None:
+    (tmp_path / "w.yaml").write_text(THREE)
+    code, out, err = argosy("run", "w.yaml", "-p", "word=world", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["phase"] == "Succeeded"
+    assert found["yaml_sha256"] == hashlib.sha256(THREE.encode()).hexdigest()
+    assert f"yaml sha256 {found['yaml_sha256']}" in err
+    assert Path(found["report"]).read_text().startswith("<!doctype html>")
+    assert "| world\n" in argosy("logs", found["workflow"])[1]
+
+
+def test_lines_and_the_way_on_when_it_is_no_terminal(argosy, tmp_path) -> None:
+    (tmp_path / "w.yaml").write_text(THREE)
+    code, out, _ = argosy("run", "w.yaml")
+    assert code == 0
+    assert "step a: succeeded" in out
+    assert "\x1b" not in out
+    assert "\nNext:\n" in out
+
+
+def test_a_failed_run_exits_1_and_quotes_its_last_words(argosy, tmp_path) -> None:
+    (tmp_path / "w.yaml").write_text(BAD)
+    code, out, _ = argosy("run", "w.yaml")
+    assert code == 1
+    assert "exit code 3" in out
+    _, told, _ = argosy("explain")
+    assert "    | last words\n" in told
+
+
+def test_compile_and_run_name_the_same_bytes(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n')
+    shas = []
+    for output in ("a.yaml", "b.yaml"):  # the first must not become part of the code of the second
+        code, out, err = argosy("compile", "run.toml", "-o", output, "--json")
+        assert code == 0, err
+        shas.append(json.loads(out)["yaml_sha256"])
+    assert shas[0] == shas[1] == hashlib.sha256((tmp_path / "b.yaml").read_bytes()).hexdigest()
+    code, out, err = argosy("compile", "run.toml")
+    assert hashlib.sha256(out.encode()).hexdigest() == shas[0]
+    assert "without progress: given up after" in err
+    assert "code sha256" in err
+
+
+def test_a_compiled_file_whose_code_was_not_pushed_is_refused_before_it_starts(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n')
+    assert argosy("compile", "run.toml", "-o", "w.yaml")[0] == 0
+    code, _, err = argosy("run", "w.yaml")
+    assert code == 2
+    assert "argosy compile run.toml -o w.yaml --push" in err
+    assert not (tmp_path / ".argosy" / "runs").exists() or not list((tmp_path / ".argosy" / "runs").iterdir())
+
+
+def test_ranks_override_the_shape_and_drop_the_gpus(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("")
+    text = 'name = "r"\nscript = "train.py"\n[gang]\nnnodes = 4\nnproc_per_node = 8\nresources = { gpu = 8 }\n'
+    (tmp_path / "run.toml").write_text(text)
+    assert "nvidia.com/gpu" in argosy("compile", "run.toml")[1]
+    yaml = argosy("compile", "run.toml", "-j", "2x1")[1]
+    assert "nvidia.com/gpu" not in yaml
+    assert "completions: 2" in yaml
+    assert "--nproc-per-node=1" in yaml
+
+
+def test_an_event_for_another_dataset_starts_nothing(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "event.json").write_text(json.dumps(NOTIFICATION))
+    code, out, _ = argosy("run", "run.toml", "--event", "event.json", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["phase"] == "NotStarted"
+    assert found["admission"]["decision"] == "ignore"
+    assert "s3://other/x" in found["admission"]["reason"]
+    assert not (tmp_path / ".argosy").exists()
+
+
+@pytest.fixture
+def start(tmp_path: Path):
+    """Start ``argosy run`` of a workflow whose second step waits; returns once it waits."""
+    mark = uuid.uuid4().hex
+    (tmp_path / "mark").write_text(mark)
+    (tmp_path / "w.yaml").write_text(WAITS.replace("MARK", mark))
+    started = []
+
+    def call(*flags: str) -> subprocess.Popen[str]:
+        before = waits(tmp_path)
+        command = [sys.executable, "-m", "argosy.workflows.cli.main", "run", "w.yaml", *flags]
+        run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(run)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and run.poll() is None:
+            if waits(tmp_path) - before:
+                return run
+            time.sleep(0.05)
+        pytest.fail(f"the run does not wait: {run.poll()}")
+
+    yield call
+    for run in started:
+        if run.poll() is None:
+            run.kill()
+        run.communicate()
+
+
+def waits(folder: Path) -> set[int]:
+    """Processes of the second step: it carries a mark, because a foreign container's environment is its own."""
+    mark = (folder / "mark").read_bytes()
+    listed = [int(process.name) for process in Path("/proc").iterdir() if process.name.isdigit()]
+    return {number for number in listed if mark in read(f"/proc/{number}/cmdline")}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_an_interrupted_run_goes_on_where_it_stopped(number, code, start, argosy, tmp_path) -> None:
+    run = start()
+    run.send_signal(number)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == code
+    assert "Traceback" not in err
+    status = json.loads(argosy("status", "--json")[1])
+    assert status["interrupted"] == signal.Signals(number).name
+    _, said, _ = argosy("status")
+    assert "Interrupted" in said
+    assert "argosy run " in said
+    again = start("--json")
+    again.send_signal(signal.SIGINT)
+    out, err = again.communicate(timeout=60)
+    assert again.returncode == 130, err
+    assert f"going on with the interrupted run {status['workflow']}" in err
+    assert json.loads(out)["workflow"] == status["workflow"]
+    logs = [log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")]
+    assert sum(text.count("once") for text in logs) == 1  # the step that was done was not done again
+    assert not waits(tmp_path)
+
+
+def read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
