@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.engine.document import Document, load_document
+from argosy.workflows.engine.document import Document
+from argosy.workflows.engine.fields import Ignored
 from argosy.workflows.engine.node import NodeState
 from argosy.workflows.engine.state import YAML_FILE, WorkflowState, load_state, only_engine, unfinished, write_file
-from argosy.workflows.engine.support import Ignored, check_document
+from argosy.workflows.engine.support import load_checked
 
 __all__ = ["NodeState", "RunOptions", "WorkflowState", "check", "ignored", "latest_unfinished", "run"]
 
@@ -52,12 +53,11 @@ def ignored(yaml_bytes: bytes, options: RunOptions) -> list[Ignored]:
     Raises:
         InputError: see :func:`check`.
     """
-    return check_document(load_document(yaml_bytes, options.templates))
+    return load_checked(yaml_bytes, options.templates)[1]
 
 
 def _checked(yaml_bytes: bytes, options: RunOptions) -> Document:
-    document = load_document(yaml_bytes, options.templates)
-    check_document(document)
+    document, _ = load_checked(yaml_bytes, options.templates)
     document.parameters(options.parameters)
     return document
 

@@ -28,7 +28,8 @@ class Source:
     @property
     def name(self) -> str:
         """``metadata.name``."""
-        return str((self.manifest.get("metadata") or {}).get("name") or "")
+        metadata = self.manifest.get("metadata")
+        return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
 @dataclass
@@ -111,16 +112,14 @@ def scope_name(reference: Mapping[str, Any]) -> str:
     return f"{TEMPLATE_KINDS[1 if reference.get('clusterScope') else 0]}/{reference.get('name')}"
 
 
-def load_document(data: bytes, files: Sequence[Path], where: str = "workflow") -> Document:
-    """Read the one Workflow of ``data`` and the WorkflowTemplates of ``data`` and ``files``.
-
-    A lone WorkflowTemplate with an entrypoint can be run as it is.
+def read_sources(data: bytes, files: Sequence[Path], where: str = "workflow") -> tuple[list[Source], list[Source]]:
+    """The Workflows and the WorkflowTemplates of ``data`` and ``files``.
 
     Raises:
-        InputError: not YAML, not of a known kind, no Workflow or several, a reference to a template nobody gave.
+        InputError: not YAML, or not of a known kind.
     """
     workflows, references = [], []
-    sources = [Source(f"{where}", each) for each in read_documents(data, where)]
+    sources = [Source(where, each) for each in read_documents(data, where)]
     for path in files:
         try:
             content = path.read_bytes()
@@ -128,21 +127,24 @@ def load_document(data: bytes, files: Sequence[Path], where: str = "workflow") -
             raise InputError(f"{path}: cannot be read ({error.strerror}); give a file with WorkflowTemplates") from None
         sources += [Source(str(path), each) for each in read_documents(content, str(path))]
     for source in sources:
-        kind = source.manifest.get("kind")
-        if not str(source.manifest.get("apiVersion", "")).startswith(API_GROUP):
-            raise InputError(
-                f"{source.where}: apiVersion: {source.manifest.get('apiVersion')!r} is not argoproj.io/v1alpha1"
-            )
+        version, kind = source.manifest.get("apiVersion"), source.manifest.get("kind")
+        if not str(version).startswith(API_GROUP):
+            raise InputError(f"{source.where}: apiVersion: {version!r} is not argoproj.io/v1alpha1")
         if kind == "Workflow":
             workflows.append(source)
         elif kind in TEMPLATE_KINDS:
             references.append(source)
         else:
             raise InputError(f"{source.where}: kind: {kind!r} cannot be run; a Workflow or WorkflowTemplate can")
-    return _assemble(workflows, references, where)
+    return workflows, references
 
 
-def _assemble(workflows: list[Source], references: list[Source], where: str) -> Document:
+def assemble(workflows: list[Source], references: list[Source], where: str = "workflow") -> Document:
+    """The one Workflow with everything it refers to; a lone WorkflowTemplate is run as it is.
+
+    Raises:
+        InputError: no Workflow or several, a reference to a template nobody gave, a name given twice.
+    """
     if not workflows and len(references) == 1:
         workflows = [_submitted(references[0])]
     if len(workflows) != 1:

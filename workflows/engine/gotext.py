@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 _DURATION_UNIT = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -18,10 +19,7 @@ def float_text(value: float) -> str:
         return {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
     if value == int(value) and abs(value) < 1e21:
         return str(int(value))
-    text = repr(value)
-    if "e" not in text:
-        return text
-    return f"{value:.{max(0, -int(text.split('e')[1]) + 17)}f}".rstrip("0").rstrip(".")
+    return format(Decimal(repr(value)), "f")
 
 
 def _json_number(value: float) -> str:

@@ -30,6 +30,11 @@ class Locks:
             taken.append(name)
         return ""
 
+    @property
+    def holders(self) -> set[str]:
+        """Who holds something."""
+        return {holder for holder, _ in self._held}
+
     def release(self, holder: str) -> None:
         """Give back everything the holder has."""
         for key in [key for key in self._held if key[0] == holder]:

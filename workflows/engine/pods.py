@@ -74,6 +74,8 @@ class PodRunner:
     lifeline: int
     inject: tuple[str, ...] = ()
     nodes: int | None = None
+    settled: list[tuple[NodeState, dict[str, Any]]] = field(default_factory=list)
+    """Nodes that :meth:`collect` settled, with their templates; emptied by whoever reads it."""
     _queue: list[_Job] = field(default_factory=list)
     _running: dict[str, _Job] = field(default_factory=dict)
 
@@ -118,6 +120,7 @@ class PodRunner:
             del self._running[node_id]
             if not job.node.fulfilled:
                 self._settle(job, ending)
+                self.settled.append((job.node, job.template))
                 changed = True
         return changed
 

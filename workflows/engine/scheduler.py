@@ -91,6 +91,9 @@ class Scheduler:
 
     def _turn(self, woken: int) -> None:
         changed = self._pods.collect()
+        while self._pods.settled:
+            node, settled = self._pods.settled.pop()
+            self._operation.export(settled, node.outputs)
         while True:
             self._operation.changed = False
             self._operation.begin_pass()
@@ -131,6 +134,9 @@ class Scheduler:
             state.phase, state.message = RUNNING, ""
             state.started = op.now if state.started is None else state.started
             op.changed = True
+        for holder in self._locks.holders & state.nodes.keys():
+            if state.nodes[holder].fulfilled:
+                self._locks.release(holder)
         op.end_after_deadline()
         root = self._execute(state.name, {"template": op.document.spec["entrypoint"]}, "root")
         if root is None or not root.fulfilled:

@@ -1,101 +1,36 @@
-"""Walk a document and refuse, by path and all at once, what would not run here as it runs on a cluster."""
+"""Refuse, by path and all at once, what would not run here as it runs on a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.engine.document import Document
-from argosy.workflows.engine.schema import ANYTHING, FLAG, SCALAR, TEXT, WHOLE, WORKFLOW, Ignore, ListOf, MapOf, Refuse
+from argosy.workflows.engine.document import Document, assemble, read_sources
+from argosy.workflows.engine.fields import FieldWalk, Ignored
 from argosy.workflows.engine.semantics import problems_of
 
-_KINDS: dict[str, tuple[type, ...]] = {SCALAR: (str, int, float), TEXT: (str,), WHOLE: (int, str), FLAG: (bool,)}
 
-
-@dataclass(frozen=True)
-class Ignored:
-    """A field that is there and means nothing on one machine."""
-
-    path: str
-    reason: str
-
-
-@dataclass
-class _Walk:
-    problems: list[str] = field(default_factory=list)
-    ignored: list[Ignored] = field(default_factory=list)
-
-    def value(self, value: Any, kind: Any, path: str) -> None:
-        if isinstance(kind, Refuse):
-            if value not in (None, False, [], {}, ""):
-                self.problems.append(f"{path}: not supported by the local engine: {kind.reason}")
-        elif value is None:
-            return
-        elif isinstance(kind, Ignore):
-            self.ignored.append(Ignored(path, kind.reason))
-        elif isinstance(kind, ListOf):
-            self._list(value, kind, path)
-        elif isinstance(kind, MapOf | dict):
-            self._map(value, kind, path)
-        elif (kind != ANYTHING and not isinstance(value, _KINDS[kind])) or (kind == WHOLE and isinstance(value, bool)):
-            self.problems.append(f"{path}: {value!r} is not {kind}")
-
-    def _list(self, value: Any, kind: ListOf, path: str) -> None:
-        if not isinstance(value, list):
-            self.problems.append(f"{path}: {value!r} is not a list")
-            return
-        for index, item in enumerate(value):
-            if item is None and kind.item != ANYTHING:
-                self.problems.append(f"{path}[{index}]: is empty")
-            self.value(item, kind.item, f"{path}[{index}]")
-
-    def _map(self, value: Any, kind: MapOf | dict[str, Any], path: str) -> None:
-        if not isinstance(value, dict):
-            self.problems.append(f"{path}: {value!r} is not a map")
-            return
-        for key, item in value.items():
-            below = f"{path}.{key}" if path else str(key)
-            if isinstance(kind, MapOf):
-                self.value(item, kind.value, below)
-            elif key in kind:
-                self.value(item, kind[key], below)
-            else:
-                self.problems.append(f"{below}: unknown field; Argo has none of this name here (a typing error?)")
-
-
-def check_document(document: Document) -> list[Ignored]:
-    """What is ignored, after everything else was found to be supported.
+def load_checked(data: bytes, files: Sequence[Path]) -> tuple[Document, list[Ignored]]:
+    """The document of ``data`` and ``files``, and which of its fields are ignored.
 
     Raises:
-        InputError: lists every field that is unknown or not supported and every broken reference, by path.
+        InputError: not readable; or one error that lists every field that is unknown or not supported and every
+            broken reference, by path.
     """
-    walk = _Walk()
-    for source in (document.workflow, *document.references):
-        walk.value(source.manifest, WORKFLOW, "" if source is document.workflow else source.name)
-    if not walk.problems:
-        walk.problems += problems_of(document)
-    if walk.problems:
-        listed = "\n".join(f"  {problem}" for problem in dict.fromkeys(walk.problems))
-        count = len(dict.fromkeys(walk.problems))
-        raise InputError(f"the workflow cannot run here ({count} {'reason' if count == 1 else 'reasons'}):\n{listed}")
-    return walk.ignored
+    walk = FieldWalk()
+    workflows, references = read_sources(data, files)
+    for source in (*workflows, *references):
+        walk.manifest(source.manifest, source.name if source in references else "")
+    _refuse(walk.problems)
+    document = assemble(workflows, references)
+    _refuse(problems_of(document))
+    return document, walk.ignored
 
 
-def supported_fields() -> Iterator[tuple[str, str, str]]:
-    """Every field there is: (path, "supported" | "ignored" | "refused", reason), for the generated table."""
-    yield from _fields(WORKFLOW, "")
-
-
-def _fields(kind: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
-    for key, value in kind.items():
-        below = f"{path}.{key}" if path else key
-        while isinstance(value, ListOf):
-            value, below = value.item, f"{below}[]"
-        if isinstance(value, Ignore | Refuse):
-            yield below, "ignored" if isinstance(value, Ignore) else "refused", value.reason
-        elif isinstance(value, dict):
-            yield from _fields(value, below)
-        else:
-            yield below, "supported", ""
+def _refuse(problems: Iterable[str]) -> None:
+    listed = list(dict.fromkeys(problems))
+    if listed:
+        count = "1 reason" if len(listed) == 1 else f"{len(listed)} reasons"
+        lines = "\n".join(f"  {problem}" for problem in listed)
+        raise InputError(f"the workflow cannot run here ({count}):\n{lines}")

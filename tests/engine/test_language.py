@@ -1,0 +1,153 @@
+# ruff: noqa: E501
+"""The evaluators against independent ones: Python's own booleans, and tables of what Argo's libraries say."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argosy.workflows.engine.depends import DEFAULT_RESULTS, holds, parse_depends, tasks_of
+from argosy.workflows.engine.expression.evaluate import evaluate
+from argosy.workflows.engine.expression.parser import ExpressionError
+from argosy.workflows.engine.gotext import any_string, duration_seconds, fnv32a, json_text
+from argosy.workflows.engine.loops import expand
+from argosy.workflows.engine.reading import read_documents
+from argosy.workflows.engine.substitute import Substitution
+from argosy.workflows.engine.when import should_execute
+
+RESULTS = ("Succeeded", "Failed", "Errored", "Skipped", "Omitted", "AnySucceeded", "AllFailed")
+NAMES = ("a", "b-1", "c_x", "9z")
+LEAVES = st.tuples(st.sampled_from(NAMES), st.sampled_from(("", *RESULTS)))
+TREES = st.recursive(
+    LEAVES,
+    lambda below: st.one_of(st.tuples(st.just("!"), below), st.tuples(st.sampled_from(["&&", "||"]), below, below)),
+    max_leaves=8,
+)
+
+
+def written(tree: Any) -> str:
+    if tree[0] == "!":
+        return f"!({written(tree[1])})"
+    if tree[0] in ("&&", "||"):
+        return f"({written(tree[1])} {tree[0]} {written(tree[2])})"
+    return f"{tree[0]}.{tree[1]}" if tree[1] else str(tree[0])
+
+
+def truth(tree: Any, results: dict[str, frozenset[str]]) -> bool:
+    if tree[0] == "!":
+        return not truth(tree[1], results)
+    if tree[0] == "&&":
+        return truth(tree[1], results) and truth(tree[2], results)
+    if tree[0] == "||":
+        return truth(tree[1], results) or truth(tree[2], results)
+    return bool(results[tree[0]] & set([tree[1]] if tree[1] else DEFAULT_RESULTS))
+
+
+@settings(max_examples=150, deadline=None)
+@given(tree=TREES, found=st.fixed_dictionaries({name: st.frozensets(st.sampled_from(RESULTS)) for name in NAMES}))
+def test_depends_is_boolean_logic(tree: Any, found: dict[str, frozenset[str]]) -> None:
+    condition = parse_depends(written(tree))
+    assert holds(condition, found) is truth(tree, found)
+    assert set(tasks_of(condition)) == {name for name in NAMES if f"'{name}'" in str(tree)}
+
+
+NUMBERS = st.integers(-1000, 1000)
+
+
+@settings(max_examples=150, deadline=None)
+@given(a=NUMBERS, b=NUMBERS, c=NUMBERS)
+def test_arithmetic_and_comparison_follow_precedence(a: int, b: int, c: int) -> None:
+    names = {"a": a, "b": b, "c": c}
+    assert evaluate("a + b * c", names) == a + b * c
+    assert evaluate("(a - b) - c == a - b - c && !(a > b) == (a <= b)", names) is True
+    assert evaluate("a < b ? a : b", names) == min(a, b)
+    assert evaluate("a in [b, c] or a not in [b, c]", names) is True
+    assert should_execute(f"{abs(a)} < {abs(b)} || {abs(a)} >= {abs(b)}")
+    assert should_execute(f"{abs(a)} in ({abs(b)}, {abs(c)})") is (abs(a) in (abs(b), abs(c)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(max_size=30))
+def test_any_text_survives_substitution_and_never_crashes_a_parser(text: str) -> None:
+    assert Substitution({"x": text}).tree({"k": ["<{{x}}>"]}) == {"k": [f"<{text}>"]}
+    for parse in (lambda: should_execute(text), lambda: parse_depends(text), lambda: evaluate(text, {})):
+        with contextlib.suppress(ExpressionError):
+            parse()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3 - 4 / 2", 5.0), ("'a' + \"b\" + `c`", "abc"), ("nil ?? 3", 3), ("x?.y?.z", None),
+        ("m['a-b']", 1), ("m.missing == nil", True), ("[1, 2][1]", 2), ("{a: 1}.a", 1), ("len('abc')", 3),
+        ("'abc' matches '^a.c$'", True), ("not (1 == 1.0)", False), ("string(3) == '3'", True), ("7 % 4", 3),
+        ("jsonpath('{\"a\": [1, {\"b\": 2}]}', '$.a[1].b')", 2), ("asFloat('1.5') * 2", 3.0), ("toJson({b: [1]})", '{"b":[1]}'),
+    ],
+)  # fmt: skip
+def test_expressions(text: str, value: Any) -> None:
+    assert evaluate(text, {"m": {"a-b": 1}}) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["sprig.trim('x')", "nope(1)", "1 +", "a.b.c", "1 < 'a'", "!1", "asInt('x')", "[1][5]"]
+)
+def test_expression_errors(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        evaluate(text, {"a": {}})
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("", True), ("a == a", True), ("'a b' != 'a b'", False), ("1.0 == 1", True), ("'1' == 1", False),
+        ("true && !false", True), ("b in (a, b)", True), ("abc =~ '^a'", True), ("x == y ? true : false", False),
+    ],
+)  # fmt: skip
+def test_when(text: str, runs: bool) -> None:
+    assert should_execute(text) is runs
+
+
+@pytest.mark.parametrize("text", ["my-value == x", "{{tasks.a.outputs.result}} == 1", "a ==", "1", "1.2.3 == 1"])
+def test_when_errors(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        should_execute(text)
+
+
+def test_late_names_are_left_until_they_have_a_value() -> None:
+    early = Substitution({"a": "1"})
+    text = "{{=asInt(retries) + 1}} {{retries}} {{ a }} {{=workflow.status ?? 'none'}}"
+    assert early.text(text) == "{{=asInt(retries) + 1}} {{retries}} 1 {{=workflow.status ?? 'none'}}"
+    assert Substitution({"a": "1", "retries": "2", "workflow.status": "x"}).text(text) == "3 2 1 x"
+
+
+def test_go_text() -> None:
+    assert fnv32a("hello") == 0x4F9F2CAB
+    assert [any_string(value) for value in (True, 1, 1.0, 0.1, 1e21, "x")] == [
+        "true",
+        "1",
+        "1",
+        "0.1",
+        "1000000000000000000000",
+        "x",
+    ]
+    assert json_text({"b": "<&>", "a": [1.0, None, True]}) == '{"a":[1,null,true],"b":"\\u003c\\u0026\\u003e"}'
+    assert [duration_seconds(text) for text in ("90", "1m30s", "1.5h", "200ms")] == [90, 90, 5400, 0.2]
+    with pytest.raises(ValueError, match="not a duration"):
+        duration_seconds("soon")
+
+
+def test_yaml_is_read_as_kubernetes_reads_it() -> None:
+    text = b"date: 2020-01-01\ntime: 1:30\nyes: no\nocts: 010\nfloat: 1e3\nnil: ~\n"
+    assert read_documents(text, "x") == [
+        {"date": "2020-01-01", "time": "1:30", "true": False, "octs": 8, "float": 1000.0, "nil": None}
+    ]
+
+
+def test_loop_names() -> None:
+    items = ["foo", 1, {"v": 1, "k": "alpha"}, ["a", 2], True, "a(b)"]
+    names = [step["name"] for step in expand({"name": "x", "withItems": items}, {})]
+    assert names == ["x(0:foo)", "x(1:1)", "x(2:k:alpha,v:1)", "x(3:[a 2])", "x(4:true)", "x(5:ab)"]

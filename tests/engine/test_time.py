@@ -1,0 +1,100 @@
+"""Deadlines, suspension and locks (facts 8, 20, 22)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from argosy.workflows.engine.api import RunOptions, WorkflowState, run
+
+
+def test_a_templates_deadline_ends_the_pod(run_workflow: Callable[..., Any]) -> None:
+    found = run_workflow(
+        "- name: main\n  activeDeadlineSeconds: 0.3\n  container: {image: i, command: [sleep, '60']}\n".replace(
+            "0.3", "'1'"
+        )
+    )
+    assert (found.phase, found["wf"].exit_code) == ("Failed", 143)
+    assert found.message == "Pod was active on the node longer than the specified deadline"
+    assert found["wf"].finished - found["wf"].started < 10
+
+
+def test_a_pod_that_ignores_sigterm_is_killed_after_its_grace(run_workflow: Callable[..., Any]) -> None:
+    found = run_workflow(
+        """
+        - name: main
+          timeout: 300ms
+          container: {image: i, command: [sh, -c, "trap '' TERM; sleep 60 & while :; do wait; done"]}
+        """,
+        "entrypoint: main\nterminationGracePeriodSeconds: 1",
+    )
+    assert (found.phase, found["wf"].exit_code) == ("Failed", 137)
+
+
+def test_the_workflows_deadline_fails_what_runs_and_what_is_to_come(run_workflow: Callable[..., Any]) -> None:
+    found = run_workflow(
+        """
+        - name: main
+          steps:
+          - - {name: a, template: nap, arguments: {parameters: [{name: seconds, value: "60"}]}}
+          - - {name: b, template: ok}
+        """,
+        "entrypoint: main\nactiveDeadlineSeconds: 1\nonExit: ok",
+    )
+    assert (found["[0].a"].phase, found["[0].a"].message) == ("Failed", "Step exceeded its deadline")
+    assert found["[0].a"].exit_code is None
+    assert found[".onExit"].phase == "Succeeded"
+    assert found.phase == "Failed"
+
+
+def test_suspend_with_duration(run_workflow: Callable[..., Any]) -> None:
+    found = run_workflow("- name: main\n  suspend: {duration: 300ms}\n")
+    assert (found.phase, found["wf"].type, found["wf"].message) == ("Succeeded", "Suspend", "")
+    assert found["wf"].finished - found["wf"].started >= 0.3
+
+
+def test_a_mutex_serializes_nodes(run_workflow: Callable[..., Any]) -> None:
+    found = run_workflow(
+        """
+        - name: main
+          dag:
+            tasks:
+            - {name: a, template: critical}
+            - {name: b, template: critical}
+        - name: critical
+          synchronization: {mutexes: [{name: m}]}
+          container: {image: i, command: [sleep, "0.2"]}
+        """
+    )
+    first, second = sorted((found[".a"], found[".b"]), key=lambda node: node.finished)
+    # The second node exists, Pending, while the first runs; its pod must not.
+    assert second.finished - first.finished >= 0.2
+    assert found.phase == "Succeeded"
+
+
+def test_a_mutex_holds_between_engines(tmp_path: Path, make_workflow: Callable[..., bytes]) -> None:
+    text = make_workflow(
+        "- name: main\n  container: {image: i, command: [sleep, '0.4']}\n",
+        "entrypoint: main\nsynchronization: {mutexes: [{name: between}]}",
+    )
+    seen: list[tuple[str, str]] = []
+    ended: dict[str, WorkflowState] = {}
+
+    def go(name: str) -> None:
+        def watch(state: WorkflowState) -> None:
+            seen.append((state.phase, state.message))
+
+        ended[name] = run(text, RunOptions(state_dir=tmp_path, workflow_name=name), watch)
+
+    threads = [threading.Thread(target=go, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join()
+    assert [ended[name].phase for name in ("one", "two")] == ["Succeeded"] * 2
+    assert ended["two"].nodes["two"].started >= ended["one"].nodes["one"].finished
+    assert ("Pending", "Waiting for argo/Mutex/between lock. Lock status: 0/1") in seen
