@@ -79,7 +79,8 @@ def compare(title: str, contenders: Sequence[Contender], *, rounds: int, bar: fl
             timing = _timed(contender)
             if number > 0:
                 found[contender.name].append(timing)
-        print(f"  {title}: round {number} of {rounds}", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            print(f"  {title}: round {number} of {rounds}", file=sys.stderr, flush=True)
     return Comparison(title, bar, found)
 
 
