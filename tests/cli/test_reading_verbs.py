@@ -105,7 +105,7 @@ def test_a_duplicate_says_why_it_did_not_start(story, argosy) -> None:
     story.at(1.0, "admission", decision="duplicate", reason=reason, key="k")
     story.finish("Succeeded", 2.0)
     _, out, _ = argosy("status")
-    assert "Not started: duplicate event" in out
+    assert "Not started: duplicate" in out
     assert reason in out
 
 

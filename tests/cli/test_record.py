@@ -8,6 +8,7 @@ import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.runlog import Event, read_events
+from argosy.workflows.cli.run import exit_code
 from argosy.workflows.record.advice import ADVICE
 from argosy.workflows.record.building import build_record
 from argosy.workflows.record.story import headline, outcome, way_on
@@ -130,3 +131,15 @@ def test_a_passed_over_checkpoint_is_told(story) -> None:
     told = way_on(story.record(), 0)
     assert "from step 20, the newest verified checkpoint (cccccccccccc)" in told
     assert "Passed over bbbbbbbbbbbb" in told
+
+
+def test_the_exit_code_tells_refusal_from_failure(story, tell) -> None:
+    tell.judged(story, "refuse")
+    assert exit_code(story.record("Succeeded")) == 3
+    assert exit_code(story.record("Failed")) == 1
+    assert exit_code(story.record("Running", None)) == 1
+
+
+def test_a_promoted_run_exits_0(story, tell) -> None:
+    tell.judged(story)
+    assert exit_code(story.record()) == 0

@@ -87,7 +87,7 @@ def command(
     next_commands(
         [
             (typed("argosy", "run", path), "run it on this machine"),
-            (typed("argosy", "run", path, "--inject", "kill:rank=0@step=10"), "watch it being killed and resumed"),
+            (typed("argosy", "run", path, "--inject", "kill:rank=0@step=50"), "watch it being killed and resumed"),
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )

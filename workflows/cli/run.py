@@ -164,6 +164,8 @@ def _conclude(folder: RunFolder, request: Request) -> int:
 
     record = folder.record()
     report = write(record, folder.report)
+    for text in _not_injected(record, request.inject):
+        click.echo(f"warning: --inject {text} did not happen: that step was never reported for it", err=True)
     if request.as_json:
         emit(summary(record, str(report)))
     else:
@@ -172,6 +174,14 @@ def _conclude(folder: RunFolder, request: Request) -> int:
         click.echo(f"  report: {report}")
         next_commands(ways_on(record, folder))
     return exit_code(record)
+
+
+def _not_injected(record: RunRecord, wanted: tuple[str, ...]) -> list[str]:
+    """Faults that were asked for and did not happen: a test of nothing must not look like a test that was passed."""
+    from argosy.steps.contract.injection import parse
+
+    happened = [(fault.fault, fault.step) for fault in record.injected]
+    return [text for text in wanted if (parse(text).fault, parse(text).step) not in happened]
 
 
 def exit_code(record: RunRecord) -> int:

@@ -24,7 +24,7 @@ def outcome(record: RunRecord) -> tuple[str, Tone]:
     if not record.done:
         return ("Interrupted", "warn") if record.interrupted else (record.phase, "busy")
     if record.duplicate:
-        return "Not started: duplicate event", "quiet"
+        return "Not started: duplicate", "quiet"
     if record.refused:
         return "Refused by the gate", "warn"
     return ("Promoted", "good") if record.promotion else ("Succeeded", "good")
