@@ -89,10 +89,11 @@ class Channel:
             reports, self._reports = self._reports, []
             return reports
 
-    def seen(self) -> dict[str, float]:
-        """Pod -> monotonic time of its last message."""
+    def listening(self, seconds: float) -> set[str]:
+        """Pods that wait for an answer now or sent something within the last ``seconds``."""
+        since = time.monotonic() - seconds
         with self._changed:
-            return dict(self._seen)
+            return set(self._check_ins) | {pod for pod, when in self._seen.items() if when > since}
 
     def wait(self, seconds: float) -> None:
         """Sleep until something arrives, at most ``seconds``."""

@@ -17,13 +17,10 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang.host import GangRecord
 from argosy.steps.supervisor.budget import Decision, Failure, decide
 from argosy.steps.supervisor.context import Context, Gang, Stopped
-from argosy.steps.supervisor.restart import TICK_SECONDS, Outcome, Restart
-from argosy.steps.supervisor.watch import alive
+from argosy.steps.supervisor.leaving import await_exit, have_stopped
+from argosy.steps.supervisor.restart import Outcome, Restart
 from argosy.steps.verdict import Verdict
 
-EXIT_SECONDS = 10.0
-"""How long finished pods have to leave by themselves."""
-STOP_MARGIN_SECONDS = 10.0
 COMMIT_SECONDS = 30.0
 """After the script's grace: time for launch to commit what was saved."""
 _POD_GONE = (Cause.PREEMPTED_EVICTED, Cause.RENDEZVOUS_TIMEOUT)
@@ -150,7 +147,7 @@ class Supervisor:
             return None
         if gang is not None:
             context.channel.order(Orders(command="exit"))
-            self._await_exit(gang)
+            await_exit(context, gang)
         try:
             context.commits.verify(found)
         except StepError as error:
@@ -167,11 +164,6 @@ class Supervisor:
         context.record.outputs(found.uri, found.digest, {"cause": "none", "exit_code": 0, "step": found.step})
         context.record.log.append("train_ended", cause="none", exit_code=0, checkpoint_digest=found.digest)
         return int(ExitCode.OK)
-
-    def _await_exit(self, gang: Gang) -> None:
-        deadline = time.monotonic() + EXIT_SECONDS
-        while alive(self._context.host.pods(gang.name)) and time.monotonic() < deadline:
-            self._context.pause(TICK_SECONDS)
 
     def _no_end(self) -> Verdict:
         cause = Cause.FINISHED_WITHOUT_CHECKPOINT
@@ -241,29 +233,15 @@ class Supervisor:
         assert verdict is not None
         root = {"cause": str(verdict.cause), "rank": verdict.rank, "node": verdict.node, "quote": verdict.quote}
         context.channel.order(Orders(command="stop", root=root))
-        replace_gang = bool(decision.exclude or decision.avoid) or verdict.cause in _POD_GONE
         self._avoid = decision.avoid
-        kept = not replace_gang and self._have_stopped(gang, outcome.restart)
+        replace_gang = bool(decision.exclude or decision.avoid) or verdict.cause in _POD_GONE
+        kept = have_stopped(context, gang, outcome.restart, hasty=replace_gang) and not replace_gang
         if not kept:
             self._delete(gang, decision.reason)
         until = time.monotonic() + decision.pause * self._random.uniform(0.5, 1.0)
         while (left := until - time.monotonic()) > 0:
             context.pause(min(left, 1.0))
         return gang if kept else None
-
-    def _have_stopped(self, gang: Gang, restart: int) -> bool:
-        """Whether every pod is there and asks for its next restart, within the grace."""
-        context = self._context
-        deadline = time.monotonic() + context.settings.args.grace_seconds + STOP_MARGIN_SECONDS
-        while time.monotonic() < deadline:
-            states = context.host.pods(gang.name)
-            if len(alive(states)) < gang.nnodes:
-                return False
-            ready = context.channel.check_ins()
-            if all(state.name in ready and ready[state.name].last_restart <= restart for state in states):
-                return True
-            context.pause(TICK_SECONDS)
-        return False
 
     # Ends that are no success.
 
@@ -272,6 +250,7 @@ class Supervisor:
         assert verdict is not None
         root = {"cause": str(verdict.cause), "rank": verdict.rank, "node": verdict.node, "quote": verdict.quote}
         context.channel.order(Orders(command="exit", exit_code=decision.exit_code, root=root))
+        await_exit(context, gang)
         self._delete(gang, decision.reason)
         final = replace(verdict, exit_code=decision.exit_code)
         context.ledger.append("ended", exit_code=decision.exit_code, cause=str(verdict.cause))
@@ -280,7 +259,6 @@ class Supervisor:
         return decision.exit_code
 
     def _stopped(self) -> int:
-        self._context.channel.order(Orders(command="exit", exit_code=int(ExitCode.PREEMPTED)))
         verdict = Verdict(cause=Cause.SIGTERM, exit_code=int(ExitCode.PREEMPTED), quote="the supervisor got SIGTERM")
         self._end_all("stopped from outside")
         self._context.record.log.append("train_ended", cause=str(verdict.cause), exit_code=verdict.exit_code)
