@@ -250,3 +250,11 @@ def test_followed_logs_end_with_the_run(story, tmp_path) -> None:
         assert reader.wait() == 0
         guard.cancel()
         assert time.monotonic() - began < 15
+
+
+def test_the_next_commands_find_a_run_whose_folder_is_elsewhere(promoted, argosy, tmp_path, monkeypatch) -> None:
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    _, out, _ = argosy("status", "--state-dir", "../.argosy")
+    command = next(line for line in out.splitlines() if line.startswith("  argosy explain")).split("#")[0].split()
+    assert argosy(*command[1:])[0] == 0

@@ -11,7 +11,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands, typed
+from argosy.workflows.cli.output import emit, next_commands
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 
 POLL_SECONDS = 0.5
@@ -58,7 +58,7 @@ def command(
     if not printed:
         named = "" if rank is None else f" of rank {rank}"
         click.echo(f"no lines{named} in {folder.path}", err=True)
-    next_commands([(typed("argosy", "explain", folder.path.name), "what it means")], err=True)
+    next_commands([(folder.command("explain", folder.path.name), "what it means")], err=True)
 
 
 class _Log:

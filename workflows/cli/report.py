@@ -41,5 +41,5 @@ def command(run_id: str | None, output: Path | None, as_json: bool, state_dir: P
         return
     click.echo(f"report: {path}")
     next_commands(
-        [(typed("xdg-open", path), "look at it"), (typed("argosy", "explain", folder.path.name), "the same in words")]
+        [(typed("xdg-open", path), "look at it"), (folder.command("explain", folder.path.name), "the same in words")]
     )

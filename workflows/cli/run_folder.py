@@ -17,6 +17,7 @@ from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
 from argosy.workflows.cli.document import claim_mounts, read_workflow
+from argosy.workflows.cli.output import typed
 from argosy.workflows.record.building import STORE_URI, build_record, prefix_of
 from argosy.workflows.record.facts import RunRecord, StepNode
 
@@ -37,6 +38,11 @@ class RunFolder:
     def report(self) -> Path:
         """Where the HTML report of the run lies."""
         return self.path / "report.html"
+
+    def command(self, verb: str, *arguments: object) -> str:
+        """``argosy VERB ...`` as it finds this run from here; a state folder elsewhere is named."""
+        usual = self.state_dir == Path(os.environ.get("ARGOSY_STATE_DIR", STATE_DIR)).absolute()
+        return typed("argosy", verb, *arguments, *(() if usual else ("--state-dir", self.state_dir)))
 
     def state(self) -> dict[str, Any]:
         """The engine's state now; empty when it was never written.

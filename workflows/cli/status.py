@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from argosy.workflows.cli.options import as_json, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands, typed
+from argosy.workflows.cli.output import emit, next_commands
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 from argosy.workflows.record.facts import RunRecord
 from argosy.workflows.record.story import ending, goodput_sentence, headline, outcome
@@ -90,12 +90,12 @@ def _results(record: RunRecord) -> list[str]:
 def ways_on(record: RunRecord, folder: RunFolder) -> list[tuple[str, str]]:
     """The next commands that make sense for a run in this state."""
     name = folder.path.name
-    explain = (typed("argosy", "explain", name), "what happened, why, what to do")
+    explain = (folder.command("explain", name), "what happened, why, what to do")
     if record.interrupted:
-        return [(typed("argosy", "run", folder.path / "workflow.yaml"), "go on where it stopped"), explain]
+        return [(folder.command("run", folder.path / "workflow.yaml"), "go on where it stopped"), explain]
     if not record.done:
-        return [(typed("argosy", "logs", "-f", name), "follow the ranks"), explain]
-    shown = (typed("argosy", "report", name), "write the HTML report")
+        return [(folder.command("logs", "-f", name), "follow the ranks"), explain]
+    shown = (folder.command("report", name), "write the HTML report")
     if record.phase != "Succeeded":
-        return [explain, (typed("argosy", "logs", name), "what every rank wrote"), shown]
+        return [explain, (folder.command("logs", name), "what every rank wrote"), shown]
     return [shown, explain]
