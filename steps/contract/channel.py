@@ -132,3 +132,5 @@ class Orders(Message):
     """For exit."""
     root: dict[str, Any] | None = None
     """The root cause once it is known: {"cause", "rank", "node", "quote"}."""
+    step: int = 0
+    """Furthest step that any rank of this restart has told: the clock of a rank that tells none."""

@@ -166,11 +166,20 @@ class Shim:
             self._stopped = True
             self._signal(signal.SIGKILL)
         for raw in self._news.feed(data):
-            kind = (decode(raw) or {}).get("type")
-            if kind == "release":
+            record = decode(raw) or {}
+            kind = record.get("type")
+            if kind == "gang_step":
+                self._gang_step(int(record["step"]))
+            elif kind == "release":
                 self._released = True
             elif kind == "stacks":
                 self._print_stacks()
+
+    def _gang_step(self, step: int) -> None:
+        # A plain script prints its steps on rank 0 only; the others' faults go by the gang's step.
+        if self._fault is not None and self._last_step == 0 and self._fault.is_due(step):
+            self._last_step = step
+            self._inject(self._fault)
 
     def _print_stacks(self) -> None:
         # PYTHONFAULTHANDLER prints every thread's stack on SIGABRT; a stopped process first has to go on.

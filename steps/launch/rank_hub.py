@@ -41,6 +41,10 @@ class RankHub:
         """The ranks hang: each prints its stacks and ends."""
         self._say({"type": "stacks"}, keep=False)
 
+    def gang_step(self, step: int) -> None:
+        """How far the gang is, for ranks that have a fault to come and tell no steps."""
+        self._say({"type": "gang_step", "step": step}, keep=False)
+
     def drain(self, seconds: float) -> None:
         """Wait until every shim has hung up: all their words are in."""
         self._thread.join(0)

@@ -48,6 +48,8 @@ class Reporter:
         self._refused_since: float | None = None
         self.on_root: Callable[[dict[str, Any]], None] | None = None
         """Called once, when the supervisor first names the root cause."""
+        self.on_step: Callable[[int], None] | None = None
+        """Called with the gang's furthest step, each time the supervisor answers."""
         self._thread = threading.Thread(target=self._serve, name="reporter", daemon=True)
 
     @property
@@ -170,6 +172,8 @@ class Reporter:
             if orders.command != "continue":
                 self._orders = orders
             self._changed.notify_all()
+        if self.on_step is not None:
+            self.on_step(orders.step)
         if orders.root is not None and self.on_root is not None:
             told, self.on_root = self.on_root, None
             told(orders.root)

@@ -104,6 +104,8 @@ class Restart:
         ).to_json()
         hub = RankHub(folder, RankRecords(self._reporter, self._saves, self._identity.node))
         self._reporter.on_root = lambda root: hub.release()
+        if assignment.fault is not None:
+            self._reporter.on_step = hub.gang_step
         try:
             self._agent.begin(torchrun_arguments(assignment, args.nproc_per_node, command), environ, workdir)
             self._reporter.enter("running")
@@ -114,6 +116,7 @@ class Restart:
                 self._agent.end(0.0)
                 self._saves.stop()
         finally:
+            self._reporter.on_step = None
             hub.close()
 
     def _watch(self, agent: Agent, hub: RankHub) -> None:

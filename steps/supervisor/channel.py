@@ -40,6 +40,7 @@ class Channel:
         self._reports: list[Report] = []
         self._running = -1
         self._orders = Orders(command="continue")
+        self._step = 0
         self._closed = False
 
     # The supervisor's side.
@@ -72,6 +73,7 @@ class Channel:
         with self._changed:
             self._assigned = dict(assignments)
             self._running = restart
+            self._step = 0
             self._orders = Orders(command="continue")
             if released:
                 self._check_ins = {}
@@ -152,8 +154,9 @@ class Channel:
             self._seen[message.pod] = time.monotonic()
             if message.restart == self._running:
                 self._reports.append(message)
+                self._step = max([self._step, *_steps(message)])
                 self._changed.notify_all()
-                return asdict(self._orders)
+                return {**asdict(self._orders), "step": self._step}
             # A restart that is over; before the first is known (we were just started) nobody is disturbed.
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
@@ -163,3 +166,7 @@ class Channel:
             raise NotReady
         if pod not in self._pods:
             raise Stranger
+
+
+def _steps(message: Report) -> list[int]:
+    return [record["step"] for record in message.steps if isinstance(record.get("step"), int)]
