@@ -195,6 +195,17 @@ def test_injected_signals(shims: Shims, name: str, number: int, code: str) -> No
     assert shims.until("injected")["fault"] == name
 
 
+def test_a_silent_rank_is_hit_when_the_gang_reaches_the_step(shims: Shims) -> None:
+    fault = {"fault": "kill", "rank": 1, "step": 20, "code": None}
+    started = shims.start("print('up', flush=True); import time; time.sleep(60)", fault=fault)
+    assert started.stdout is not None
+    assert "up" in started.stdout.readline()
+    shims.hub.gang_step(19)
+    shims.hub.gang_step(23)
+    started.wait(20)
+    assert (shims.ending()["signal"], shims.until("injected")["step"]) == (9, 23)
+
+
 def test_a_fault_of_another_rank_is_not_ours(shims: Shims) -> None:
     fault = {"fault": "kill", "rank": 0, "step": 20, "code": None}
     assert shims.start(PRINTS, fault=fault).wait(20) == 0
