@@ -100,6 +100,22 @@ def test_killed_and_run_again(file: Path, tmp_path: Path) -> None:
     assert latest_unfinished(state_dir, state["yaml_sha256"], {}) is None
 
 
+def test_a_success_that_no_engine_noted_is_not_done_again(file: Path, tmp_path: Path) -> None:
+    state_dir = tmp_path / "state"
+    engine = begin(file, state_dir)
+    wait_for(state_dir, "wf[1].b(0)", "Running")
+    os.kill(engine.pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 20
+    while len(list((state_dir / "runs/wf/nodes").rglob("ending.json"))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    engine.kill()
+    engine.communicate()
+    again = run(file.read_bytes(), RunOptions(state_dir=state_dir, workflow_name="wf"))
+    assert again.phase == "Succeeded"
+    assert [(state_dir / "volumes/data" / name).read_text() for name in "abc"] == ["x\n"] * 3
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_interrupted_and_run_again(file: Path, tmp_path: Path, number: signal.Signals) -> None:
     state_dir = tmp_path / "state"

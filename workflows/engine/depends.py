@@ -9,7 +9,8 @@ from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError, parse_with
 
-_PLAIN = re.compile(r"\s*[A-Za-z0-9][-_A-Za-z0-9]*\s*(?:&&\s*[A-Za-z0-9][-_A-Za-z0-9]*\s*)*")
+_TERM = r"\s*[A-Za-z0-9][-_A-Za-z0-9]*(?:\.(?:Succeeded|Failed|Errored|Skipped|Omitted))?\s*"
+_PLAIN = re.compile(rf"{_TERM}(?:&&{_TERM})*")
 DEFAULT_RESULTS = ("Succeeded", "Skipped", "Daemoned")
 """What a task's bare name stands for."""
 
@@ -26,11 +27,9 @@ def parse_depends(text: str) -> Condition:
     """
     if _PLAIN.fullmatch(text):
         # The usual case needs no grammar, and lark takes longer to import than a small workflow to run.
-        names = [name.strip() for name in text.split("&&")]
-        condition: Condition = ("any", names[0], DEFAULT_RESULTS)
-        for name in names[1:]:
-            condition = ("both", condition, ("any", name, DEFAULT_RESULTS))
-        return condition
+        terms = [term.strip().partition(".") for term in text.split("&&")]
+        parts: list[Condition] = [("any", name, (result,) if result else DEFAULT_RESULTS) for name, _, result in terms]
+        return _all_of(parts)
     return _condition(parse_with("depends", text))
 
 
@@ -47,6 +46,10 @@ def from_dependencies(names: Sequence[str], accepted: Callable[[str], Sequence[s
     conditions: list[Condition] = [("any", name, (*DEFAULT_RESULTS, *accepted(name))) for name in names]
     if not conditions:
         raise ExpressionError("dependencies is empty")
+    return _all_of(conditions)
+
+
+def _all_of(conditions: list[Condition]) -> Condition:
     condition = conditions[0]
     for each in conditions[1:]:
         condition = ("both", condition, each)

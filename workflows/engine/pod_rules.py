@@ -10,7 +10,7 @@ from typing import Any
 from argosy.steps.pods.isolation import PRIVATE, is_possible
 from argosy.workflows.engine.document import Document
 from argosy.workflows.engine.pod_environment import FIELDS, secret_keys, secret_variable
-from argosy.workflows.engine.pods import is_ours
+from argosy.workflows.engine.pod_job import is_ours
 from argosy.workflows.engine.volumes import volumes_of
 
 

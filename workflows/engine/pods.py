@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from argosy.steps.pods.pod import Pod, PodEnding, PodSpec, start
+from argosy.steps.pods.pod import PodEnding, PodSpec, adopt, start
 from argosy.workflows.engine import artifacts
 from argosy.workflows.engine.node import ERROR, FAILED, RUNNING, SUCCEEDED, NodeState
 from argosy.workflows.engine.pod_environment import (
@@ -20,6 +20,7 @@ from argosy.workflows.engine.pod_environment import (
     command_line,
     container_environment,
 )  # fmt: skip
+from argosy.workflows.engine.pod_job import PodJob, is_ours
 from argosy.workflows.engine.volumes import mounts_of, volumes_of
 
 VIRTUAL_NODE = "node-0"
@@ -29,35 +30,6 @@ _MESSAGE_BYTES = 4096
 _SCRIPT_PATH = "/argo/staging/script"
 _RESULT_PATH = "/.argosy-result"
 _CAPTURE = Path(__file__).with_name("capture.py").resolve()
-
-
-def is_ours(command: Any) -> bool:
-    """Whether a container runs one of our steps: those find their paths under the pod's root by themselves."""
-    words = [str(word) for word in command or []]
-    return (
-        len(words) > 2
-        and words[0] in ("python", "python3")
-        and words[1] == "-m"
-        and (words[2].startswith("argosy.steps."))
-    )
-
-
-@dataclass
-class _Job:
-    node: NodeState
-    template: dict[str, Any]
-    keep_result: bool
-    folder: Path
-    files: artifacts.PodFiles | None = None
-    termination_log: Path | None = None
-    pod: Pod | None = None
-    kill_at: float | None = None
-    timed_out: bool = False
-
-    @property
-    def container(self) -> dict[str, Any]:
-        found = self.template.get("container") or self.template["script"]
-        return dict(found)
 
 
 @dataclass
@@ -76,8 +48,8 @@ class PodRunner:
     nodes: int | None = None
     settled: list[tuple[NodeState, dict[str, Any]]] = field(default_factory=list)
     """Nodes that :meth:`collect` settled, with their templates; emptied by whoever reads it."""
-    _queue: list[_Job] = field(default_factory=list)
-    _running: dict[str, _Job] = field(default_factory=dict)
+    _queue: list[PodJob] = field(default_factory=list)
+    _running: dict[str, PodJob] = field(default_factory=dict)
 
     # -- asked by the operation ------------------------------------------------------------------------------
 
@@ -87,7 +59,7 @@ class PodRunner:
             return
         folder = self.run_dir / "nodes" / VIRTUAL_NODE / "pods" / node.pod
         node.log = str(folder / "log")
-        self._queue.append(_Job(node, template, keep_result, folder))
+        self._queue.append(PodJob(node, template, keep_result, folder))
 
     def end(self, node_id: str) -> None:
         """SIGTERM the node's pod now and SIGKILL it after the grace period."""
@@ -99,13 +71,13 @@ class PodRunner:
 
     # -- asked by the scheduler ------------------------------------------------------------------------------
 
-    def start_queued(self) -> bool:
-        """Start what was submitted; True if a node changed."""
+    def start_queued(self) -> list[NodeState]:
+        """Start what was submitted; the nodes, some of which may have ended at once."""
         queue, self._queue = self._queue, []
         for job in queue:
             if not job.node.fulfilled:
                 self._start(job)
-        return bool(queue)
+        return [job.node for job in queue]
 
     def collect(self) -> bool:
         """Settle the nodes whose pods have ended and enforce deadlines; True if a node changed."""
@@ -147,11 +119,6 @@ class PodRunner:
         """How many pods run."""
         return len(self._running)
 
-    @property
-    def busy(self) -> bool:
-        """Whether a pod runs."""
-        return bool(self._running)
-
     def end_all(self) -> None:
         """SIGTERM every pod, wait for their grace periods, SIGKILL what is left; returns when none is left."""
         for node_id in list(self._running):
@@ -160,6 +127,8 @@ class PodRunner:
             for node_id, job in list(self._running.items()):
                 assert job.pod is not None
                 if job.pod.poll() is not None:
+                    # It was stopped, whatever it says: a rerun must not take this for its own ending.
+                    (job.folder / "ending.json").unlink(missing_ok=True)
                     del self._running[node_id]
                 else:
                     self._enforce(job, time.time())
@@ -168,11 +137,11 @@ class PodRunner:
 
     # -- one pod ---------------------------------------------------------------------------------------------
 
-    def _grace(self, job: _Job) -> float:
+    def _grace(self, job: PodJob) -> float:
         seconds = job.template.get("terminationGracePeriodSeconds", self.spec.get("terminationGracePeriodSeconds"))
         return _GRACE_SECONDS if seconds is None else float(seconds)
 
-    def _enforce(self, job: _Job, now: float) -> None:
+    def _enforce(self, job: PodJob, now: float) -> None:
         assert job.pod is not None
         if job.kill_at is not None and now >= job.kill_at:
             job.pod.kill()
@@ -180,8 +149,10 @@ class PodRunner:
             job.timed_out = True
             self.end(job.node.id)
 
-    def _start(self, job: _Job) -> None:
+    def _start(self, job: PodJob) -> None:
         node = job.node
+        if self._succeeded_before(job):
+            return
         for leftover in (job.folder / "root", job.folder / "volumes"):
             shutil.rmtree(leftover, ignore_errors=True)
         try:
@@ -208,7 +179,21 @@ class PodRunner:
         self._running[node.id] = job
         node.phase, node.message = RUNNING, ""
 
-    def _spec(self, job: _Job) -> PodSpec:
+    def _succeeded_before(self, job: PodJob) -> bool:
+        """Settle a pod that succeeded while no engine looked: the last one was killed before it could note it.
+
+        A failure is not taken over: it may be a consequence of the engine's end.
+        """
+        before = adopt(job.folder)
+        ending = before.poll() if before is not None else None
+        if ending is None or ending.lost or ending.exit_code != 0:
+            return False
+        self._spec(job)
+        self._settle(job, ending)
+        self.settled.append((job.node, job.template))
+        return True
+
+    def _spec(self, job: PodJob) -> PodSpec:
         container, node = job.container, job.node
         isolated = not is_ours(container.get("command"))
         root = job.folder / "root"
@@ -251,7 +236,7 @@ class PodRunner:
     def _end_node(self, node: NodeState, phase: str, message: str) -> None:
         node.phase, node.message, node.finished = phase, message, time.time()
 
-    def _settle(self, job: _Job, ending: PodEnding) -> None:
+    def _settle(self, job: PodJob, ending: PodEnding) -> None:
         node = job.node
         node.finished = max(ending.time, node.started or 0.0)
         if ending.lost and not job.timed_out:
@@ -269,14 +254,14 @@ class PodRunner:
             node.phase, node.message = SUCCEEDED, ""
         self._outputs(job, strict=node.phase == SUCCEEDED)
 
-    def _termination(self, job: _Job) -> str:
+    def _termination(self, job: PodJob) -> str:
         try:
             assert job.termination_log is not None
             return job.termination_log.read_bytes()[:_MESSAGE_BYTES].decode(errors="replace")
         except OSError:
             return ""
 
-    def _outputs(self, job: _Job, *, strict: bool) -> None:
+    def _outputs(self, job: PodJob, *, strict: bool) -> None:
         node, files = job.node, job.files
         assert files is not None
         outputs: dict[str, Any] = {}

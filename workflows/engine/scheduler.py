@@ -99,13 +99,14 @@ class Scheduler:
             self._operation.begin_pass()
             self._pass()
             changed = changed or self._operation.changed
-            if not self._operation.changed or self._state.finished_for_good:
+            if not self._operation.changed or self._state.finished_for_good or self._stopped_by is not None:
                 break
         if changed:
             self._save()
-        if self._pods.start_queued():
+        started = self._pods.start_queued()
+        if started:
             self._save()
-            if not self._pods.busy:
+            if any(node.fulfilled for node in started):
                 return
         if not self._state.finished_for_good and self._stopped_by is None:
             self._wait(woken)
