@@ -31,7 +31,7 @@ def save(path, model, optimizer, epoch, step):
     os.replace(path + ".tmp", path)
 
 
-def main():
+def parse_args():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=64)
@@ -40,8 +40,11 @@ def main():
     parser.add_argument("--save-every", type=int, default=20)
     parser.add_argument("--out", default="out")
     parser.add_argument("--resume", action="store_true")
-    args = parser.parse_args()
+    return parser.parse_args()
 
+
+def main():
+    args = parse_args()
     use_cuda = torch.cuda.is_available()
     dist.init_process_group("nccl" if use_cuda else "gloo")
     rank = dist.get_rank()

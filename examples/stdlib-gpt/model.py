@@ -44,7 +44,8 @@ class Attention(nn.Module):
             for part in self.ask(x).split(width, dim=2)
         )
         mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.answer(mixed.transpose(1, 2).reshape(batch, time, width))
+        answer: Tensor = self.answer(mixed.transpose(1, 2).reshape(batch, time, width))
+        return answer
 
 
 class Block(nn.Module):
@@ -63,7 +64,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm_attention(x))
-        return x + self.mlp(self.norm_mlp(x))
+        x = x + self.mlp(self.norm_mlp(x))
+        return x
 
 
 class GPT(nn.Module):
@@ -92,7 +94,8 @@ class GPT(nn.Module):
         x = self.norm_input(x + self.place.weight[: tokens.shape[1]])
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x))
+        logits: Tensor = self.head(self.norm(x))
+        return logits
 
     def parameter_count(self) -> int:
         """Number of trained numbers; the tied head counts once."""
