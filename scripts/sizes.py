@@ -15,7 +15,18 @@ MAX_LINES = 60
 def tracked() -> list[Path]:
     """Python files of the packages (and what is not committed yet)."""
     listing = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "steps", "workflows", "argosy", "examples", "benchmarks", "scripts"],
+        [
+            "git",
+            "ls-files",
+            "-co",
+            "--exclude-standard",
+            "steps",
+            "workflows",
+            "argosy",
+            "examples",
+            "benchmarks",
+            "scripts",
+        ],
         capture_output=True,
         text=True,
         check=True,

@@ -11,12 +11,12 @@ from typing import Any
 
 from argosy.steps.claims import ClaimLog, State, admission_note_key
 from argosy.steps.contract.arguments import FinalizeArgs
+from argosy.steps.contract.env import WEBHOOK_URL
 from argosy.steps.evaluations import read_record, write_record
 from argosy.steps.outputs import step_main
 from argosy.steps.runlog import Event, RunLog, read_events
 from argosy.steps.store import open_store
 
-WEBHOOK_URL = "ARGOSY_WEBHOOK_URL"
 WEBHOOK_SECONDS = 10.0
 
 

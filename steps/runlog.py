@@ -119,10 +119,14 @@ def read_events(store: ObjectStore, prefix: str) -> list[Event]:
 def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
     base = f"{prefix}/events"
     for info in store.list(base):
-        writer = info.key[len(base) + 1 :].split("/", 1)[0]
-        for line in store.get(info.key).decode(errors="replace").splitlines():
-            try:
-                record = json.loads(line)
-                yield Event(float(record.pop("time")), str(record.pop("kind")), writer, record)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue
+        yield from parse_batch(store.get(info.key), info.key[len(base) + 1 :].split("/", 1)[0])
+
+
+def parse_batch(data: bytes, writer: str) -> Iterator[Event]:
+    """Events of one batch object; lines that cannot be parsed are skipped."""
+    for line in data.decode(errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+            yield Event(float(record.pop("time")), str(record.pop("kind")), writer, record)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue

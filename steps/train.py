@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 
+from argosy.steps.claims import heartbeat
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.contract.errors import InputError
@@ -48,7 +49,7 @@ def train(args: TrainArgs) -> int:
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     store = open_store(args.store_uri)
     endpoint = host.endpoint()
-    with RunLog(store, args.prefix, "supervisor") as log:
+    with heartbeat(store, args), RunLog(store, args.prefix, "supervisor") as log:
         record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step)
         channel = Channel(record.keep)
         with ChannelServer(endpoint, channel):

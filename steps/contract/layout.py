@@ -10,8 +10,12 @@ STORE/NAME/runs/RUN/manifests/...           manifest trees
 STORE/NAME/runs/RUN/events/WRITER/SEQ.jsonl event log
 STORE/NAME/runs/RUN/ledger/SEQ.json         attempts and budgets
 STORE/NAME/runs/RUN/attempts/GANG/...       verdicts and evidence
+STORE/NAME/runs/RUN/plan/...                which node fetches what
+STORE/NAME/runs/RUN/alive/UID.json          signs of life of a workflow's claim
+STORE/NAME/runs/RUN/admission/UID.json      which claim a workflow holds
 STORE/NAME/runs/RUN/evaluation/DIGEST.json  evaluations by manifest digest
-STORE/NAME/runs/RUN/report.html
+STORE/NAME/runs/RUN/gate/DIGEST.json        what the gate decided, by manifest digest
+STORE/NAME/runs/RUN/summary.json            the end, for people and webhooks
 """
 
 from __future__ import annotations

@@ -19,8 +19,24 @@ MS_PRIVATE = 1 << 18
 
 PRIVATE = ("tmp", "argosy", "workspace", "mnt", "data", "out", "outputs", "output", "lost+found")
 """Top-level names that a pod has for itself, whatever the machine keeps there."""
-SHARED = ("proc", "dev", "sys", "run")
+SHARED = ("proc", "sys", "run")
 """Top-level names that are seen as they are."""
+DEVICES = (
+    "null",
+    "zero",
+    "full",
+    "random",
+    "urandom",
+    "tty",
+    "ptmx",
+    "pts",
+    "shm",
+    "mqueue",
+    "nvidia",
+    "dri",
+    "infiniband",
+)
+"""Names in /dev, or beginnings of names, that a pod sees; its /dev is a folder of its own, for the termination log."""
 
 
 def _check(result: int, action: str) -> None:
@@ -82,7 +98,12 @@ def enter(root: str, mounts: dict[str, str], visible: list[str]) -> None:
 
 def _show(kernel: _Kernel, name: str, root: str) -> None:
     source, target = f"/{name}", f"{root}/{name}"
-    if name in PRIVATE:
+    if name == "dev":
+        os.makedirs(target, exist_ok=True)
+        for device in os.listdir(source):
+            if device.startswith(DEVICES) or os.path.islink(f"{source}/{device}"):
+                _show_device(kernel, f"{source}/{device}", f"{target}/{device}")
+    elif name in PRIVATE:
         if os.path.isdir(source):
             os.makedirs(target, mode=0o777, exist_ok=True)
     elif os.path.islink(source):
@@ -91,6 +112,15 @@ def _show(kernel: _Kernel, name: str, root: str) -> None:
     elif os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
         kernel.bind(source, target, read_only=name not in SHARED)
+
+
+def _show_device(kernel: _Kernel, source: str, target: str) -> None:
+    if os.path.islink(source):
+        if not os.path.lexists(target):
+            os.symlink(os.readlink(source), target)
+    else:
+        _make_point(source, target)
+        kernel.bind(source, target)
 
 
 def _make_point(source: str, target: str) -> None:

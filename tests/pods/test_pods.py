@@ -154,6 +154,17 @@ def test_an_isolated_pod_cannot_write_the_machines_files(make: Make) -> None:
     assert not Path(target).exists()
 
 
+@pytest.mark.skipif(not isolation.is_possible(), reason="this machine allows no mount namespaces")
+def test_an_isolated_pod_has_a_termination_log_of_its_own_and_devices(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "message").touch()
+    script = "echo told > /dev/termination-log && head -c 4 /dev/urandom > /dev/null && echo x > /dev/shm/argosy-$$"
+    before = Path("/dev/termination-log").exists()
+    pod = make(script + "; rm /dev/shm/argosy-$$", isolate=True, mounts={"/dev/termination-log": tmp_path / "message"})
+    assert wait(pod).exit_code == 0
+    assert (tmp_path / "message").read_text() == "told\n"
+    assert Path("/dev/termination-log").exists() == before
+
+
 def test_sweep_refuses_a_prefix_that_could_meet_others() -> None:
     with pytest.raises(ValueError, match="too short"):
         sweep("a")

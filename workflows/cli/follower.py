@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
-from argosy.steps.runlog import Event
+from argosy.steps.runlog import Event, parse_batch
 from argosy.steps.store.base import ObjectMissing, ObjectStore
 
 
@@ -30,10 +29,4 @@ class EventFollower:
             except ObjectMissing:
                 continue
             self._seen.add(info.key)
-            writer = info.key[len(self._base) + 1 :].split("/", 1)[0]
-            for line in data.decode(errors="replace").splitlines():
-                try:
-                    record = json.loads(line)
-                    yield Event(float(record.pop("time")), str(record.pop("kind")), writer, record)
-                except (ValueError, KeyError, TypeError, AttributeError):
-                    continue
+            yield from parse_batch(data, info.key[len(self._base) + 1 :].split("/", 1)[0])

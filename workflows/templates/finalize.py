@@ -7,13 +7,13 @@ from typing import Any, Final
 from hera.workflows import Container
 
 from argosy.steps.contract.arguments import FinalizeArgs
+from argosy.steps.contract.env import WEBHOOK_URL
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.templates.container import step_container
 from argosy.workflows.templates.inputs import identity, input_parameters
 from argosy.workflows.templates.retries import step_retries
 
 FINALIZE_SECONDS: Final = 900
-WEBHOOK_URL: Final = "ARGOSY_WEBHOOK_URL"
 WEBHOOK_KEY: Final = "url"
 
 
