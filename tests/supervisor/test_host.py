@@ -150,7 +150,9 @@ def test_another_host_adopts_what_the_first_started(host: ProcessHost, tmp_path:
     other.delete("g-a1", 5)
     assert [(gang.name, gang.deleted) for gang in host.gangs()] == [("g-a1", True)]
     assert host.pods("g-a1") == []
-    assert not list((tmp_path / "runs/w").glob("nodes/*/pods/*/root/tmp/*"))
+    pods = list((tmp_path / "runs/w").glob("nodes/*/pods/*"))
+    assert pods
+    assert not [left for pod in pods for left in (pod / "root" / "tmp").glob("*")]
 
 
 def test_a_lost_node_takes_no_pod_again(host: ProcessHost) -> None:
