@@ -104,11 +104,11 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Shard the standard library's sources into a dataset.")
-    parser.add_argument("--out", default="file:///argosy/datasets/stdlib-gpt", help="uri of the dataset")
+    parser.add_argument("--out", default="file:///mnt/argosy/datasets/stdlib-gpt", help="uri of the dataset")
     parser.add_argument("--limit-mb", type=int, default=12, help="most bytes to take, in millions")
     parser.add_argument("--state-dir", default=".argosy", help="state folder of `argosy run`")
     parser.add_argument("--claim", default="argosy", help="volume claim that holds file:// uris")
-    parser.add_argument("--mount", default="/argosy", help="where the pods mount the claim")
+    parser.add_argument("--mount", default="/mnt/argosy", help="where the pods mount the claim")
     return parser.parse_args()
 
 

@@ -26,8 +26,8 @@ class Story:
     def __init__(self, state_dir: Path, monkeypatch: pytest.MonkeyPatch, workflow: str = "gpt-abc12") -> None:
         self.state_dir, self.workflow, self.now = state_dir, workflow, START
         volume = state_dir / "volumes" / "argosy"
-        monkeypatch.setenv(env.MOUNTS, json.dumps({"/argosy/store": str(volume)}))
-        self.store = open_store("file:///argosy/store")
+        monkeypatch.setenv(env.MOUNTS, json.dumps({"/mnt/argosy/store": str(volume)}))
+        self.store = open_store("file:///mnt/argosy/store")
         monkeypatch.delenv(env.MOUNTS)
         monkeypatch.setattr("argosy.steps.runlog.time.time", lambda: self.now)
         self.log = RunLog(self.store, f"gpt/runs/{workflow}", "train")
@@ -78,7 +78,7 @@ class Story:
             "message": message,
             "started": START,
             "finished": None if seconds is None else START + seconds,
-            "annotations": {"argosy.dev/store-uri": "file:///argosy/store", "argosy.dev/run-name": "gpt"},
+            "annotations": {"argosy.dev/store-uri": "file:///mnt/argosy/store", "argosy.dev/run-name": "gpt"},
             "nodes": self.nodes,
         }
 
@@ -103,14 +103,14 @@ apiVersion: argoproj.io/v1alpha1
 kind: Workflow
 metadata:
   generateName: gpt-
-  annotations: {argosy.dev/store-uri: file:///argosy/store, argosy.dev/run-name: gpt, argosy.dev/claim: argosy}
+  annotations: {argosy.dev/store-uri: file:///mnt/argosy/store, argosy.dev/run-name: gpt, argosy.dev/claim: argosy}
 spec:
   entrypoint: main
   volumes:
   - {name: store, persistentVolumeClaim: {claimName: argosy}}
   templates:
   - name: main
-    container: {image: x, command: [x], volumeMounts: [{name: store, mountPath: /argosy/store}]}
+    container: {image: x, command: [x], volumeMounts: [{name: store, mountPath: /mnt/argosy/store}]}
 """
 
 

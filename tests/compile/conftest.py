@@ -18,7 +18,7 @@ CODE = CodeArchive(b"", "c" * 64, ())
 FULL: dict[str, Any] = {
     "name": "full",
     "script": "train.py",
-    "dataset": {"uri": "file:///argosy/data-sets/one"},
+    "dataset": {"uri": "file:///mnt/argosy/data-sets/one"},
     "gang": {"nnodes": 2, "nproc_per_node": 2, "tolerations": [{"key": "gpu"}]},
     "evaluation": {"script": "judge.py", "metric": "loss", "direction": "min", "floor": 2.0},
     "promotion": {},

@@ -22,7 +22,7 @@ DIGEST = "c" * 64
 # Name -> inputs with defaults (None: required), artifacts, outputs.
 FROZEN: dict[str, tuple[dict[str, str | None], set[str], set[str]]] = {
     "snapshot": (
-        {"run-id": "", "dataset-uri": "file:///argosy/data-sets/one"},
+        {"run-id": "", "dataset-uri": "file:///mnt/argosy/data-sets/one"},
         set(),
         {"dataset-digest", "dataset-manifest-uri", "objects", "bytes"},
     ),
@@ -91,13 +91,13 @@ def test_submit_time_parameters(full: dict[str, Any]) -> None:
         "resume-from": "latest",
         "force": "false",
         "event": "",
-        "dataset-uri": "file:///argosy/data-sets/one",
+        "dataset-uri": "file:///mnt/argosy/data-sets/one",
     }
 
 
 def test_annotations_name_the_store(full: dict[str, Any]) -> None:
     assert workflow_annotations(TrainingRun(**full)) == {
-        "argosy.dev/store-uri": "file:///argosy/store",
+        "argosy.dev/store-uri": "file:///mnt/argosy/store",
         "argosy.dev/run-name": "full",
         "argosy.dev/claim": "argosy",
     }

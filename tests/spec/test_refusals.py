@@ -222,7 +222,7 @@ def test_warnings_of_what_is_probably_not_meant() -> None:
         name="n", script="t.py", storage={"uri": "file:///srv/store"}, gang={"resources": {"gpu": 8, "memory": "9Gi"}}
     )
     outside, idle, unjudged = warnings(run)
-    assert "storage.uri = 'file:///srv/store' is not below storage.mount_path = '/argosy'" in outside
+    assert "storage.uri = 'file:///srv/store' is not below storage.mount_path = '/mnt/argosy'" in outside
     assert "7 GPUs of each node stay idle" in idle
     assert "no [evaluation]" in unjudged
     assert not run.mounts_claim

@@ -22,13 +22,13 @@ def event(key: str, bucket: str = "datasets") -> DatasetEvent:
         ("s3://datasets/ready", "other/x", "datasets", False),
         ("s3://datasets/ready", "ready/x", "elsewhere", False),
         ("gs://datasets/ready", "ready/x", "datasets", True),
-        ("file:///argosy/store/corpus", "corpus/train/0.txt", "local", True),
-        ("file:///argosy/store/corpus", "0.txt", "corpus", True),
+        ("file:///mnt/argosy/store/corpus", "corpus/train/0.txt", "local", True),
+        ("file:///mnt/argosy/store/corpus", "0.txt", "corpus", True),
         ("file:///data/b/corpus", "corpus/0.txt", "b", True),
         ("file:///data/my%20corpus", "my corpus/0.txt", "b", True),
-        ("file:///argosy/store/corpus", "other/0.txt", "local", False),
-        ("file:///argosy/store/corpus", "corpus", "local", False),
-        ("file:///argosy/corpus/v2", "corpus/0.txt", "local", False),
+        ("file:///mnt/argosy/store/corpus", "other/0.txt", "local", False),
+        ("file:///mnt/argosy/store/corpus", "corpus", "local", False),
+        ("file:///mnt/argosy/corpus/v2", "corpus/0.txt", "local", False),
     ],
 )
 def test_match(uri: str, key: str, bucket: str, found: bool) -> None:
@@ -48,9 +48,9 @@ def test_match(uri: str, key: str, bucket: str, found: bool) -> None:
         ("s3://datasets/", "v3/_SUCCESS", "s3://datasets/v3"),
         ("s3://datasets/ready", "ready/v2/part-0", "s3://datasets/ready"),
         ("s3://datasets/ready", "ready/v2/not_READY", "s3://datasets/ready"),
-        ("file:///argosy/store/corpus", "corpus/v2/_READY", "file:///argosy/store/corpus/v2"),
-        ("file:///argosy/store/corpus", "corpus/50%/_READY", "file:///argosy/store/corpus/50%25"),
-        ("file:///argosy/store/corpus", "corpus/_READY", "file:///argosy/store/corpus"),
+        ("file:///mnt/argosy/store/corpus", "corpus/v2/_READY", "file:///mnt/argosy/store/corpus/v2"),
+        ("file:///mnt/argosy/store/corpus", "corpus/50%/_READY", "file:///mnt/argosy/store/corpus/50%25"),
+        ("file:///mnt/argosy/store/corpus", "corpus/_READY", "file:///mnt/argosy/store/corpus"),
     ],
 )
 def test_a_markers_folder_is_the_dataset(uri: str, key: str, dataset: str) -> None:

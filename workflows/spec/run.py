@@ -21,7 +21,7 @@ from argosy.workflows.spec.notify import Notify
 from argosy.workflows.spec.promotion import Promotion
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.retry import Retry
-from argosy.workflows.spec.storage import POD_FOLDERS, Storage, file_path, is_below
+from argosy.workflows.spec.storage import POD_FOLDER, Storage, file_path, is_below
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Image, KubeName, Line, ModuleName, RelativePath, RunName
 
@@ -102,7 +102,7 @@ class TrainingRun(Table):
                 field="batch",
             )
         for field, uri in self.uris().items():
-            if is_below(file_path(uri) or "/", *POD_FOLDERS):
+            if is_below(file_path(uri) or "/", POD_FOLDER):
                 remedy = f"write for example file://{self.storage.mount_path}/store"
                 raise Refusal("lies on each pod's own disk, gone with the pod", remedy, field=field, value=uri)
         self._check_evaluation()

@@ -12,15 +12,15 @@ from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import KubeName, StoreUri, check_line
 
-POD_FOLDERS = tuple(f"/argosy/{name}" for name in ("outputs", "in", "data", "workspace", "tmp", "checkpoint"))
-"""Folders on a pod's own disk: gone with the pod, and different in every pod."""
+POD_FOLDER = "/argosy"
+"""Everything below is on the pod's own disk: gone with the pod, and different in every pod."""
 
 
 def _check_mount(path: str) -> str:
     if not path.startswith("/") or posixpath.normpath(path) != path or path == "/":
-        raise Refusal("must be an absolute folder below '/'", 'write for example "/argosy"')
-    if is_below(path, *POD_FOLDERS, "/dev", "/proc", "/sys", "/etc", "/var/run"):
-        raise Refusal("is a folder that every pod has for itself", 'mount the volume elsewhere, for example "/argosy"')
+        raise Refusal("must be an absolute folder below '/'", 'write for example "/mnt/argosy"')
+    if is_below(path, POD_FOLDER, "/dev", "/proc", "/sys", "/etc", "/var/run"):
+        raise Refusal("is a folder that every pod has for itself", 'mount the volume elsewhere, for example "/mnt/argosy"')
     return check_line(path)
 
 
@@ -38,7 +38,7 @@ class Storage(Table):
     """``[storage]``: the run's store, and the volume it lies on when it is a ``file://`` one."""
 
     uri: StoreUri = Field(
-        default="file:///argosy/store",
+        default="file:///mnt/argosy/store",
         description="Root of the store: s3://bucket/prefix, gs://, az:// or file:///path. file:// must lie on a "
         "volume that every pod mounts (see claim).",
         min_length=1,
@@ -50,7 +50,7 @@ class Storage(Table):
         min_length=1,
     )
     mount_path: Annotated[str, AfterValidator(_check_mount)] = Field(
-        default="/argosy", description="Folder in every pod at which the claim is mounted."
+        default="/mnt/argosy", description="Folder in every pod at which the claim is mounted."
     )
 
     def holds(self, uri: str) -> bool:
