@@ -1,7 +1,7 @@
 """The demo's run, the whole engine SIGKILLed at a random instant, run again: it must end promoted.
 
-After each: no process is left, no committed step was trained again, and every step's loss equals the
-uninterrupted run's to the last bit that the log keeps.
+After each: no process is left, nothing at or before the newest commit was trained again, every loss that the log
+holds equals the uninterrupted run's, and so do the bytes of the final checkpoint.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract import env
 from argosy.steps.pods import processes
 from argosy.steps.runlog import Event, read_events
@@ -25,7 +27,20 @@ from tests.prove.record import ROOT, Record
 
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 EXAMPLE = ROOT / "examples" / "stdlib-gpt"
-LIMIT_SECONDS = 240.0
+LIMIT_SECONDS = 300.0
+COLUMNS = [
+    "case", "killed at s", "during", "committed", "restored", "steps trained again", "losses that differ",
+    "final bytes", "left over", "exit", "phase", "held",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The uninterrupted run: loss by step, SHA-256 of each file of its final checkpoint, wall seconds."""
+
+    losses: dict[int, float]
+    files: dict[str, str]
+    seconds: float
 
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
@@ -34,20 +49,17 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     record = Record("engine-kill", seed, folder)
     deadline = time.monotonic() + minutes * 60
     work = folder / "engine-kill"
-    losses, seconds = uninterrupted(work)
-    print(f"uninterrupted: {seconds:.1f} s, {len(losses)} losses; seed {seed}", flush=True)
+    truth = uninterrupted(work)
+    print(f"uninterrupted: {truth.seconds:.1f} s, {len(truth.losses)} losses; seed {seed}", flush=True)
     for number in range(len(record.cases()), count):
-        instant = random.Random(f"{seed}-{number}").uniform(0.3, seconds)
-        case = kill_once(work, number, instant, losses)
+        instant = random.Random(f"{seed}-{number}").uniform(0.2, truth.seconds)
+        case = kill_once(work, number, instant, truth)
         record.add(case)
         print(json.dumps(case), flush=True)
         if time.monotonic() > deadline:
             print(f"{number + 1} of {count} done; run the same command to go on", flush=True)
             break
-    table = record.write_table(
-        "The engine killed at random instants",
-        ["case", "killed at s", "during", "exit", "phase", "restored", "steps replayed", "left over", "losses", "held"],
-    )
+    table = record.write_table("The whole engine killed (SIGKILL) at random instants, and run again", COLUMNS)
     print(f"written: {table.relative_to(ROOT)}")
     return 0 if all(case["held"] for case in record.cases()) else 1
 
@@ -61,39 +73,65 @@ def fresh(work: Path) -> Path:
 
 
 def start(work: Path) -> subprocess.Popen[bytes]:
-    """The engine, its output kept."""
-    with (work / "out.log").open("ab") as log:
+    """The engine, its output kept beside the copy."""
+    with (work.parent / "engine-kill.log").open("ab") as log:
         return subprocess.Popen([ARGOSY, "run", "run.toml"], cwd=work, stdout=log, stderr=log, start_new_session=True)
 
 
-def uninterrupted(work: Path) -> tuple[dict[int, float], float]:
-    """Losses by step and the seconds of a run that nobody disturbs."""
+def uninterrupted(work: Path) -> Truth:
+    """What a run gives that nobody disturbs."""
     fresh(work)
     began = time.monotonic()
     code = start(work).wait(LIMIT_SECONDS)
+    seconds = time.monotonic() - began
     if code != 0:
-        raise SystemExit(f"the uninterrupted run failed with {code}:\n{(work / 'out.log').read_text()[-3000:]}")
-    return losses_of(events(work)), time.monotonic() - began
+        raise SystemExit(f"the uninterrupted run failed with {code}; see {work.parent / 'engine-kill.log'}")
+    _, losses = losses_of(events(work), {})
+    return Truth(losses, final_files(work), seconds)
+
+
+def run_store(work: Path) -> tuple[str, str] | None:
+    """(store uri, run prefix) of the only run, read from disk as it lies there; None before it has one."""
+    store = work / ".argosy" / "volumes" / "argosy" / "store"
+    runs = sorted(store.glob("*/runs/*"))
+    return (f"file://{store}", runs[-1].relative_to(store).as_posix()) if runs else None
 
 
 def events(work: Path) -> list[Event]:
-    """The event log of the only run in the store, read from disk as it is."""
-    store = work / ".argosy" / "volumes" / "argosy" / "store"
-    runs = sorted(store.glob("*/runs/*"))
-    return read_events(open_store(f"file://{store}"), runs[-1].relative_to(store).as_posix()) if runs else []
+    """The run's event log."""
+    where = run_store(work)
+    return read_events(open_store(where[0]), where[1]) if where else []
 
 
-def losses_of(log: list[Event]) -> dict[int, float]:
-    """Step -> loss; a step seen twice must have the same loss, else it is NaN (never equal)."""
-    found: dict[int, float] = {}
-    for event in log:
-        if event.kind == "step" and event.fields.get("rank", 0) == 0 and event.fields.get("loss") is not None:
-            step, loss = int(event.fields["step"]), float(event.fields["loss"])
-            found[step] = loss if found.get(step, loss) == loss else float("nan")
-    return found
+def committed(work: Path) -> int:
+    """Step of the newest commit."""
+    where = run_store(work)
+    newest = CheckpointStore(open_store(where[0]), where[1]).newest() if where else None
+    return newest.step if newest else 0
 
 
-def kill_once(work: Path, number: int, instant: float, expected: dict[int, float]) -> dict[str, Any]:
+def final_files(work: Path) -> dict[str, str]:
+    """Path -> SHA-256 of the final checkpoint's files, each read and verified."""
+    where = run_store(work)
+    store = CheckpointStore(open_store(where[0]), where[1]) if where else None
+    newest = store.newest() if store else None
+    if store is None or newest is None or not newest.final:
+        return {}
+    store.verify(newest)
+    return {file.path: file.sha256 for file in newest.files}
+
+
+def losses_of(log: list[Event], truth: dict[int, float]) -> tuple[int, dict[int, float]]:
+    """How many logged losses differ from ``truth``, and the losses by step."""
+    told = [
+        (int(event.fields["step"]), float(event.fields["loss"]))
+        for event in log
+        if event.kind == "step" and event.fields.get("rank", 0) == 0 and event.fields.get("loss") is not None
+    ]
+    return sum(truth.get(step, loss) != loss for step, loss in told), dict(told)
+
+
+def kill_once(work: Path, number: int, instant: float, truth: Truth) -> dict[str, Any]:
     """One case."""
     fresh(work)
     engine = start(work)
@@ -102,56 +140,48 @@ def kill_once(work: Path, number: int, instant: float, expected: dict[int, float
     except subprocess.TimeoutExpired:
         os.kill(engine.pid, signal.SIGKILL)
         engine.wait()
-    before = events(work)
+    killed = time.time()
+    step = committed(work)
     code = start(work).wait(LIMIT_SECONDS)
-    return judged(work, number, instant, before, code, expected)
+    return judged(work, number, instant, killed, step, code, truth)
 
 
 def judged(
-    work: Path, number: int, instant: float, before: list[Event], code: int, expected: dict[int, float]
+    work: Path, number: int, instant: float, killed: float, step: int, code: int, truth: Truth
 ) -> dict[str, Any]:
     """What the case left, and whether it holds."""
-    after = events(work)
-    told = subprocess.run([ARGOSY, "status", "--json"], cwd=work, capture_output=True, text=True, check=False)
-    state = json.loads(told.stdout) if told.returncode == 0 else {}
-    left = leftovers(work)
-    committed = max((int(e.fields["step"]) for e in before if e.kind == "checkpoint_committed"), default=0)
-    restarts = [e for e in after if e.kind == "restart_began" and e not in before]
-    restored = [int(e.fields.get("restored_step") or 0) for e in restarts]
-    retrained = [e for e in after if e.kind == "step" and e not in before and int(e.fields["step"]) <= committed]
-    seen = losses_of(after)
-    equal = sum(seen.get(step) == loss for step, loss in expected.items())
-    held = (
-        code == 0
-        and bool(state.get("promoted_digest"))
-        and state["promoted_digest"] == state.get("evaluated_digest")
-        and not left
-        and not retrained
-        and all(step >= committed for step in restored)
-        and equal == len(expected)
-    )
-    return {
+    log = events(work)
+    before, after = [e for e in log if e.time <= killed], [e for e in log if e.time > killed]
+    done = subprocess.run([ARGOSY, "status", "--json"], cwd=work, capture_output=True, text=True, check=False)
+    told = json.loads(done.stdout) if done.returncode == 0 else {}
+    restored = [int(e.fields.get("restored_step") or 0) for e in after if e.kind == "restart_began"]
+    again = [e for e in after if e.kind == "step" and int(e.fields["step"]) <= step]
+    differ, _ = losses_of(log, truth.losses)
+    case = {
         "case": number,
         "killed at s": round(instant, 2),
-        "during": before[-1].kind if before else "start",
-        "exit": code,
-        "phase": state.get("phase", "?"),
+        "during": before[-1].kind if before else "before the first event",
+        "committed": step,
         "restored": restored[-1] if restored else "",
-        "steps replayed": len(retrained),
-        "left over": len(left),
-        "losses": f"{equal}/{len(expected)}",
-        "held": held,
+        "steps trained again": len(again),
+        "losses that differ": differ,
+        "final bytes": "equal" if truth.files == final_files(work) != {} else "DIFFERENT",
+        "left over": len(leftovers(work)),
+        "exit": code,
+        "phase": told.get("phase", "?"),
     }
+    promoted = bool(told.get("promoted_digest")) and told["promoted_digest"] == told.get("evaluated_digest")
+    quiet = not (again or differ or case["left over"]) and all(found >= step for found in restored)
+    return {**case, "held": code == 0 and promoted and quiet and case["final bytes"] == "equal"}
 
 
 def leftovers(work: Path) -> set[int]:
     """Processes that still belong to a pod of this folder's runs."""
-    return {
-        pid
-        for pid in processes.carrying(env.POD_TOKEN, "")
-        if str(work).encode() in Path(f"/proc/{pid}/environ").read_bytes()
-    }
-
-
-if __name__ == "__main__":
-    sys.exit(prove(count=1, seed=1, minutes=10))
+    found = set()
+    for pid in processes.carrying(env.POD_TOKEN, ""):
+        try:
+            if str(work).encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                found.add(pid)
+        except OSError:
+            continue
+    return found

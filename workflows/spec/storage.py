@@ -20,7 +20,9 @@ def _check_mount(path: str) -> str:
     if not path.startswith("/") or posixpath.normpath(path) != path or path == "/":
         raise Refusal("must be an absolute folder below '/'", 'write for example "/mnt/argosy"')
     if is_below(path, POD_FOLDER, "/dev", "/proc", "/sys", "/etc", "/var/run"):
-        raise Refusal("is a folder that every pod has for itself", 'mount the volume elsewhere, for example "/mnt/argosy"')
+        raise Refusal(
+            "is a folder that every pod has for itself", 'mount the volume elsewhere, for example "/mnt/argosy"'
+        )
     return check_line(path)
 
 
