@@ -51,6 +51,22 @@ dist.destroy_process_group()
 """
 
 
+# torchrun ends the other ranks as soon as one has ended: each wrapper stays until every rank's own code is known.
+WRAPPER = """
+import os, subprocess, sys, time
+folder, command = sys.argv[1], sys.argv[2:]
+code = subprocess.run([sys.executable, *command]).returncode
+with open(f"{folder}/rank-{os.environ['RANK']}.part", "w") as target:
+    target.write(str(code))
+os.replace(target.name, target.name.replace(".part", ".code"))
+deadline = time.monotonic() + 60
+names = [f"{folder}/rank-{rank}.code" for rank in range(int(os.environ["WORLD_SIZE"]))]
+while time.monotonic() < deadline and not all(map(os.path.exists, names)):
+    time.sleep(0.02)
+sys.exit(code)
+"""
+
+
 class Gang:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,12 +87,9 @@ class Gang:
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
-        wrapper = (
-            "import os, subprocess, sys; code = subprocess.run([sys.executable, *sys.argv[2:]]).returncode;"
-            "path = os.path.join(sys.argv[1], 'rank-' + os.environ['RANK'] + '.code');"
-            "open(path, 'w').write(str(code)); sys.exit(code)"
-        )
-        (self.folder / "wrapper.py").write_text(wrapper)
+        for stale in self.folder.glob("rank-*.code"):
+            stale.unlink()
+        (self.folder / "wrapper.py").write_text(WRAPPER)
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
         command += [str(self.folder / "wrapper.py"), str(self.folder), str(self.script), what]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
