@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -21,8 +23,25 @@ class Stopped(SystemExit):
         self.message = message
 
 
+_exit_code: int | None = None
+
+
+@atexit.register
+def _leave() -> None:
+    # Registered at import, so that what the script registered later has run. A process group that was not destroyed
+    # may abort in the interpreter's last moments ("terminate called without an active exception", SIGABRT): the
+    # rank would be judged by that signal instead of by the code it stopped with.
+    distributed = sys.modules.get("torch.distributed")
+    if _exit_code is not None and distributed is not None and distributed.is_initialized():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_exit_code)
+
+
 def stop(cause: Cause, message: str, code: int) -> NoReturn:
     """Print the line that launch looks for, and end."""
+    global _exit_code
+    _exit_code = code
     line = message if message.startswith(f"{cause} ") else f"{cause} {message}"
     print(f"argosy: {line}", file=sys.stderr, flush=True)
     raise Stopped(cause, message, code)
