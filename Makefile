@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/argosy
 
-.PHONY: demo test check bench prove lock fmt clean
+.PHONY: help demo test check bench prove lowest lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -37,6 +37,11 @@ bench: $(READY) ## paired timings against peers (table)
 
 prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=20]
 	@$(BIN)/python -m tests.prove $(SUITE) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
+lowest: $(READY) ## the lower bounds of pyproject.toml, installed apart and tested (without torch)
+	@uv venv -q --clear --python $(BIN)/python $(CACHE)/lowest
+	@uv pip install -q --python $(CACHE)/lowest/bin/python --resolution lowest-direct -e '.[submit]' --group dev
+	@$(CACHE)/lowest/bin/python -m pytest -q -m "not torch" tests/spec tests/compile tests/cli tests/store tests/data tests/engine tests/steps
 
 lock: ## resolve the locked versions again
 	@bash scripts/lock.sh
