@@ -114,6 +114,8 @@ class Report(Message):
     """finished: all ranks of this pod exited 0 and its last checkpoint is committed. failed: see endings, error."""
     steps: list[dict[str, Any]] = field(default_factory=list)
     """Progress lines since the last report: argosy.steps.progress records with "rank" added."""
+    furthest: dict[str, int] = field(default_factory=dict)
+    """Rank -> the last step that it told in this restart: a supervisor that was just started has heard none."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Event-log records of this pod since the last report: {"kind", ...fields of runlog.KINDS}."""
     endings: list[dict[str, Any]] = field(default_factory=list)

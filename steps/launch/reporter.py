@@ -37,6 +37,7 @@ class Reporter:
         self._changed = threading.Condition()
         self._phase: Phase = "staging"
         self._steps: list[dict[str, Any]] = []
+        self._furthest: dict[str, int] = {}
         self._events: list[dict[str, Any]] = []
         self._endings: list[Ending] = []
         self._error: dict[str, Any] | None = None
@@ -81,6 +82,8 @@ class Reporter:
         with self._changed:
             self._steps.append(record)
             del self._steps[:-KEPT]
+            rank, step = str(record["rank"]), int(record["step"])
+            self._furthest[rank] = max(step, self._furthest.get(rank, 0))
 
     def event(self, kind: str, **fields: Any) -> None:
         """A record for the run's event log."""
@@ -187,6 +190,7 @@ class Reporter:
             restart=self._assignment.restart,
             phase=self._phase,
             steps=steps,
+            furthest=dict(self._furthest),
             events=events,
             endings=[asdict(ending) for ending in self._endings],
             error=self._error,

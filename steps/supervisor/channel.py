@@ -45,13 +45,16 @@ class Channel:
 
     # The supervisor's side.
 
-    def expect(self, gang: str, pods: frozenset[str]) -> None:
-        """Talk to these pods of ``gang`` from now on; every other pod is refused."""
+    def expect(self, gang: str, pods: frozenset[str], restart: int = 0) -> None:
+        """Talk to these pods of ``gang`` from now on; every other pod is refused.
+
+        ``restart`` is the one that runs or comes next: pods that still run an earlier one are told to stop it.
+        """
         with self._changed:
             if pods != self._pods:
                 self._check_ins, self._assigned, self._seen, self._reports = {}, {}, {}, []
             self._gang, self._pods = gang, pods
-            self._running = -1
+            self._running = restart
             self._orders = Orders(command="continue")
             self._changed.notify_all()
 
@@ -157,7 +160,6 @@ class Channel:
                 self._step = max([self._step, *_steps(message)])
                 self._changed.notify_all()
                 return {**asdict(self._orders), "step": self._step}
-            # A restart that is over; before the first is known (we were just started) nobody is disturbed.
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
 

@@ -16,7 +16,8 @@ from argosy.steps.appendlog import AppendLog
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store.base import ObjectStore
-from argosy.steps.supervisor.budget import Failure
+from argosy.steps.supervisor.budget import Decision, Failure
+from argosy.steps.verdict import Verdict
 
 Kind = Literal["supervisor", "gang", "restart", "failure", "excluded", "gang_deleted", "finished", "ended"]
 EXCLUSION_SECONDS = 24 * 3600.0
@@ -70,9 +71,15 @@ class Ledger:
             quote=f"ledger entry {self._seq} was written by workflow {newest.get('workflow_uid')}",
         )
 
-    def add_failure(self, failure: Failure) -> None:
-        """Append a failure with all its fields."""
-        self.append("failure", **{**asdict(failure), "cause": str(failure.cause)})
+    def add_failure(self, failure: Failure, decision: Decision, verdict: Verdict) -> None:
+        """Append a failure with all its fields, and what is going to be done about it."""
+        told = {**verdict.record(), "consequences": []}
+        self.append("failure", **asdict(failure), decision=asdict(decision), verdict=told)
+
+    @property
+    def owner(self) -> str:
+        """The workflow whose supervisor wrote the newest entry that we know."""
+        return str(self._entries[-1]["workflow_uid"])
 
     def of(self, *kinds: Kind) -> Iterator[dict[str, Any]]:
         """Entries of this workflow with one of these kinds, oldest first."""

@@ -18,6 +18,7 @@ from argosy.steps.gang.host import GangRecord
 from argosy.steps.supervisor.budget import Decision, Failure, decide
 from argosy.steps.supervisor.context import Context, Gang, Stopped
 from argosy.steps.supervisor.leaving import await_exit, have_stopped
+from argosy.steps.supervisor.pending import Pending, gang_of, pending
 from argosy.steps.supervisor.restart import Outcome, Restart
 from argosy.steps.verdict import Verdict
 
@@ -32,7 +33,6 @@ class Supervisor:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._random = random.Random()
         self._avoid = ""
 
     def run(self) -> int:
@@ -43,21 +43,28 @@ class Supervisor:
         """
         gang: Gang | None = None
         try:
-            if self._context.ledger.last("finished") is not None and (code := self._conclude(None)) is not None:
+            if self._context.ledger.last("finished") is not None and isinstance(code := self._conclude(None), int):
                 return code
-            gang, entry = self._adopt()
+            entry: Mapping[str, Any] | None = None
+            if (left := self._left_undone()) is None:
+                gang, entry = self._adopt()
+            elif left.decision.action == "stop":
+                return self._give_up(left.gang, left.verdict, left.decision)
+            else:
+                gang = self._prepare(left.gang, left.outcome, left.decision)
             while True:
                 gang = gang or self._create()
                 outcome = self._run_restart(gang, entry)
                 entry = None
                 if outcome.verdict is None:
-                    code = self._conclude(gang)
-                    if code is not None:
-                        return code
-                    outcome = replace(outcome, verdict=self._no_end())
+                    end = self._conclude(gang)
+                    if isinstance(end, int):
+                        return end
+                    outcome = replace(outcome, verdict=end)
                 decision = self._settle(gang, outcome)
                 if decision.action == "stop":
-                    return self._give_up(gang, outcome, decision)
+                    assert outcome.verdict is not None
+                    return self._give_up(gang, outcome.verdict, decision)
                 gang = self._prepare(gang, outcome, decision)
         except Stopped:
             return self._stopped()
@@ -74,20 +81,29 @@ class Supervisor:
 
     # Gangs.
 
+    def _left_undone(self) -> Pending | None:
+        """What a supervisor before us decided and did not live to do; the gang's pods can be told again."""
+        left = pending(self._context.ledger)
+        if left is not None:
+            names = frozenset(state.name for state in self._context.host.pods(left.gang.name))
+            self._context.channel.expect(left.gang.name, names, left.outcome.restart)
+            print(f"argosy: going on with: {left.decision.action}: {left.decision.reason}", file=sys.stderr)
+        return left
+
     def _adopt(self) -> tuple[Gang | None, Mapping[str, Any] | None]:
         """The gang that runs already, and its restart if that is under way."""
         context = self._context
-        standing = [record for record in context.host.gangs() if not record.deleted]
+        known = context.host.gangs()
         entry = context.ledger.last("gang")
-        current = next((record for record in standing if entry is not None and record.name == entry["gang"]), None)
-        for record in standing:
-            if record is not current:
+        for record in known:
+            if not record.deleted and (entry is None or record.name != entry["gang"]):
                 self._delete(record, "an older attempt")
         if entry is None or context.ledger.last("gang", "gang_deleted") is not entry:
             return None, None
-        gang = Gang(
-            name=entry["gang"], attempt=entry["attempt"], nnodes=entry["nnodes"], excluded=tuple(entry["excluded"])
-        )
+        gang = gang_of(entry)
+        if any(record.deleted and record.name == gang.name for record in known):
+            self._delete(gang, "deleted already, and that was not written down")
+            return None, None
         if any(state.reason == "HostLost" for state in context.host.pods(gang.name)):
             # The machine's engine went and took every pod with it: nobody's fault, nothing is charged.
             self._delete(gang, "its pods ended with the engine")
@@ -139,12 +155,12 @@ class Supervisor:
 
     # After a restart.
 
-    def _conclude(self, gang: Gang | None) -> int | None:
-        """Exit code 0 if the declared end is reached and verified; None otherwise (a damaged commit is put aside)."""
+    def _conclude(self, gang: Gang | None) -> int | Verdict:
+        """Exit code 0 if the declared end is reached and verified; otherwise why it is not."""
         context = self._context
         found = context.commits.reached_end()
         if found is None:
-            return None
+            return _failed(Cause.FINISHED_WITHOUT_CHECKPOINT, context.commits.missing())
         if gang is not None:
             context.channel.order(Orders(command="exit"))
             await_exit(context, gang)
@@ -154,7 +170,7 @@ class Supervisor:
             if error.cause != Cause.CHECKPOINT_CORRUPT:
                 raise
             context.commits.quarantine(found.digest, str(error))
-            return None
+            return _failed(error.cause, str(error))
         for text in context.faults.left():
             print(f"argosy: {text} never happened: that rank reported no such step", file=sys.stderr)
         context.ledger.append("finished", digest=found.digest, step=found.step)
@@ -165,26 +181,25 @@ class Supervisor:
         context.record.log.append("train_ended", cause="none", exit_code=0, checkpoint_digest=found.digest)
         return int(ExitCode.OK)
 
-    def _no_end(self) -> Verdict:
-        cause = Cause.FINISHED_WITHOUT_CHECKPOINT
-        return Verdict(cause=cause, exit_code=int(EXIT_CODE[cause]), quote=self._context.commits.missing())
-
     def _settle(self, gang: Gang, outcome: Outcome) -> Decision:
-        """Write the failure down, decide, and stop what still runs of the restart."""
+        """Decide, and write the failure down with the decision: from then on another supervisor would go on from it.
+
+        What comes before may be done twice.
+        """
         context, verdict = self._context, outcome.verdict
         assert verdict is not None
         for digest in self._corrupt(outcome, verdict):
             context.commits.quarantine(digest, verdict.quote)
         failure = self._failure(gang, outcome, verdict)
         decision = self._placeable(decide(failure, context.ledger.failures(), context.settings.limits))
-        context.ledger.add_failure(failure)
-        context.record.ended(failure, verdict, decision, outcome.endings)
         context.record.verdict(gang.name, failure, verdict, decision)
+        if failure.cause == Cause.NUMERICS_NAN:
+            context.commits.roll_back(failure.step)
         if decision.exclude:
             context.ledger.append("excluded", node=decision.exclude, cause=str(failure.cause))
             context.record.log.append("node_excluded", node=decision.exclude, cause=str(failure.cause))
-        if failure.cause == Cause.NUMERICS_NAN:
-            context.commits.roll_back(failure.step)
+        context.ledger.add_failure(failure, decision, verdict)
+        context.record.ended(failure, verdict, decision, outcome.endings)
         context.faults.after(outcome.endings, context.record.log, context.commits.flip_byte)
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
         print(f"argosy: {say}", file=sys.stderr)
@@ -238,24 +253,23 @@ class Supervisor:
         kept = have_stopped(context, gang, outcome.restart, hasty=replace_gang) and not replace_gang
         if not kept:
             self._delete(gang, decision.reason)
-        until = time.monotonic() + decision.pause * self._random.uniform(0.5, 1.0)
+        until = time.monotonic() + decision.pause * random.uniform(0.5, 1.0)
         while (left := until - time.monotonic()) > 0:
             context.pause(min(left, 1.0))
         return gang if kept else None
 
-    # Ends that are no success.
+    # Ends without success.
 
-    def _give_up(self, gang: Gang, outcome: Outcome, decision: Decision) -> int:
-        context, verdict = self._context, outcome.verdict
-        assert verdict is not None
+    def _give_up(self, gang: Gang, verdict: Verdict, decision: Decision) -> int:
+        context = self._context
         root = {"cause": str(verdict.cause), "rank": verdict.rank, "node": verdict.node, "quote": verdict.quote}
         context.channel.order(Orders(command="exit", exit_code=decision.exit_code, root=root))
         await_exit(context, gang)
         self._delete(gang, decision.reason)
-        final = replace(verdict, exit_code=decision.exit_code)
-        context.ledger.append("ended", exit_code=decision.exit_code, cause=str(verdict.cause))
         context.record.log.append("train_ended", cause=str(verdict.cause), exit_code=decision.exit_code)
-        context.record.gave_up(final)
+        context.record.gave_up(replace(verdict, exit_code=decision.exit_code))
+        # Last: whoever comes after this entry was started by a person who wants it tried again.
+        context.ledger.append("ended", exit_code=decision.exit_code, cause=str(verdict.cause))
         return decision.exit_code
 
     def _stopped(self) -> int:
@@ -266,12 +280,21 @@ class Supervisor:
         return verdict.exit_code
 
     def _lose(self, error: StepError) -> None:
-        """Something ended the supervisor itself; a fenced one leaves the gang to its new owner."""
+        """Something ended the supervisor itself; a later supervisor of this workflow takes the gang over."""
+        context = self._context
         if error.cause != Cause.FENCED:
             self._end_all(str(error.cause))
+        elif context.ledger.owner != context.settings.args.workflow_uid:
+            # The run belongs to another workflow, which knows nothing of our pods.
+            for record in context.host.gangs():
+                context.host.delete(record.name, context.settings.args.grace_seconds + COMMIT_SECONDS)
         self._context.record.log.append("train_ended", cause=str(error.cause), exit_code=int(error.code))
 
     def _end_all(self, reason: str) -> None:
         for record in self._context.host.gangs():
             if not record.deleted:
                 self._delete(record, reason)
+
+
+def _failed(cause: Cause, quote: str) -> Verdict:
+    return Verdict(cause=cause, exit_code=int(EXIT_CODE[cause]), quote=quote)

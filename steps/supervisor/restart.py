@@ -57,7 +57,7 @@ class Restart:
 
     def adopt(self, entry: Mapping[str, Any]) -> Outcome:
         """Go on with a restart that a supervisor before us began; its ledger entry is ``entry``."""
-        self._context.channel.expect(self._gang.name, frozenset(entry["pods"]))
+        self._context.channel.expect(self._gang.name, frozenset(entry["pods"]), self._number)
         self._assign(entry, released=False)
         return self._watch(entry, adopted=True)
 
@@ -67,7 +67,7 @@ class Restart:
         """Check-ins of all pods, or why they never came."""
         context, began, known = self._context, time.monotonic(), set[str]()
         self._pods(now=True)
-        context.channel.expect(self._gang.name, frozenset(state.name for state in self._states))
+        context.channel.expect(self._gang.name, frozenset(state.name for state in self._states), self._number)
         while True:
             ready = {
                 name: message

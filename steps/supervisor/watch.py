@@ -73,10 +73,13 @@ class Watch:
             ending = Ending.from_json(raw)
             if ending.rank not in view.endings:
                 view.endings[ending.rank] = Ending.from_json({**raw, "pod": report.pod, "node": report.node})
+            self._step(ending.rank, ending.last_step, now)
         if report.error is not None:
             view.error = {"pod": report.pod, "node": report.node, **report.error}
             if report.error.get("cause") == Cause.CHECKPOINT_CORRUPT and report.error.get("digest"):
                 self.corrupt_digests.add(str(report.error["digest"]))
+        for rank, step in report.furthest.items():
+            self._step(int(rank), int(step), now)
         for record in report.steps:
             self._step(int(record.get("rank", 0)), int(record.get("step", 0)), now)
 

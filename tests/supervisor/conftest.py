@@ -60,6 +60,8 @@ class Rig:
     command: list[str] | None = None
     """What the pods run; the client without torch by default."""
     lifeline: int | None = None
+    kill_at: str = ""
+    """The next supervisor dies at this write; see ``killed_at.py``."""
 
     @property
     def local(self) -> Path:
@@ -92,8 +94,11 @@ class Rig:
         if self.lifeline is not None:
             environ[env.LIFELINE_FD] = str(self.lifeline)
         log = (self.folder / "supervisor.log").open("ab")
+        program = (
+            [str(Path(__file__).with_name("killed_at.py")), self.kill_at] if self.kill_at else ["-m", TrainArgs.MODULE]
+        )
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "argosy.steps.train", *self.args.to_argv()],
+            [sys.executable, *program, *self.args.to_argv()],
             env=environ,
             stdout=log,
             stderr=log,
@@ -104,6 +109,12 @@ class Rig:
 
     def run(self, seconds: float = 60) -> int:
         return self.start().wait(seconds)
+
+    def run_killed(self, at: str, seconds: float = 60) -> None:
+        """Run a supervisor that is killed when it has written what matches ``at``."""
+        self.kill_at = at
+        assert self.run(seconds) == -signal.SIGKILL, f"{at} was never written; {self.log()}"
+        self.kill_at = ""
 
     def output(self, name: str) -> str:
         return (self.folder / "step/outputs" / name).read_text()

@@ -2,7 +2,7 @@
 
 Run as ``node_client.py PLAN.json``. The rank is a child process, so that a signal ends it as it would a real one.
 Keys of the plan: steps, step_seconds, commit_every, final (bool), store, prefix, away (indexes that never check in),
-faults: list of {"index", "step", "how": exception|kill|exit CODE|hang|corrupt, "times"}; shared: folder for counters.
+faults: list of {"index", "step", "how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
 """
 
 from __future__ import annotations
@@ -124,6 +124,15 @@ def fail(how: str) -> None:
         raise ZeroDivisionError("the plan wants it")
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "segv":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "damage":
+        from argosy.steps.checkpoint.store import CheckpointStore
+        from argosy.steps.store import open_store
+
+        store = CheckpointStore(open_store(PLAN["store"]), PLAN["prefix"])
+        file = store.commits()[-1].files[0]
+        store.store.put(f"{store.prefix}/{file.key}", b"x" * file.size)
     if how == "hang":
         os.kill(os.getpid(), signal.SIGSTOP)
     if how.startswith("exit "):

@@ -1,0 +1,88 @@
+"""A supervisor killed at a given write: the next one goes on from exactly there, and nobody is charged for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from argosy.steps.store import open_store
+from argosy.steps.supervisor.ledger import Ledger
+
+if TYPE_CHECKING:
+    from conftest import Rig
+
+
+def causes(rig: Rig) -> list[str]:
+    """Of every failure that was charged."""
+    ledger = Ledger(open_store(rig.plan["store"]), "r/runs/r-abc", "0123456789abcdef")
+    return [str(failure.cause) for failure in ledger.failures()]
+
+
+FAILURE = r'put \S+/ledger/\S+ .*"kind": "failure"'
+
+
+@pytest.mark.parametrize(
+    "at",
+    [r"put \S+/restart-0000\.json", FAILURE, r"record \S+a1/deleted\.json", '"kind": "gang_deleted"', r'gang": \S+a2"'],
+)
+def test_a_decision_that_was_written_down_is_carried_out(rig: Rig, at: str) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 8, "how": "segv"}]
+    rig.run_killed(at)
+    assert rig.run(20) == 0, rig.log()
+    assert causes(rig) == ["native_crash"]
+    assert {a["node"] for a in rig.assignments() if a["attempt"] == 2} == {"node-0", "node-2"}, "not elsewhere"
+    assert {a["resume_step"] for a in rig.assignments() if a["attempt"] == 2} == {6}
+    assert rig.processes() == set()
+
+
+def test_an_order_to_stop_reaches_pods_that_never_heard_it(rig: Rig) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 8, "how": "kill"}]
+    rig.run_killed(FAILURE)
+    assert rig.run(15) == 0, rig.log()
+    assert causes(rig) == ["unknown"]
+    assert [(a["attempt"], a["restart"]) for a in rig.assignments()] == [(1, 0), (1, 0), (1, 1), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    "at", [FAILURE, r'put \S+ .*"kind": "gang_deleted"', r"output checkpoint-uri", r'put \S+ .*"kind": "ended"']
+)
+def test_a_run_that_was_given_up_is_not_tried_again(rig: Rig, at: str) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 8, "how": "exit 78", "times": 9}]
+    rig.run_killed(at)
+    if '"ended"' in at:  # all was done: who starts it now wants it tried again
+        rig.plan["faults"] = []
+        assert rig.run(20) == 0, rig.log()
+        return
+    assert rig.run(20) == 78, rig.log()
+    assert len(rig.assignments()) == 2
+    assert json.loads((rig.folder / "step/dev/termination-log").read_text())["exit_code"] == 78
+    assert rig.processes() == set()
+
+
+def test_a_gang_that_was_deleted_unnoted_is_no_training_that_ended(rig: Rig) -> None:
+    rig.plan["steps"] = 10_000
+    rig.kill_at = r"record \S+a1/deleted\.json"
+    process = rig.start()
+    rig.until(lambda: max(rig.steps(1), default=0) > 4)
+    process.terminate()
+    assert process.wait(20) == -9
+    rig.kill_at, rig.plan["steps"] = "", 12
+    assert rig.run(20) == 0, rig.log()
+    assert causes(rig) == []
+    assert len(rig.events("gang_created")) == 2
+
+
+def test_steps_told_to_the_supervisor_before_count_for_the_one_after(rig: Rig) -> None:
+    rig.plan["faults"] = [{"index": 1, "step": 8, "how": "exception"}]
+    rig.run_killed(r"put \S+/restart-0000\.json")
+    assert rig.run(20) == 0, "an exception at step 8 was taken for one before the first step: " + rig.log()
+    assert [event.fields["last_step"] for event in rig.events("restart_ended")] == [8]
+
+
+def test_a_final_checkpoint_that_is_damaged_rolls_back(rig: Rig) -> None:
+    rig.plan["faults"] = [{"index": 0, "step": 12, "how": "damage"}]
+    assert rig.run(30) == 0, rig.log()
+    assert causes(rig) == ["checkpoint_corrupt"]
+    assert {a["resume_step"] for a in rig.assignments()} == {0, 9}
