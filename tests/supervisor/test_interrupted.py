@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.store import open_store
 from argosy.steps.supervisor.ledger import Ledger
 
@@ -86,3 +87,24 @@ def test_a_final_checkpoint_that_is_damaged_rolls_back(rig: Rig) -> None:
     assert rig.run(30) == 0, rig.log()
     assert causes(rig) == ["checkpoint_corrupt"]
     assert {a["resume_step"] for a in rig.assignments()} == {0, 9}
+
+
+def test_a_run_taken_over_by_another_workflow_leaves_no_pod_of_the_first(rig: Rig) -> None:
+    rig.plan["steps"] = 10_000
+    process = rig.start()
+    rig.until(lambda: max(rig.steps(1), default=0) > 4)
+    store = open_store(rig.plan["store"])
+    Ledger(store, "r/runs/r-abc", "ffffffffffffffff")
+    CheckpointStore(store, "r/runs/r-abc").claim("another workflow's gang")
+    assert process.wait(30) == 73, rig.log()
+    assert rig.processes() == set()
+
+
+def test_another_supervisor_of_the_same_workflow_finds_the_gang_running(rig: Rig) -> None:
+    rig.plan |= {"steps": 400, "commit_every": 1000}
+    rig.plan["faults"] = [{"index": 1, "step": 60, "how": "kill"}]
+    process = rig.start()
+    rig.until(lambda: max(rig.steps(1), default=0) > 4)
+    Ledger(open_store(rig.plan["store"]), "r/runs/r-abc", rig.args.workflow_uid)
+    assert process.wait(30) == 73, rig.log()
+    assert len(rig.processes()) >= 2
