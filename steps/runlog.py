@@ -85,11 +85,12 @@ class RunLog:
     def flush(self) -> None:
         """Write what has gathered; when it returns it is durable."""
         with self._lock:
-            lines, self._lines = self._lines, []
-            if not lines:
+            if not self._lines:
                 return
+            # What the store did not take is kept: the next try writes it under the same name, with what came since.
+            self._store.put(f"{self._base}/{self._seq + 1:08d}.jsonl", ("\n".join(self._lines) + "\n").encode())
             self._seq += 1
-            self._store.put(f"{self._base}/{self._seq:08d}.jsonl", ("\n".join(lines) + "\n").encode())
+            self._lines = []
 
     def close(self) -> None:
         """Flush and stop the thread."""

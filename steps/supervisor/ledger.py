@@ -36,7 +36,7 @@ class Ledger:
         self._seq = 0
         while True:
             self._read()
-            if self._write("supervisor", {}):
+            if self._write(self._record("supervisor", {})):
                 return
 
     def _read(self) -> None:
@@ -44,8 +44,11 @@ class Ledger:
         self._entries = [entry.record for entry in found]
         self._seq = found[-1].seq if found else 0
 
-    def _write(self, kind: Kind, fields: dict[str, Any]) -> bool:
-        record = {"kind": kind, "time": time.time(), "workflow_uid": self._uid, "supervisor": self._me, **fields}
+    def _record(self, kind: Kind, fields: dict[str, Any]) -> dict[str, Any]:
+        mine = {"workflow_uid": self._uid, "supervisor": self._me, "nonce": uuid.uuid4().hex}
+        return {"kind": kind, "time": time.time(), **mine, **fields}
+
+    def _write(self, record: dict[str, Any]) -> bool:
         if not self._log.append(self._seq + 1, record):
             return False
         self._entries.append(record)
@@ -58,18 +61,16 @@ class Ledger:
         Raises:
             StepError: ``fenced`` when another supervisor of this run has begun since.
         """
-        if self._write(kind, fields):
-            return
-        self._read()
-        newest = self._entries[-1]
-        # Our own write whose answer was lost is found as ours.
-        if newest.get("supervisor") == self._me and newest["kind"] == kind:
-            return
-        raise StepError(
-            Cause.FENCED,
-            "another supervisor owns this run now",
-            quote=f"ledger entry {self._seq} was written by workflow {newest.get('workflow_uid')}",
-        )
+        record = self._record(kind, fields)
+        while not self._write(record):
+            self._read()
+            newest = self._entries[-1]
+            if newest.get("nonce") == record["nonce"]:
+                return  # written, and the answer was lost
+            # An entry of ours in our way is one whose answer was lost: the store failed, and it was there all the same.
+            if newest.get("supervisor") != self._me:
+                quote = f"ledger entry {self._seq} was written by workflow {newest.get('workflow_uid')}"
+                raise StepError(Cause.FENCED, "another supervisor owns this run now", quote=quote)
 
     def add_failure(self, failure: Failure, decision: Decision, verdict: Verdict) -> None:
         """Append a failure with all its fields, and what is going to be done about it."""

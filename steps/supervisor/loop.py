@@ -198,8 +198,8 @@ class Supervisor:
         if decision.exclude:
             context.ledger.append("excluded", node=decision.exclude, cause=str(failure.cause))
             context.record.log.append("node_excluded", node=decision.exclude, cause=str(failure.cause))
-        context.ledger.add_failure(failure, decision, verdict)
         context.record.ended(failure, verdict, decision, outcome.endings)
+        context.ledger.add_failure(failure, decision, verdict)
         context.faults.after(outcome.endings, context.record.log, context.commits.flip_byte)
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
         print(f"argosy: {say}", file=sys.stderr)

@@ -18,7 +18,10 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment, Orders, Report
 from argosy.steps.contract.errors import StepError
 from argosy.steps.gang.host import Endpoint
+from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
+from argosy.steps.store.base import StoreError
+from argosy.steps.store.files import FileStore
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.ledger import Ledger
 from argosy.steps.supervisor.server import ChannelServer
@@ -189,3 +192,39 @@ def test_the_later_supervisor_owns_the_ledger(tmp_path: Path) -> None:
     assert raised.value.code == 73
     second.append("excluded", node="node-1", cause="hang")
     assert Ledger(store, "r/runs/a", "uid-2").excluded() == ("node-1",)
+
+
+class Forgetful(FileStore):
+    """A store that fails after it has written: the answer is lost, the object is there."""
+
+    loses_answers = False
+
+    def put_if_absent(self, key: str, data: bytes | Path) -> bool:
+        created = super().put_if_absent(key, data)
+        if self.loses_answers:
+            self.loses_answers = False
+            raise StoreError(Cause.S3_THROTTLE, "the answer was lost")
+        return created
+
+
+def test_a_lost_answer_fences_nobody(tmp_path: Path) -> None:
+    store = Forgetful(f"file://{tmp_path}/store")
+    ledger = Ledger(store, "r/runs/a", "uid-1")
+    store.loses_answers = True
+    with pytest.raises(StepError, match="the answer was lost"):
+        ledger.append("gang", gang="g", attempt=1, nnodes=2, excluded=[])
+    ledger.append("gang_deleted", gang="g", attempt=1)
+    assert [entry["kind"] for entry in ledger.of("gang", "gang_deleted")] == ["gang", "gang_deleted"]
+
+
+def test_events_that_the_store_refused_are_written_later(tmp_path: Path) -> None:
+    store = FileStore(f"file://{tmp_path}/store")
+    (tmp_path / "store/r").mkdir(parents=True)
+    (tmp_path / "store/r/events").write_text("in the way")
+    with RunLog(store, "r", "supervisor") as log:
+        log.append("finalized", status="first")
+        with pytest.raises(StoreError):
+            log.flush()
+        (tmp_path / "store/r/events").unlink()
+        log.append("finalized", status="second")
+    assert [event.fields["status"] for event in read_events(store, "r")] == ["first", "second"]

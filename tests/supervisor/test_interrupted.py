@@ -33,6 +33,7 @@ def test_a_decision_that_was_written_down_is_carried_out(rig: Rig, at: str) -> N
     rig.run_killed(at)
     assert rig.run(20) == 0, rig.log()
     assert causes(rig) == ["native_crash"]
+    assert {(e.fields["attempt"], e.fields["restart"]) for e in rig.events("restart_ended")} == {(1, 0)}
     assert {a["node"] for a in rig.assignments() if a["attempt"] == 2} == {"node-0", "node-2"}, "not elsewhere"
     assert {a["resume_step"] for a in rig.assignments() if a["attempt"] == 2} == {6}
     assert rig.processes() == set()
