@@ -52,9 +52,12 @@ class ProcessHost:
         self._known: dict[Path, Pod] = {}
 
     def endpoint(self) -> Endpoint:
-        """The recorded address, or a free port of the loopback interface and a new token, recorded."""
+        """The recorded address, or a free port of the loopback interface and a new token, recorded.
+
+        A port that somebody else has taken since is given up when no pod is left that was told of it.
+        """
         record = read_record(self._gangs / "channel.json")
-        if record is None:
+        if record is None or not (_is_free(int(record["port"])) or self._is_running()):
             with socket.socket() as probe:
                 probe.bind((LOOPBACK, 0))
                 record = {"port": probe.getsockname()[1], "token": secrets.token_urlsafe(32)}
@@ -62,6 +65,9 @@ class ProcessHost:
             (self._gangs / "channel.json").chmod(0o600)
         port = int(record["port"])
         return Endpoint(host=LOOPBACK, port=port, url=f"http://{LOOPBACK}:{port}", token=str(record["token"]))
+
+    def _is_running(self) -> bool:
+        return any(not pod.has_ended for gang in self.gangs() for pod in self.pods(gang.name))
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
         """Place the pods, record the placement, start those that never started."""
@@ -247,6 +253,16 @@ class ProcessHost:
                 return None
             self._known[folder] = pod
         return self._known[folder]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
 
 
 def process_host(manifest: GangManifest, environ: Mapping[str, str] | None = None) -> ProcessHost:

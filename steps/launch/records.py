@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
@@ -10,6 +11,9 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 
+_STEP_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "rank": int, "step": int, "time": float, "loss": float, "tokens": float, "end_step": int,
+}  # fmt: skip
 _COMMIT_FIELDS = ("step", "digest", "bytes", "seconds", "generation", "final")
 
 
@@ -22,11 +26,21 @@ class RankRecords:
         self._node = node
 
     def __call__(self, record: dict[str, Any]) -> None:
-        """Pass one record on; unknown kinds are for a newer launch and are left alone."""
+        """Pass one record on; unknown kinds are for a newer launch and are left alone.
+
+        A script may report nonsense (a step that is no number): that costs it the record and nobody anything else.
+        """
+        try:
+            self._sort(record)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            print(f"argosy: a report of a rank cannot be read and is left out: {error}", flush=True)
+
+    def _sort(self, record: dict[str, Any]) -> None:
         kind = record.pop("type", "")
         if kind == "step":
-            self._saves.step(int(record["rank"]), int(record["step"]), float(record.get("time", 0.0)))
-            self._reporter.step(record)
+            told = {name: read(record[name]) for name, read in _STEP_FIELDS.items() if record.get(name) is not None}
+            self._saves.step(told["rank"], told["step"], told.setdefault("time", 0.0))
+            self._reporter.step(told)
         elif kind == "ending":
             self._reporter.ending(Ending.from_json(record["ending"]))
         elif kind == "checkpoint":

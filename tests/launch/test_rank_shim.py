@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 
+from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.rank_hub import RankHub
+from argosy.steps.launch.records import RankRecords
+from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.saves import Saves
 from argosy.steps.launch.wire import SHIM, ShimSettings
 
 LOST = (
@@ -277,3 +281,21 @@ def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert ShimSettings.from_environment() == settings
     assert SHIM not in os.environ
     assert json.loads(settings.to_json())["pod"] == "p"
+
+
+def test_a_report_of_nonsense_costs_only_itself(tmp_path: Path) -> None:
+    told: list[dict[str, Any]] = []
+
+    class Told(Reporter):
+        def __init__(self) -> None:
+            """Nothing to report to."""
+
+        def step(self, record: dict[str, Any]) -> None:
+            told.append(record)
+
+    saves = Saves(LaunchArgs(store_uri="", name="r"), None, None, tmp_path, None)  # type: ignore[arg-type]
+    records = RankRecords(Told(), saves, "node-0")
+    for step in ("x", None, [], float("inf"), 3.0):
+        records({"type": "step", "rank": 0, "step": step, "time": 1.0, "loss": 2, "tokens": None})
+    records({"type": "step", "rank": 0, "step": 4, "tokens": "many"})
+    assert told == [{"rank": 0, "step": 3, "time": 1.0, "loss": 2.0}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -153,6 +154,17 @@ def test_another_host_adopts_what_the_first_started(host: ProcessHost, tmp_path:
     pods = list((tmp_path / "runs/w").glob("nodes/*/pods/*"))
     assert pods
     assert not [left for pod in pods for left in (pod / "root" / "tmp").glob("*")]
+
+
+def test_a_port_that_was_taken_meanwhile_is_given_up_unless_pods_know_it(host: ProcessHost, tmp_path: Path) -> None:
+    before = host.endpoint()
+    host.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    with socket.create_server((before.host, before.port)):
+        assert make_host(tmp_path).endpoint() == before
+        host.delete("g-a1", 5)
+        after = make_host(tmp_path).endpoint()
+    assert after.port != before.port
+    assert make_host(tmp_path).endpoint() == after
 
 
 def test_a_lost_node_takes_no_pod_again(host: ProcessHost) -> None:
