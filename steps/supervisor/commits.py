@@ -7,6 +7,9 @@ import sys
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.store.base import ObjectStore
 
 
@@ -47,12 +50,17 @@ class Commits:
         """What the next restart restores; None: from scratch.
 
         Raises:
-            StepError: the digest that was asked for is unknown.
+            StepError: the digest that was asked for is unknown, or was found damaged.
         """
         found = self.newest()
-        if found is None and self._resume_from not in ("latest", "none"):
-            return self._store.by_digest(self._resume_from)
-        return found
+        if found is not None or self._resume_from in ("latest", "none"):
+            return found
+        reason = self._store.quarantined().get(self._resume_from)
+        if reason is not None:
+            # A person asked for this very one: another would be a different training.
+            text = f"checkpoint {self._resume_from} was asked for and is set aside; choose another resume-from"
+            raise StepError(Cause.CHECKPOINT_CORRUPT, text, quote=reason, code=ExitCode.NEEDS_HUMAN)
+        return self._store.by_digest(self._resume_from)
 
     def quarantine(self, digest: str, reason: str) -> None:
         """Never resume from it again; it is kept."""

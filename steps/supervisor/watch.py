@@ -188,6 +188,10 @@ class Watch:
     @staticmethod
     def _unexplained(state: PodState) -> dict[str, Any]:
         how = f"signal {state.signal}" if state.signal is not None else f"exit code {state.exit_code}"
+        if state.exit_code == ExitCode.USAGE:
+            # launch refused its arguments; it would refuse them again.
+            quote = f"pod {state.name} on {state.node} refused its arguments (exit code 2): see its log"
+            return {"cause": "launcher_usage", "quote": quote, "pod": state.name, "node": state.node}
         code = {"code": state.exit_code} if state.exit_code in set(ExitCode) else {}
         quote = f"pod {state.name} on {state.node} ended with {how} and reported nothing"
         return {"cause": "unknown", "quote": quote, "pod": state.name, "node": state.node, "time": state.time, **code}

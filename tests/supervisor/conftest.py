@@ -74,8 +74,8 @@ class Rig:
             "grace_seconds": 5, "backoff_seconds": 0.05, "min_nnodes": self.nnodes, **self.options,
         }  # fmt: skip
         return TrainArgs(
-            store_uri=self.plan["store"], name="r", workflow="r-abc", workflow_uid="0123456789abcdef",
-            gang=str(self.folder / "gang.yaml"), **given,
+            store_uri=self.plan["store"], name="r", workflow="r-abc",
+            gang=str(self.folder / "gang.yaml"), **{"workflow_uid": "0123456789abcdef", **given},
         )  # fmt: skip
 
     def start(self) -> subprocess.Popen[bytes]:

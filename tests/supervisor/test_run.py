@@ -197,3 +197,22 @@ def test_wrong_input_is_one_line_and_starts_nothing(rig: Rig, change: dict[str, 
     assert said in rig.log()
     assert len(rig.log().splitlines()) == 1
     assert not (rig.local / "gangs").exists() or not list((rig.local / "gangs").glob("*/gang.json"))
+
+
+def test_a_pod_that_refuses_its_arguments_is_not_started_again(rig: Rig) -> None:
+    rig.command = ["sh", "-c", "exit 2"]
+    assert rig.run() == 78, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["launcher_usage"]
+
+
+def test_a_checkpoint_that_was_asked_for_and_is_damaged_needs_a_person(rig: Rig) -> None:
+    assert rig.run() == 0, rig.log()
+    store = CheckpointStore(open_store(rig.plan["store"]), "r/runs/r-abc")
+    wanted = store.commits()[0]
+    file = wanted.files[0]
+    store.store.put(f"{store.prefix}/{file.key}", b"x" * file.size)
+    rig.options = {"resume_from": wanted.digest, "workflow_uid": "fedcba9876543210"}
+    assert rig.run() == 77, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["checkpoint_corrupt"]
+    assert wanted.digest in rig.log()
+    assert rig.processes() == set()
