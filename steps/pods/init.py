@@ -18,6 +18,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import processes  # type: ignore[import-not-found]  # a sibling, not the package: starts faster
 
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -30,7 +31,7 @@ def _write(path: str, record: dict[str, object]) -> None:
     os.replace(part, path)
 
 
-def _exec_main(spec: dict[str, object], log: int) -> None:
+def _exec_main(spec: dict[str, object], log: int, parent: int) -> None:
     """In the child: never returns."""
     try:
         signal.set_wakeup_fd(-1)
@@ -50,6 +51,10 @@ def _exec_main(spec: dict[str, object], log: int) -> None:
         if spec["workdir"]:
             os.makedirs(str(spec["workdir"]), exist_ok=True)
             os.chdir(str(spec["workdir"]))
+        # Last, for a change of credentials takes it back: nobody is left to end a pod whose first process was killed.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(128 + int(signal.SIGKILL))
         os.execvpe(command[0], command, environ)
     except FileNotFoundError as error:
         os.write(2, f"argosy: cannot start {spec['command']}: {error.strerror}: {error.filename}\n".encode())
@@ -78,9 +83,10 @@ class _Init:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._forward)
         log = os.open(str(self.spec["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        parent = os.getpid()
         self.main = os.fork()
         if self.main == 0:
-            _exec_main(self.spec, log)
+            _exec_main(self.spec, log, parent)
         os.close(log)
         record = {
             "pid": os.getpid(),

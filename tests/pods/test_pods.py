@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -195,3 +197,14 @@ def test_a_pod_started_by_a_pod_outlives_it(make: Make, tmp_path: Path, token: s
     assert ending.exit_code == (3 if how == "dies" else None)
     assert inner.poll() is None
     assert inner.kill().signal == 9
+
+
+def test_a_main_process_dies_with_the_first_even_when_nobody_looks(make: Make, tmp_path: Path, token: str) -> None:
+    pod = make("exec sleep 60")
+    main = json.loads((tmp_path / "pod/process.json").read_text())["main"]
+    os.kill(pod.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while processes.start_time(main) is not None:
+        assert time.monotonic() < deadline, "it would go on without a pod: a supervisor would make gang after gang"
+        time.sleep(0.005)
+    assert pod.poll() is not None
