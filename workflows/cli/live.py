@@ -101,7 +101,7 @@ def _panel(title: str, seconds: float, tally: Tally, state: dict[str, Any]) -> R
     if tally.step or tally.attempts:
         if tally.end_step:
             rows.append(ProgressBar(total=tally.end_step, completed=min(tally.step, tally.end_step)))
-        rows.append(Text(tally.progress(), style="bold"))
+        rows.append(Text(tally.progress() if tally.running else tally.waiting(), style="bold"))
         attempts = f"attempt {tally.attempts}" + (f", {tally.failures} failed before" if tally.failures else "")
         rows.append(Text(f"{attempts}; checkpoint {tally.checkpoint or 'none yet'}", style="dim"))
     return Panel(Group(*rows), title=title, subtitle=duration(seconds), title_align="left", subtitle_align="right")
