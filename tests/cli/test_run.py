@@ -189,6 +189,26 @@ def test_an_interrupted_run_goes_on_where_it_stopped(number, code, start, argosy
     assert not waits(tmp_path)
 
 
+def test_another_run_of_the_name_says_that_one_was_interrupted(start, argosy, tmp_path) -> None:
+    ours = "annotations: {argosy.dev/run-name: gpt}, generateName"
+    text = (tmp_path / "w.yaml").read_text().replace("generateName", ours)
+    (tmp_path / "w.yaml").write_text(text)
+    run = start()
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate(timeout=60)
+    assert ": Interrupted\n" in out
+    name = json.loads(argosy("status", "--json")[1])["workflow"]
+    (tmp_path / "w.yaml").write_text(text + "# another byte\n")
+    other = start()
+    other.send_signal(signal.SIGINT)
+    _, err = other.communicate(timeout=60)
+    assert f"starting anew: the interrupted run {name} has other code" in err
+    assert f"go on with it: argosy run {tmp_path}/.argosy/runs/{name}/workflow.yaml" in err
+    meant = start("--new")
+    meant.send_signal(signal.SIGINT)
+    assert "starting anew" not in meant.communicate(timeout=60)[1]
+
+
 def read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
