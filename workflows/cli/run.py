@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
@@ -16,7 +17,7 @@ from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.cli.run_folder import RunFolder, interrupted_runs
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
-from argosy.workflows.cli.starting import ONCE, check_code, check_gpus, read_event, read_parameters
+from argosy.workflows.cli.starting import ONCE, check_code, check_gpus, check_state_dir, read_event, read_parameters
 from argosy.workflows.cli.status import lines, ways_on
 from argosy.workflows.record.building import build_record
 from argosy.workflows.record.facts import RunRecord
@@ -116,6 +117,7 @@ def _start(source: Source, request: Request) -> int:
         named |= values
     options = _options(source, request, read_parameters(source, request.parameters, named))
     check_gpus(source)
+    check_state_dir(request.state_dir)
     check_code(source, request.state_dir)
     push_code(source, request.state_dir)
     _announce(source, options, request)
@@ -160,7 +162,9 @@ def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowS
         screen = RichScreen(source.run_name or source.path.name)
     else:
         screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
-    with Watch(screen, request.state_dir) as watch:
+    # Only a run that goes on has a past; nothing else may depend on the clock.
+    since = time.time() if options.workflow_name else 0.0
+    with Watch(screen, request.state_dir, since) as watch:
         return run(source.yaml, options, lambda state: watch.found(state.run_dir))
 
 
