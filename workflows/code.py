@@ -1,7 +1,7 @@
 """The user's code folder as one archive, named by its content.
 
 The same files give the same bytes: entries are sorted, without times and owners. What ``.gitignore`` and
-``.argosyignore`` name stays at home, and so does what argosy itself wrote.
+``.argosyignore`` name stays at home, and so do logs and what argosy itself wrote.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from argosy.steps.store.base import ObjectStore
 MAX_BYTES: Final = 100 * 1024 * 1024
 """Of the files together, before compression. Code is small; what is larger is data or a checkpoint."""
 ALWAYS_IGNORED: Final = frozenset({".git", ".venv", ".argosy", "__pycache__"})
+LOGS: Final = ("*.log", "nohup.out")
+"""Ignored unless an ignore file takes them back (``!NAME``): ``argosy run ... > train.log`` writes beside the code, and
+were that packed, no run would be recognised again after an interruption."""
 IGNORE_FILES: Final = (".gitignore", ".argosyignore")
 _NAMED = 5
 _WRITTEN_BY_US: Final = {
@@ -88,7 +91,9 @@ def push(archive: CodeArchive, store: ObjectStore, name: str) -> str:
 
 
 def _walk(root: Path) -> Iterator[_Entry]:
-    pending: list[tuple[PurePosixPath, tuple[tuple[PurePosixPath, GitIgnoreSpec], ...]]] = [(PurePosixPath(), ())]
+    pending: list[tuple[PurePosixPath, tuple[tuple[PurePosixPath, GitIgnoreSpec], ...]]] = [
+        (PurePosixPath(), ((PurePosixPath(), GitIgnoreSpec.from_lines(LOGS)),))
+    ]
     while pending:
         relative, outer = pending.pop()
         rules = (*outer, (relative, _rules(root / relative)))

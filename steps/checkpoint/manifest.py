@@ -55,9 +55,13 @@ class ShardFile:
     """Where its bytes lie, below the run's prefix."""
     size: int
     sha256: str
+    modified_ns: int = 0
+    """When the script last wrote to it, ns since 1970; 0: not known."""
 
     def __post_init__(self) -> None:
         check_path(self.path)
+        if not isinstance(self.modified_ns, int):
+            raise ValueError(f"shard {self.path!r} has no proper modified_ns")
         if not _HEX.fullmatch(self.sha256) or self.size < 0 or not self.key:
             raise ValueError(f"shard {self.path!r} has no proper key, size or sha256")
 
@@ -93,7 +97,7 @@ class Part:
         """Parse; ValueError if it is not a part of a version that we know."""
 
         def build(record: dict[str, Any]) -> Part:
-            files = tuple(ShardFile(**_only(item, "path key size sha256")) for item in record["files"])
+            files = tuple(ShardFile(**_only(item, "path key size sha256 modified_ns")) for item in record["files"])
             return cls(writer=record["writer"], files=files)
 
         return _parsed(raw, PART_FORMAT, build)

@@ -58,7 +58,7 @@ def copy_files(part: PartWriter, folder: Path, files: Sequence[str | os.PathLike
             raise FilesChanged(f"{name}: modified {(now - facts.modified_ns) / 1e9:.3f} s ago; not committed")
     for name in names:
         try:
-            stored = part.add_file(name, folder / name)
+            stored = part.add_file(name, folder / name, before[name].modified_ns)
         except OSError as error:
             raise FilesChanged(f"{name}: {error.strerror}; not committed") from error
         if stored.size != before[name].size:

@@ -10,6 +10,7 @@ from pathlib import Path
 from argosy.steps.checkpoint.log import joined
 from argosy.steps.checkpoint.manifest import Checkpoint, Part, PartRef, Root, ShardFile, root_key, sha256
 from argosy.steps.checkpoint.parallel import in_parallel
+from argosy.steps.checkpoint.times import restore_times
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store.base import ObjectMissing, ObjectStore
@@ -117,11 +118,14 @@ class CheckpointReader:
     def fetch(self, checkpoint: Checkpoint, into: Path) -> None:
         """All files into a folder; a file has its name only once its bytes are verified and durable.
 
+        Files that a script wrote get their times back: many scripts take the newest file as the one to go on from.
+
         Raises:
             CorruptCheckpoint: see :meth:`verify`. StoreError: the store or the disk failed.
         """
         make_folders(into)
         in_parallel(lambda file: self._fetch_file(checkpoint.digest, file, into), checkpoint.files, threads=_PARALLEL)
+        restore_times(into, checkpoint.files)
         for folder in sorted({(into / file.path).parent for file in checkpoint.files}):
             fsync_folder(folder)
 

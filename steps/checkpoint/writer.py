@@ -29,11 +29,11 @@ class PartWriter:
         self._store.put(joined(self._prefix, key), data)
         return self._added(ShardFile(path=path, key=key, size=len(data), sha256=sha256(data)))
 
-    def add_file(self, path: str, source: Path) -> ShardFile:
+    def add_file(self, path: str, source: Path, modified_ns: int = 0) -> ShardFile:
         """Store a shard from a file; size and SHA-256 are those of the bytes that were stored."""
         key = self._key(path)
         digest, size = self._store.upload(joined(self._prefix, key), source)
-        return self._added(ShardFile(path=path, key=key, size=size, sha256=digest))
+        return self._added(ShardFile(path=path, key=key, size=size, sha256=digest, modified_ns=modified_ns))
 
     def finish(self) -> PartRef:
         """Store the part; the reference goes into the root."""

@@ -48,8 +48,19 @@ def restore(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointSto
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints.fetch(checkpoint, folder)
     names = matching(folder, args.checkpoint_include)
-    path = Path(args.checkpoint_path, *(names if len(names) == 1 else ()))
-    return [arg.replace("{path}", str(path)) for arg in args.resume_arg]
+    base = Path(args.checkpoint_path)
+    one = base.joinpath(*(names if len(names) == 1 else ()))
+    newest = base / _newest(folder, names)
+    return [arg.replace("{path}", str(one)).replace("{newest}", str(newest)) for arg in args.resume_arg]
+
+
+def _newest(folder: Path, names: list[str]) -> str:
+    """Of the files and subfolders that lie in ``folder`` itself, the one that was written to last."""
+    written: dict[str, int] = {}
+    for name in names:
+        top = name.split("/", 1)[0]
+        written[top] = max(written.get(top, 0), (folder / name).stat().st_mtime_ns)
+    return max(written, key=lambda top: (written[top], top), default="")
 
 
 class FolderWatch:

@@ -46,6 +46,23 @@ def test_a_folder_comes_back_as_it_was(checkpoints: CheckpointStore, claim: Clai
     assert made.uri == f"{checkpoints.store.uri}/name/runs/r1/manifests/{made.digest}.json"
 
 
+@pytest.mark.parametrize("clock", [os.path.getmtime, os.path.getctime])
+def test_the_newest_file_is_the_newest_again(
+    clock: Any, checkpoints: CheckpointStore, claim: Claim, tmp_path: Path
+) -> None:
+    # Names and times in opposite orders, as many files as are fetched at once and more.
+    names = [f"checkpoint-{9 - number // 2}/part-{9 - number % 2}.pt" for number in range(12)]
+    for number, name in enumerate(names):
+        settled(tmp_path / "out" / name, name.encode())
+        os.utime(tmp_path / "out" / name, (time.time() - 100 + number, time.time() - 100 + number))
+    made = checkpoints.commit_directory(claim, 1, tmp_path / "out", sorted(names), final=False)
+    back = tmp_path / "back"
+    checkpoints.fetch(made, back)
+    assert sorted(names, key=lambda name: clock(back / name)) == names
+    folders = sorted(back.iterdir(), key=clock)
+    assert [each.name for each in folders] == [f"checkpoint-{9 - number}" for number in range(6)]
+
+
 class Meddling:
     """A store during whose upload the script goes on writing."""
 

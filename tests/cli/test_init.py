@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -107,6 +110,77 @@ def test_a_script_without_distributed_runs_alone(written) -> None:
 def test_a_resume_flag_with_a_value_gets_the_checkpoints_path(written) -> None:
     script = 'import torch\np.add_argument("--resume", default="")\ntorch.save({}, "out/last.pt")\n'
     assert written(script)[0]["checkpoint"]["resume_args"] == ["--resume", "out/last.pt"]
+
+
+def test_a_resume_flag_for_names_that_change_gets_the_newest(written) -> None:
+    script = 'import torch\np.add_argument("--resume-from")\ntorch.save({}, f"out/epoch_{epoch}.pt")\n'
+    assert written(script)[0]["checkpoint"]["resume_args"] == ["--resume-from", "{newest}"]
+
+
+FOLDERS = """\
+import os, torch
+p.add_argument("--output_dir", default="outputs")
+p.add_argument("--max_steps", type=int, default=30)
+p.add_argument("--resume_from_checkpoint")
+d = os.path.join(args.output_dir, f"checkpoint-{step}")
+torch.save({}, os.path.join(d, "pytorch_model.bin"))
+torch.save({}, os.path.join(d, "optimizer.pt"))
+print("step", step)
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("--opaque", "outputs")])
+def test_a_folder_for_each_checkpoint(flags, written) -> None:
+    found, out = written(FOLDERS, *flags)
+    assert found["checkpoint"] == {
+        "mode": "opaque",
+        "path": "outputs",
+        "include": ["checkpoint-*/**/*"],
+        "resume_args": ["--resume_from_checkpoint", "{newest}"],
+    }
+    assert "kill:rank=0@step=15 " in out
+
+
+def test_a_folder_of_which_nothing_is_known_is_not_guessed(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text('import torch\ntorch.save({}, f"{where()}/{step}/model.pt")\n')
+    code, _, err = argosy("init", "train.py")
+    assert code == 2
+    assert "--opaque FOLDER" in err
+
+
+@pytest.mark.parametrize(
+    ("script", "argv", "step"),
+    [
+        ('p.add_argument("--epochs", default=8)\nprint(f"Epoch {epoch}: loss {loss}")\n', (), 4),
+        ('p.add_argument("--epochs", default=8)\nprint(f"step {step}: loss {loss}")\n', (), 50),
+        ('p.add_argument("--max-iters", default=8)\n', ("--", "--max-iters=200"), 100),
+        ('p.add_argument("--steps", default=1)\n', (), 1),
+        ('p.add_argument("--steps", default="many")\n', (), 50),
+    ],
+)
+def test_the_suggested_kill_comes_while_the_script_runs(script, argv, step, written) -> None:
+    _, out = written(f'import torch\ntorch.save({{}}, "c.pt")\n{script}', *argv)
+    assert f"kill:rank=0@step={step} " in out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a small disk")
+def test_a_full_disk_leaves_no_half_of_a_file(argosy, tmp_path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)]
+    if subprocess.run(mounted, check=False, capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        (small / "train.py").write_text(NANOGPT)
+        with (small / "fill").open("wb", buffering=0) as fill, contextlib.suppress(OSError):
+            while True:
+                fill.write(b"0" * 4096)
+        code, _, err = argosy("init", "small/train.py", "-o", "small/run.toml")
+        assert code == 2
+        assert "No space left on device; free some" in err
+        assert sorted(path.name for path in small.iterdir()) == ["fill", "train.py"]
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
 
 
 def test_a_script_that_knows_argosy_needs_no_folder(written) -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.runlog import Event, read_events
+from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
+from argosy.workflows.cli.tally import Tally
 from argosy.workflows.record.advice import ADVICE
 from argosy.workflows.record.building import build_record
-from argosy.workflows.record.story import headline, outcome, way_on
+from argosy.workflows.record.story import goodput_sentence, headline, outcome, way_on
 from argosy.workflows.record.summary import summary
 
 
@@ -143,3 +145,37 @@ def test_the_exit_code_tells_refusal_from_failure(story, tell) -> None:
 def test_a_promoted_run_exits_0(story, tell) -> None:
     tell.judged(story)
     assert exit_code(story.record()) == 0
+
+
+def restarted(story, first: int) -> None:
+    """Killed at 30, restored at 20; the script then tells the steps from ``first`` on."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 30, 1.0, 1.0)
+    story.at(31.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, rank=0, last_step=30)
+    story.at(33.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=20, restored_digest="a" * 64)
+    # Of the first start, come late: no step of the second.
+    story.at(33.5, "step", attempt=1, restart=0, rank=0, step=12)
+    story.steps(1, 1, first, 40, 34.0, 1.0)
+    story.at(90.0, "train_ended", exit_code=0)
+
+
+@pytest.mark.parametrize(("first", "lost", "warned"), [(21, 10, False), (1, 30, True)])
+def test_a_script_that_does_not_read_its_checkpoint_is_found_out(first, lost, warned, story) -> None:
+    restarted(story, first)
+    record = story.record()
+    assert record.goodput.lost_steps == lost
+    told = "began again at step 1 although step 20 was restored"
+    assert (told in "\n".join(explained(record))) == warned
+    tally = Tally()
+    lines = [tally.absorb(event) for event in read_events(story.store, f"gpt/runs/{story.workflow}")]
+    assert sum(told in line for line in lines) == warned
+
+
+def test_a_script_that_tells_no_steps_is_not_said_to_have_made_none(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    assert headline(story.record("Running", None)).startswith("No step yet on 1 node")
+    story.at(9.0, "train_ended", cause="none", exit_code=0)
+    assert headline(story.record()).startswith("Trained on 1 node")
+    assert "progress_pattern" in goodput_sentence(story.record())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,6 +189,49 @@ def test_an_interrupted_run_goes_on_where_it_stopped(number, code, start, argosy
     logs = [log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")]
     assert sum(text.count("once") for text in logs) == 1  # the step that was done was not done again
     assert not waits(tmp_path)
+
+
+def test_what_was_done_before_an_interruption_is_not_told_again(start) -> None:
+    run = start()
+    run.send_signal(signal.SIGINT)
+    assert "step a: succeeded" in run.communicate(timeout=60)[0]
+    again = start()
+    again.send_signal(signal.SIGINT)
+    assert "step a: succeeded" not in again.communicate(timeout=60)[0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root writes everywhere")
+def test_a_folder_that_cannot_be_written_is_named_with_the_way_on(tmp_path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n')
+    tmp_path.chmod(0o555)
+    # Root without its capabilities obeys permissions, and unlike another user it can read this interpreter.
+    obeying = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    command = [*obeying, sys.executable, "-m", "argosy.workflows.cli.main", "run", "run.toml"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    tmp_path.chmod(0o755)
+    assert ended.returncode == 2, ended.stderr
+    assert f"--state-dir {tmp_path}/.argosy: cannot be made (Permission denied); name a folder" in ended.stderr
+
+
+def test_another_run_of_the_name_says_that_one_was_interrupted(start, argosy, tmp_path) -> None:
+    ours = "annotations: {argosy.dev/run-name: gpt}, generateName"
+    text = (tmp_path / "w.yaml").read_text().replace("generateName", ours)
+    (tmp_path / "w.yaml").write_text(text)
+    run = start()
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate(timeout=60)
+    assert ": Interrupted\n" in out
+    name = json.loads(argosy("status", "--json")[1])["workflow"]
+    (tmp_path / "w.yaml").write_text(text + "# another byte\n")
+    other = start()
+    other.send_signal(signal.SIGINT)
+    _, err = other.communicate(timeout=60)
+    assert f"starting anew: the interrupted run {name} has other code" in err
+    assert f"go on with it: argosy run {tmp_path}/.argosy/runs/{name}/workflow.yaml" in err
+    meant = start("--new")
+    meant.send_signal(signal.SIGINT)
+    assert "starting anew" not in meant.communicate(timeout=60)[1]
 
 
 def read(path: str) -> bytes:

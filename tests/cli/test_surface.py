@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -146,3 +148,38 @@ def test_a_closed_pipe_is_no_error() -> None:
     reader.wait()
     assert b"Traceback" not in writer.stderr
     assert b"mistake" not in writer.stderr
+
+
+CALL = [sys.executable, "-m", "argosy.workflows.cli.main"]
+
+
+def test_a_full_disk_behind_the_output_is_said_in_a_line() -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([*CALL, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("argosy: disk_full: ")
+    assert ended.stderr.count("\n") == 1
+    assert "mistake" not in ended.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_error_and_no_file_takes_its_number(closed: str, tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: s-}\nspec:\n  entrypoint: main\n"
+        "  templates:\n  - {name: main, container: {image: x, command: [echo, said]}}\n"
+    )
+    command = f"exec {shlex.join([*CALL, 'run', 'w.yaml'])} {closed}"
+    ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "mistake" not in ended.stderr
+    assert [log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")] == ["said\n"]
+    states = [json.loads(path.read_text())["phase"] for path in tmp_path.glob(".argosy/runs/*/state.json")]
+    assert states == ["Succeeded"]
+
+
+def test_a_folder_in_place_of_a_file_is_one_plain_sentence(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").mkdir()
+    for name in ("run", "compile"):
+        code, _, err = argosy(name, "run.toml")
+        assert code == 2
+        assert err == "argosy: FILE run.toml: is a folder; name the file in it, for example run.toml/run.toml\n"

@@ -50,6 +50,14 @@ def test_a_change_is_another_digest(tmp_path: Path) -> None:
     assert len({before, executable, pack(tmp_path).digest}) == 3
 
 
+def test_a_log_beside_the_code_does_not_change_it(tmp_path: Path) -> None:
+    before = pack(write(tmp_path, {"a.py": "1", "data/words.txt": "2"})).digest
+    write(tmp_path, {"train.log": "step 1", "nohup.out": "step 1", "data/x.log": "step 1"})
+    assert pack(tmp_path).digest == before
+    write(tmp_path, {".argosyignore": "!data/x.log\n"})
+    assert pack(tmp_path).files == (".argosyignore", "a.py", "data/words.txt", "data/x.log")
+
+
 def test_members_carry_no_owner_and_no_time(tmp_path: Path) -> None:
     archive = pack(write(tmp_path, {"a.py": "1", "b/c.py": "2"}))
     with tarfile.open(fileobj=io.BytesIO(archive.data)) as members:

@@ -107,6 +107,8 @@ WRONG = [
         'mode = "opaque"',
     ),
     (GOOD + '[checkpoint]\nmode = "opaque"', "checkpoint.path: is required in opaque mode", "folder"),
+    (GOOD + '[checkpoint]\nmode = "opaque"\npath = "."', "checkpoint.path = '.': is the folder of the code", "include"),
+    (GOOD + '[checkpoint]\nmode = "opaque"\npath = "./"', "checkpoint.path = './': is the folder of the code", "*.pt"),
     (
         GOOD + '[checkpoint]\nmode = "opaque"\npath = "o"\nevery_steps = 5',
         "checkpoint.every_steps = 5: has no",

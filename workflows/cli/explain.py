@@ -13,6 +13,7 @@ from argosy.workflows.cli.status import ways_on
 from argosy.workflows.record.advice import advice_for
 from argosy.workflows.record.facts import RunRecord
 from argosy.workflows.record.story import (
+    began_again,
     ending,
     failed_step,
     goodput_sentence,
@@ -77,19 +78,20 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
     )
     taken = "" if each.ended is None else f" after {duration(max(0.0, each.ended - each.began))}"
     told = [f"Attempt {index + 1} began {begin} and reached step {each.last_step}."]
+    again = [f"  {warning}"] if (warning := began_again(each)) else []
     if not each.failed:
         if each.ended is not None:
             told[0] += f" Every rank ended well{taken}."
         elif index + 1 < len(record.restarts):
             told[0] += " It was cut off together with its supervisor, so nothing says how it ended."
-        return told
+        return told + again
     lost = lost_in(record, index)
     told[0] += f" It ended{taken}: {ending(each)}. {meaning(each)}"
     if each.quote:
         told.append(f"    | {each.quote}")
     told += [f"    Injected on purpose: {fault.fault}." for fault in injected_in(record, index)]
     told.append(f"  Lost: {count(lost, 'step')}. {way_on(record, index)}")
-    return told
+    return told + again
 
 
 def _judgement(record: RunRecord) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 from dataclasses import dataclass, field
+from errno import ENOSPC
 from pathlib import Path
 
 import click
@@ -14,9 +16,11 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks
 from argosy.workflows.cli.output import emit, next_commands, typed
-from argosy.workflows.cli.script_facts import ScriptFacts, read_script
+from argosy.workflows.cli.script_facts import ScriptFacts, fixed, read_script
 
 NAME_LENGTH = 40
+KILLED = "watch it being killed and resumed"
+USUAL_KILL_STEP = 50
 PLAIN_STEMS = ("train", "main", "run", "pretrain", "finetune")
 """Names of scripts that say nothing; the folder's name says more."""
 
@@ -42,7 +46,7 @@ class Guess:
 @click.option("--name", help="Name of the run. [default: from the script or its folder]")
 @click.option("--opaque", metavar="FOLDER", help="Folder the script writes its checkpoints to.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Files in that folder that form a checkpoint; repeat.")
-@click.option("--resume-arg", multiple=True, help="Added when something was restored; repeat.")
+@click.option("--resume-arg", multiple=True, help="Added when something was restored ({newest}: its path); repeat.")
 @ranks
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @as_json
@@ -87,10 +91,15 @@ def command(
     next_commands(
         [
             (typed("argosy", "run", path), "run it on this machine"),
-            (typed("argosy", "run", path, "--inject", "kill:rank=0@step=50"), "watch it being killed and resumed"),
+            (typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}"), KILLED),
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
+
+
+def _halfway(facts: ScriptFacts) -> int:
+    """A step that the script reaches, and that lies behind a checkpoint or two."""
+    return USUAL_KILL_STEP if facts.end is None else max(1, facts.end // 2)
 
 
 def _among(flag: str, args: tuple[str, ...]) -> bool:
@@ -167,9 +176,9 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     if opaque is not None:
         if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
             raise InputError(f"--opaque {opaque!r}: name a folder below the one the script runs in, as in --opaque out")
-        known = [each.pattern for each in facts.saves if each.folder == str(Path(opaque))]
+        known = [each.pattern for each in fixed(facts.saves) if each.folder == str(Path(opaque))]
         return str(Path(opaque)), list(include) or known or ["*.pt"], ""
-    usable = [each for each in facts.saves if not each.folder.startswith(("/", "..")) and "*" not in each.folder]
+    usable = [each for each in fixed(facts.saves) if not each.folder.startswith(("/", ".."))]
     if not usable:
         lines = [
             *(f"line {each.line}: {each.folder}" for each in facts.saves),
@@ -198,20 +207,26 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tupl
     if flag is not None and "*" not in checkpoint:
         return [flag.name, str(Path(checkpoint))], f"line {flag.line} declares {flag.name} with a value"
     if flag is not None:
-        return [], f"line {flag.line} declares {flag.name} with a value that changes; name it with --resume-arg"
+        why = f"line {flag.line} declares {flag.name} with a value; {{newest}} stands for what was written last"
+        return [flag.name, "{newest}"], why
     if facts.init_from is not None:
         return ["--init_from=resume"], f"line {facts.init_from} compares init_from with 'resume'"
     return [], "no --resume flag found: the script must look for its checkpoint itself; else name it with --resume-arg"
 
 
 def _write(path: Path, text: str, force: bool) -> None:
+    # Whole or not at all: on a full disk an empty file would be taken for a description.
+    part = path.with_name(f".{path.name}.part")
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise InputError(f"--output {path}: exists; overwrite it with --force or name another file with -o") from error
+        if path.exists() and not force:
+            raise InputError(f"--output {path}: exists; overwrite it with --force or name another file with -o")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
     except OSError as error:
-        raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error
+        with contextlib.suppress(OSError):
+            part.unlink()
+        remedy = "free some" if error.errno == ENOSPC else "name a file in a folder that exists and is yours to write"
+        raise InputError(f"--output {path}: {error.strerror}; {remedy}") from error
 
 
 def _say(path: Path, guess: Guess, missing: list[str]) -> None:

@@ -15,7 +15,8 @@ from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.tally import Tally, node_line
 from argosy.workflows.record.building import prefix_of
 from argosy.workflows.record.naming import node_name
-from argosy.workflows.record.wording import duration, size
+from argosy.workflows.record.reading import moment
+from argosy.workflows.record.wording import count, duration, size
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -74,11 +75,14 @@ class RichScreen:
 
     def line(self, text: str) -> None:
         """Print it above the panel."""
+        from rich.table import Table
         from rich.text import Text
 
         bad = "ended at step" in text or ": failed" in text or ": error" in text
         style = "red" if bad else "green" if text.startswith("promoted") else "dim" if text.startswith("step ") else ""
-        self._console.print(Text(f"{time.monotonic() - self._began:7.1f} s  {text}", style=style))
+        row = Table.grid(padding=(0, 2, 0, 0))  # a long line goes on below itself, not below the time
+        row.add_row(f"{time.monotonic() - self._began:7.1f} s", Text(text.replace("\n    ", "\n"), style=style))
+        self._console.print(row)
 
     def refresh(self, tally: Tally, state: dict[str, Any]) -> None:
         """Draw the panel again."""
@@ -101,7 +105,7 @@ def _panel(title: str, seconds: float, tally: Tally, state: dict[str, Any]) -> R
     if tally.step or tally.attempts:
         if tally.end_step:
             rows.append(ProgressBar(total=tally.end_step, completed=min(tally.step, tally.end_step)))
-        rows.append(Text(tally.progress(), style="bold"))
+        rows.append(Text(tally.progress() if tally.running else tally.waiting(), style="bold"))
         attempts = f"attempt {tally.attempts}" + (f", {tally.failures} failed before" if tally.failures else "")
         rows.append(Text(f"{attempts}; checkpoint {tally.checkpoint or 'none yet'}", style="dim"))
     return Panel(Group(*rows), title=title, subtitle=duration(seconds), title_align="left", subtitle_align="right")
@@ -123,9 +127,11 @@ def _pipeline(state: dict[str, Any]) -> RenderableType:
 class Watch:
     """A thread that reads the run's state and events and tells a screen; a context manager around the engine."""
 
-    def __init__(self, screen: Screen, state_dir: Path) -> None:
+    def __init__(self, screen: Screen, state_dir: Path, since: float = 0.0) -> None:
+        """``since``: what happened before (seconds since 1970) is not told again, when an interrupted run goes on."""
         self._screen, self._state_dir = screen, state_dir
         self._tally, self._ended_nodes = Tally(), set[str]()
+        self._since, self._past = since, False
         self._folder: RunFolder | None = None
         self._follower: EventFollower | None = None
         self._over = threading.Event()
@@ -174,6 +180,15 @@ class Watch:
         self._screen.refresh(self._tally, state)
 
     def _tell(self, event: Event) -> None:
+        """What an earlier engine saw of an interrupted run counts, but it does not happen again."""
+        if event.time < self._since:
+            self._tally.absorb(event)
+            self._past = True
+            return
+        if self._past:
+            self._past = False
+            attempts = count(self._tally.attempts, "attempt")
+            self._screen.line(f"so far: {attempts}, checkpoint {self._tally.checkpoint or 'none yet'}")
         line = self._tally.absorb(event)
         if line:
             self._screen.line(line)
@@ -182,4 +197,5 @@ class Watch:
         identity = f"{node.get('id')} {node.get('phase')}"
         if identity not in self._ended_nodes and (line := node_line(node)):
             self._ended_nodes.add(identity)
-            self._screen.line(line)
+            if (moment(node, "finishedAt") or self._since) >= self._since:
+                self._screen.line(line)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from difflib import get_close_matches
+from errno import EDQUOT, ENOSPC
 from importlib import import_module
 from typing import Any
 
@@ -80,6 +82,7 @@ def cli(ctx: click.Context) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with its code; never shows a traceback."""
+    _open_standard_streams()
     sys.exit(invoke(argv))
 
 
@@ -101,7 +104,10 @@ def invoke(argv: list[str] | None = None) -> int:
         click.echo(f"argosy: {error.cause}: {_line(str(error))}{quote}", err=True)
         return 1
     except BrokenPipeError:
-        return _broken_pipe()
+        _silence()
+        return 0
+    except OSError as error:
+        return _disk_full(error) if error.errno in (ENOSPC, EDQUOT) else _mistake_of_ours(error)
     except Exception as error:
         return _mistake_of_ours(error)
 
@@ -120,12 +126,27 @@ def _usage(error: click.UsageError) -> str:
     return f"{error.format_message().rstrip('.')}; see {where} --help"
 
 
-def _broken_pipe() -> int:
-    """The reader has gone (``| head``): nothing is wrong, and Python's own last flush must not complain."""
-    import os
+def _open_standard_streams() -> None:
+    """Called with a stream closed (``>&-``), the next file we open would be taken for it, here and in every pod."""
+    for handle, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, mode)  # the lowest free number, which is this one
+            setattr(sys, name, os.fdopen(handle, "w" if handle else "r", closefd=False))
 
+
+def _silence() -> None:
+    """Nobody reads any more (``| head``): Python's own last flush must not complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+
+
+def _disk_full(error: OSError) -> int:
+    _silence()
+    where = error.filename or "a file or the standard output"
+    remedy = "free some and run the same again, it goes on where it stopped"
+    click.echo(f"argosy: disk_full: {where}: {error.strerror}; {remedy}", err=True)
+    return 1
 
 
 def _mistake_of_ours(error: Exception) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
@@ -14,9 +15,9 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, typed
-from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.run_folder import RunFolder, interrupted_runs
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
-from argosy.workflows.cli.starting import ONCE, check_code, check_gpus, read_event, read_parameters
+from argosy.workflows.cli.starting import ONCE, check_code, check_gpus, check_state_dir, read_event, read_parameters
 from argosy.workflows.cli.status import lines, ways_on
 from argosy.workflows.record.building import build_record
 from argosy.workflows.record.facts import RunRecord
@@ -116,9 +117,10 @@ def _start(source: Source, request: Request) -> int:
         named |= values
     options = _options(source, request, read_parameters(source, request.parameters, named))
     check_gpus(source)
+    check_state_dir(request.state_dir)
     check_code(source, request.state_dir)
     push_code(source, request.state_dir)
-    _announce(source, options)
+    _announce(source, options, request)
     state = _watched(source, options, request)
     code = _conclude(RunFolder(state.run_dir, request.state_dir), request)
     return 128 + Signals[state.interrupted] if state.interrupted else code
@@ -141,10 +143,15 @@ def _options(source: Source, request: Request, parameters: dict[str, str]) -> Ru
     return known if interrupted is None else replace(known, workflow_name=interrupted.name)
 
 
-def _announce(source: Source, options: RunOptions) -> None:
+def _announce(source: Source, options: RunOptions, request: Request) -> None:
     click.echo(f"yaml sha256 {source.sha256}", err=True)
     if options.workflow_name:
         click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
+    elif not request.new and source.run_name:
+        for folder in interrupted_runs(request.state_dir, source.run_name)[:1]:
+            command = folder.command("run", folder.path / "workflow.yaml")
+            text = f"starting anew: the interrupted run {folder.path.name} has other code, fields or parameters"
+            click.echo(f"{text}; go on with it: {command}", err=True)
 
 
 def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowState:
@@ -155,7 +162,9 @@ def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowS
         screen = RichScreen(source.run_name or source.path.name)
     else:
         screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
-    with Watch(screen, request.state_dir) as watch:
+    # Only a run that goes on has a past; nothing else may depend on the clock.
+    since = time.time() if options.workflow_name else 0.0
+    with Watch(screen, request.state_dir, since) as watch:
         return run(source.yaml, options, lambda state: watch.found(state.run_dir))
 
 

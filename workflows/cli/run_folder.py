@@ -18,7 +18,7 @@ from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
 from argosy.workflows.cli.document import claim_mounts, read_workflow
 from argosy.workflows.cli.output import typed
-from argosy.workflows.record.building import STORE_URI, build_record, prefix_of
+from argosy.workflows.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.workflows.record.facts import RunRecord, StepNode
 
 STATE_DIR = ".argosy"
@@ -132,6 +132,18 @@ def find_run(state_dir: Path, run_id: str | None) -> RunFolder:
             return folder
     known = ", ".join(folder.path.name for folder in folders[-5:])
     raise InputError(f"RUN_ID {run_id!r}: no such run in {state_dir}; known: {known}")
+
+
+def interrupted_runs(state_dir: Path, run_name: str) -> list[RunFolder]:
+    """Runs with this ``TrainingRun.name`` that have not ended and that no engine runs now, newest first."""
+    found = []
+    for folder in sorted(_folders(state_dir), key=_started, reverse=True):
+        state = folder.state()
+        annotations = state.get("annotations")
+        same = isinstance(annotations, dict) and annotations.get(RUN_NAME) == run_name
+        if same and state.get("phase") not in ENDED and not folder.engine_runs():
+            found.append(folder)
+    return found
 
 
 def _folders(state_dir: Path) -> Iterator[RunFolder]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,8 @@ DISTRIBUTED = frozenset(
 SAVERS = {"save": 1, "save_file": 1}
 """torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 RESUME_FLAGS = ("--resume", "--resume-from-checkpoint", "--resume_from_checkpoint", "--resume-from", "--resume_from")
+STEP_TOTALS = ("steps", "max_steps", "num_steps", "total_steps", "train_steps", "max_iters", "iters", "iterations")
+EPOCH_TOTALS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 LARGEST_SCRIPT = 4 << 20
 
 
@@ -54,6 +57,8 @@ class ScriptFacts:
     cuda: int | None
     init_from: int | None
     """Line with nanoGPT's init_from == "resume"."""
+    end: int | None = None
+    """The last step it would report, as its flags say: an epoch if it prints epochs only. None: not known."""
 
     def resume_flag(self) -> Flag | None:
         """The flag that makes the script go on from its checkpoint."""
@@ -109,7 +114,41 @@ def _facts(tree: ast.Module, given: dict[str, str | None]) -> ScriptFacts:
         distributed=next(((name, line) for name, line in _used(nodes) if name in DISTRIBUTED), None),
         cuda=next((line for name, line in _used(nodes) if name in ("cuda", "nccl")), None),
         init_from=_init_from(nodes),
+        end=_end({_attribute(flag.name): flag.default for flag in flags} | given, calls),
     )
+
+
+def fixed(saves: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
+    """With folders that do not change: a folder per checkpoint (``out/checkpoint-*``) becomes part of the glob.
+
+    All that such a folder holds belongs to the checkpoint. A folder of which nothing is known is left out.
+    """
+    found: dict[tuple[str, str], SavedAt] = {}
+    for each in saves:
+        parts = each.folder.split("/")
+        at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
+        if parts[:1] == ["*"]:
+            continue
+        folder, glob = "/".join(parts[:at]) or ".", each.pattern if at == len(parts) else f"{parts[at]}/**/*"
+        found.setdefault((folder, glob), SavedAt(folder, glob, each.line))
+    return tuple(found.values())
+
+
+def _end(values: dict[str, str | None], calls: list[ast.Call]) -> int | None:
+    names = STEP_TOTALS if _prints_steps(calls) else (*STEP_TOTALS, *EPOCH_TOTALS)
+    return next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
+
+
+def _prints_steps(calls: list[ast.Call]) -> bool:
+    """Whether a text that is handed to any function looks like ``step 10``."""
+    texts = (
+        node.value
+        for call in calls
+        for argument in call.args
+        for node in ast.walk(argument)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    return any(re.search(r"(?i)\b(step|iter(ation)?)s?\b", text) for text in texts)
 
 
 def _used(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:

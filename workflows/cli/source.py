@@ -60,6 +60,8 @@ def read_bytes(path: Path) -> bytes:
             raise InputError(f"FILE {path}: is no regular file; name a run.toml or a workflow")
         with path.open("rb") as source:
             data = source.read(LARGEST_FILE + 1)
+    except InputError:
+        raise
     except FileNotFoundError as error:
         raise InputError(f"FILE {path}: no such file; write one with: argosy init train.py") from error
     except (OSError, ValueError) as error:

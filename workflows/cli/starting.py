@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
@@ -94,6 +96,23 @@ def read_event(source: Source, path: Path) -> tuple[bool, str, dict[str, str]]:
         )
     decision = start_reason(uri, events)
     return decision.start, decision.reason, {"event": decision.event_id, "dataset-uri": decision.dataset_uri}
+
+
+def check_state_dir(path: Path) -> None:
+    """Make the folder for runs.
+
+    Raises:
+        InputError: it cannot be made or written.
+    """
+    remedy = "name a folder of your own with --state-dir"
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT):
+            raise
+        raise InputError(f"--state-dir {path}: cannot be made ({error.strerror}); {remedy}") from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise InputError(f"--state-dir {path}: cannot be written (no permission); {remedy}")
 
 
 def check_gpus(source: Source) -> None:

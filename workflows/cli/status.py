@@ -43,7 +43,9 @@ def command(run_id: str | None, as_json: bool, state_dir: Path) -> None:
 def lines(record: RunRecord, now: float) -> list[str]:
     """The status as lines of text; ``now`` in seconds since 1970."""
     label, _ = outcome(record)
-    spent = "" if record.started is None else f", {duration(max(0.0, (record.ended or now) - record.started))}"
+    # When an interrupted run stopped is not written down, and it is not spending time now.
+    until = record.ended or (None if record.interrupted else now)
+    spent = "" if record.started is None or until is None else f", {duration(max(0.0, until - record.started))}"
     found = [f"{record.workflow}: {label}{spent}", f"  {headline(record)}"]
     if record.message and not record.duplicate and record.restarts:
         found.append(f"  {record.message}")

@@ -11,7 +11,7 @@ from argosy.steps.runlog import Event
 from argosy.workflows.record.naming import node_name
 from argosy.workflows.record.reading import moment, number, text, texts, whole
 from argosy.workflows.record.restarts import cause_of
-from argosy.workflows.record.story import signal_name
+from argosy.workflows.record.story import began_again_at, signal_name
 from argosy.workflows.record.wording import count, duration, figure, short, size
 
 SURE_SECONDS = 2.0
@@ -35,6 +35,8 @@ class Tally:
     checkpoint: str = ""
     staging: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Node -> (bytes, bytes in total), while its data is on the way."""
+    _start: tuple[int, int] = (0, 0)
+    """Attempt and restart of the latest start."""
     _recent: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
 
     def absorb(self, event: Event) -> str:
@@ -63,12 +65,17 @@ class Tally:
             parts.append(f"{duration(left)} left")
         return ", ".join(parts)
 
+    def waiting(self) -> str:
+        """For the time before the first step of an attempt: imports and rendezvous take their time."""
+        return f"starting from step {self.step}, no step yet" if self.step else "starting, no step yet"
+
     def _began(self, event: Event) -> str:
         self.attempts += 1
         self._recent.clear()
         self.staging.clear()
         self.loss = self.tokens_per_second = None
         self.running = False
+        self._start = _start_of(event)
         self.step = whole(event.fields, "restored_step") or 0
         digest = text(event.fields, "restored_digest")
         begin = f"from step {self.step} ({short(digest)})" if digest else "from scratch"
@@ -77,18 +84,20 @@ class Tally:
 
     def _stepped(self, event: Event) -> str:
         step = whole(event.fields, "step")
-        if step is None:
-            return ""
+        if step is None or _start_of(event) != self._start:
+            return ""  # the latter: a late report of the attempt before
         self.end_step = whole(event.fields, "end_step") or self.end_step
         speed = number(event.fields, "tokens_per_second")
         self.tokens_per_second = self.tokens_per_second if speed is None else speed
-        self.running = True
-        if step > self.step:
+        first, self.running = not self.running, True
+        again = first and step < self.step
+        warning = f"warning: {began_again_at(step, self.step)}" if again else ""
+        if again or step > self.step:
             self.step = step
             self._recent.append((event.time, step))
         loss = number(event.fields, "loss")
         self.loss = self.loss if loss is None else loss
-        return ""
+        return warning
 
     def _ended(self, event: Event) -> str:
         self.running = False
@@ -128,6 +137,10 @@ class Tally:
         return (
             f"data: {size(whole(event.fields, 'bytes') or 0)} on {node}, {size(fetched)} fetched in {duration(seconds)}"
         )
+
+
+def _start_of(event: Event) -> tuple[int, int]:
+    return whole(event.fields, "attempt") or 0, whole(event.fields, "restart") or 0
 
 
 def _snapshot(_: Tally, event: Event) -> str:

@@ -47,6 +47,17 @@ class Restart:
         """Whether it ended for a cause."""
         return bool(self.cause)
 
+    @property
+    def began_again(self) -> int | None:
+        """The step it first reported, when that lies before the restored one: the script did not use what it got."""
+        first = self.points[0].step if self.points else self.restored_step
+        return first if first < self.restored_step else None
+
+    @property
+    def continued_from(self) -> int:
+        """The last step of earlier restarts that counts in this one."""
+        return self.restored_step if self.began_again is None else max(0, self.began_again - 1)
+
 
 @dataclass(frozen=True)
 class Gang:

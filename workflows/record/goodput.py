@@ -9,8 +9,8 @@ from argosy.workflows.record.facts import Goodput, Restart
 
 
 def kept_until(restarts: Sequence[Restart], index: int) -> int:
-    """The last step of restart ``index`` whose result the run kept: what any later restart began from."""
-    later = [each.restored_step for each in restarts[index + 1 :]]
+    """The last step of restart ``index`` whose result the run kept: what every later restart went on from."""
+    later = [each.continued_from for each in restarts[index + 1 :]]
     return min([restarts[index].last_step, *later])
 
 

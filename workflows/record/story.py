@@ -40,7 +40,8 @@ def headline(record: RunRecord) -> str:
     gang = record.gangs[-1] if record.gangs else None
     where = f" on {count(gang.nnodes, 'node')} × {count(gang.nproc_per_node, 'rank')}" if gang else ""
     reached = f"step {record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
-    parts = [f"Trained to {reached}{where} in {count(len(record.restarts), 'attempt')}"]
+    done = f"Trained to {reached}" if record.last_step else _without_steps(record)
+    parts = [f"{done}{where} in {count(len(record.restarts), 'attempt')}"]
     if failures:
         parts.append(f"{count(len(failures), 'failure')} on the way")
     if record.goodput and record.goodput.lost_steps:
@@ -53,6 +54,12 @@ def headline(record: RunRecord) -> str:
     elif record.evaluation:
         sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
     return sentence
+
+
+def _without_steps(record: RunRecord) -> str:
+    if record.train_ended is not None and not record.train_cause:
+        return "Trained"
+    return "No step was made" if record.done else "No step yet"
 
 
 def _without_training(record: RunRecord) -> str:
@@ -110,6 +117,21 @@ def signal_name(number: int) -> str:
         return "no name here"
 
 
+def began_again(each: Restart) -> str:
+    """A warning when the script told steps before the restored one; "" when it went on."""
+    if each.began_again is None:
+        return ""
+    return began_again_at(each.began_again, each.restored_step)
+
+
+def began_again_at(told: int, restored: int) -> str:
+    """The warning's text, for the first step that was ``told`` after step ``restored`` had been put back."""
+    return (
+        f"The script began again at step {told} although step {restored} was restored: it does not read its "
+        "checkpoint (see argosy explain-config checkpoint.resume_args), or it counts its steps anew."
+    )
+
+
 def lost_in(record: RunRecord, index: int) -> int:
     """Steps of attempt ``index`` that had to be done again."""
     each = record.restarts[index]
@@ -154,4 +176,6 @@ def goodput_sentence(record: RunRecord) -> str:
     goodput = record.goodput
     if goodput is None:
         return ""
+    if not any(each.points for each in record.restarts) and _without_steps(record) == "Trained":
+        return "not known: no step was read from what the script printed (see argosy explain-config progress_pattern)"
     return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -27,7 +28,9 @@ class Checkpoint(Table):
         default=(), description="opaque: globs below path of the files that form a checkpoint. Empty: every file."
     )
     resume_args: tuple[Line, ...] = Field(
-        default=(), description="opaque: arguments added to the script's when a checkpoint was restored."
+        default=(),
+        description="opaque: arguments added to the script's when a checkpoint was restored. {newest} in them stands "
+        "for the file, or the folder below path, that was written last; {path} for the only file, or for path.",
     )
     every_steps: Annotated[WholeNumber, Field(ge=0)] = Field(
         default=0, description="checkpointer: steps between saves for Checkpointer.due, steps; 0: the script decides."
@@ -45,6 +48,13 @@ class Checkpoint(Table):
         if self.mode == "opaque":
             if not self.path:
                 raise Refusal("is required in opaque mode", "name the folder the script writes to", field="path")
+            if posixpath.normpath(self.path) == "." and not self.include:
+                raise Refusal(
+                    "is the folder of the code: without include the script itself would count as a checkpoint",
+                    'name the files, as in include = ["*.pt"], or a folder of their own',
+                    field="path",
+                    value=self.path,
+                )
             if self.every_steps:
                 raise Refusal(
                     "has no effect in opaque mode: the script saves when it likes",

@@ -1,0 +1,54 @@
+"""What the script is told after a restore: the folder, the only file, or what was written last."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.channel import Assignment
+from argosy.steps.launch.opaque import restore
+from argosy.steps.store import open_store
+
+
+@pytest.mark.parametrize(
+    ("files", "include", "argument", "expected"),
+    [
+        (["ckpt.pt"], "*.pt", "{path}", "out/ckpt.pt"),
+        (["ckpt.pt"], "*.pt", "--load={newest}", "--load=out/ckpt.pt"),
+        (["epoch_2.pt", "epoch_10.pt"], "*.pt", "{path}", "out"),
+        (["epoch_2.pt", "epoch_10.pt"], "*.pt", "{newest}", "out/epoch_10.pt"),
+        (["epoch_10.pt", "epoch_2.pt"], "*.pt", "{newest}", "out/epoch_2.pt"),
+        (["checkpoint-9/a/x.pt", "checkpoint-10/state.json"], "checkpoint-*/**/*", "{newest}", "out/checkpoint-10"),
+        (["ckpt.pt"], "*.pt", "{other}", "{other}"),
+    ],
+)
+def test_placeholders(files: list[str], include: str, argument: str, expected: str, tmp_path: Path) -> None:
+    """``files`` are written in this order, a second apart."""
+    out = tmp_path / "work" / "out"
+    for number, name in enumerate(files):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(name)
+        moment = time.time() - 100 + number
+        os.utime(out / name, (moment, moment))
+    checkpoints = CheckpointStore(open_store(f"file://{tmp_path}/store"), "run/runs/r1")
+    claim = checkpoints.claim("test")
+    made = checkpoints.commit_directory(claim, 1, out, files, final=False)
+    args = LaunchArgs(
+        store_uri=f"file://{tmp_path}/store",
+        name="run",
+        checkpoint_mode="opaque",
+        checkpoint_path="out",
+        checkpoint_include=(include,),
+        resume_arg=("--resume", argument),
+    )
+    told = Assignment(
+        restart=1, attempt=1, node_rank=0, nnodes=1, master_addr="", master_port=0, run_id="r1", workflow="w",
+        generation=2, log_seq=2, resume_digest=made.digest, resume_step=1, dataset_digest="", args=[],
+    )  # fmt: skip
+    assert restore(args, told, checkpoints, tmp_path / "work") == ["--resume", expected]
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()) == sorted(files)
