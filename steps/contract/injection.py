@@ -18,7 +18,7 @@ from argosy.steps.contract.errors import InputError
 
 RANK_FAULTS = ("kill", "exit", "segv", "hang")
 """Carried out by launch on one rank: SIGKILL, exit with a code, SIGSEGV, SIGSTOP."""
-NODE_FAULTS = ("preempt", "node-lost")
+NODE_FAULTS = ("preempt", "node-loss")
 """Carried out by the gang's host on a virtual node: SIGTERM and reclaim, or a power cut."""
 RUN_FAULTS = ("corrupt-shard", "supervisor-kill")
 """A byte of the newest checkpoint flipped and rank 0 killed; the supervisor's own SIGKILL."""
@@ -26,7 +26,7 @@ FAULTS = (*RANK_FAULTS, *NODE_FAULTS, *RUN_FAULTS)
 
 _HELP = (
     "write FAULT[:rank=R|node=N][,code=C]@step=S, for example kill:rank=1@step=40, exit:rank=0,code=3@step=40, "
-    "segv:rank=1@step=40, hang:rank=1@step=40, preempt:node=1@step=40, node-lost:node=1@step=40, "
+    "segv:rank=1@step=40, hang:rank=1@step=40, preempt:node=1@step=40, node-loss:node=1@step=40, "
     "corrupt-shard@step=40, supervisor-kill@step=40"
 )
 _SYNTAX = re.compile(r"(?P<fault>[a-z-]+)(?::(?P<options>[^@]*))?@step=(?P<step>[0-9]{1,12})")

@@ -20,7 +20,7 @@ from argosy.steps.contract.injection import Injection, parse
         ("segv:rank=2@step=7", Injection("segv", 2, None, 7, None)),
         ("hang:rank=1@step=40", Injection("hang", 1, None, 40, None)),
         ("preempt:node=1@step=40", Injection("preempt", None, 1, 40, None)),
-        ("node-lost:node=node-2@step=40", Injection("node-lost", None, 2, 40, None)),
+        ("node-loss:node=node-2@step=40", Injection("node-loss", None, 2, 40, None)),
         ("corrupt-shard@step=40", Injection("corrupt-shard", None, None, 40, None)),
         ("supervisor-kill@step=40", Injection("supervisor-kill", None, None, 40, None)),
     ],

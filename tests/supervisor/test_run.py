@@ -46,7 +46,7 @@ def test_segv_runs_elsewhere_next(rig: Rig) -> None:
     assert rig.events("restart_ended")[0].fields["cause"] == "native_crash"
 
 
-@pytest.mark.parametrize(("fault", "used"), [("preempt", {"node-0", "node-1"}), ("node-lost", {"node-0", "node-2"})])
+@pytest.mark.parametrize(("fault", "used"), [("preempt", {"node-0", "node-1"}), ("node-loss", {"node-0", "node-2"})])
 def test_a_node_that_goes_is_no_failure_of_the_run(rig: Rig, fault: str, used: set[str]) -> None:
     rig.inject = (f"{fault}:node=1@step=5",)
     rig.options = {"max_restarts": 0}
@@ -183,7 +183,7 @@ def test_a_finished_run_started_again_says_so_at_once(rig: Rig) -> None:
     ("change", "said"),
     [
         ({"inject": ("kill:rank=2@step=4",)}, "ranks 0..1"),
-        ({"inject": ("node-lost:node=2@step=4",)}, "node-0..node-1"),
+        ({"inject": ("node-loss:node=2@step=4",)}, "node-0..node-1"),
         ({"options": {"resume_from": "newest"}}, "64 hex"),
         ({"options": {"args": "--steps 4"}}, "JSON list"),
         ({"options": {"exit_code_map": '{"3": 1}'}}, "70..78"),
