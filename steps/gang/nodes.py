@@ -16,11 +16,16 @@ def node_name(number: int) -> str:
     return f"node-{number}"
 
 
-def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Write JSON so that after a crash the old or the new content is there, durably."""
+def write_record(path: Path, record: dict[str, Any], *, private: bool = False) -> None:
+    """Write JSON so that after a crash the old or the new content is there, durably.
+
+    ``private``: at no moment can another user of this machine read it.
+    """
     make_folders(path.parent)
     part = path.with_name(f".{path.name}.part")
-    with part.open("w", encoding="utf-8") as target:
+    part.unlink(missing_ok=True)  # what a kill left may have another mode
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
+    with open(handle, "w", encoding="utf-8") as target:
         json.dump(record, target)
         target.flush()
         os.fsync(target.fileno())

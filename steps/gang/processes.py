@@ -61,8 +61,7 @@ class ProcessHost:
             with socket.socket() as probe:
                 probe.bind((LOOPBACK, 0))
                 record = {"port": probe.getsockname()[1], "token": secrets.token_urlsafe(32)}
-            write_record(self._gangs / "channel.json", record)
-            (self._gangs / "channel.json").chmod(0o600)
+            write_record(self._gangs / "channel.json", record, private=True)
         port = int(record["port"])
         return Endpoint(host=LOOPBACK, port=port, url=f"http://{LOOPBACK}:{port}", token=str(record["token"]))
 

@@ -1,4 +1,4 @@
-"""First process of a pod, run as ``python -I -S init.py SPEC.json``: starts the main process, outlives nobody.
+"""First process of a pod: starts the main process, outlives nobody. Run as ``python -I -S init.py < SPEC``.
 
 It adopts every orphan below it (a rank started in a session of its own is still the pod's), ends all of
 them when the main process ends or when the engine is gone (end of file on the lifeline), and then writes
@@ -139,9 +139,8 @@ class _Init:
 
 
 def main() -> None:
-    """Run the pod of the specification named by the only argument."""
-    with open(sys.argv[1], encoding="utf-8") as source:
-        init = _Init(json.load(source))
+    """Run the pod of the specification on standard input."""
+    init = _Init(json.load(sys.stdin))
     init.start()
     init.wait()
     init.end()

@@ -157,18 +157,20 @@ def start(spec: PodSpec, *, lifeline: int | None = None) -> Pod:
             folder.mkdir(parents=True, exist_ok=True)
     for stale in ("ending.json", "process.json"):
         (spec.folder / stale).unlink(missing_ok=True)
-    description = spec.folder / "spec.json"
-    description.write_text(json.dumps(_record(spec, lifeline)))
     with spec.log.open("ab") as log:
         child = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_INIT), str(description)],
+            [sys.executable, "-I", "-S", str(_INIT)],
             env={names.POD_TOKEN: spec.token},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=log,
             pass_fds=() if lifeline is None else (lifeline,),
             start_new_session=True,
         )
+    # Through a pipe: the environment holds credentials and the channel's token, which no file may keep.
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError), child.stdin:
+        child.stdin.write(json.dumps(_record(spec, lifeline)).encode())
     pod = _await(spec.folder, child)
     pod._child = child
     return pod

@@ -32,15 +32,15 @@ def token() -> Iterator[str]:
 @pytest.fixture
 def make(tmp_path: Path, token: str) -> Make:
     def _make(script: str, name: str = "pod", **options: object) -> Pod:
+        given = {"env": {"PATH": os.environ["PATH"]}, **options}
         spec = PodSpec(
             name=name,
             command=("sh", "-c", script),
-            env={"PATH": os.environ["PATH"]},
             root=tmp_path / name / "root",
             token=f"{token}-{name}",
             log=tmp_path / name / "log",
             folder=tmp_path / name,
-            **options,  # type: ignore[arg-type]
+            **given,  # type: ignore[arg-type]
         )
         return start(spec)
 
@@ -208,3 +208,11 @@ def test_a_main_process_dies_with_the_first_even_when_nobody_looks(make: Make, t
         assert time.monotonic() < deadline, "it would go on without a pod: a supervisor would make gang after gang"
         time.sleep(0.005)
     assert pod.poll() is not None
+
+
+def test_no_file_keeps_the_environment(make: Make, tmp_path: Path) -> None:
+    canary = uuid.uuid4().hex
+    pod = make('test -n "$SECRET"', env={"PATH": os.environ["PATH"], "SECRET": canary})
+    assert wait(pod).exit_code == 0
+    holding = [str(path) for path in tmp_path.rglob("*") if path.is_file() and canary.encode() in path.read_bytes()]
+    assert holding == []

@@ -218,3 +218,18 @@ def test_the_module_prints_its_usage(tmp_path: Path) -> None:
     assert found.returncode == 2
     assert "--store-uri" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_the_token_is_nobody_elses_to_read(host: ProcessHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[int] = []
+    replace = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda self, to: (modes.append(self.stat().st_mode), replace(self, to))[1])
+    before = os.umask(0)
+    try:
+        token = host.endpoint().token
+    finally:
+        os.umask(before)
+    assert [mode & 0o077 for mode in modes] == [0], "readable while it was written"
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and token.encode() in path.read_bytes():
+            assert path.stat().st_mode & 0o077 == 0, path
