@@ -13,6 +13,7 @@ from typing import Any
 from argosy.steps.contract import env as names
 from argosy.steps.contract.errors import InputError
 from argosy.steps.gang.manifest import main_container, pod_spec
+from argosy.steps.pods.expansion import expanded
 
 _OWN = (
     names.POD_ROOT, names.MOUNTS, names.POD_TOKEN, names.NODE_NAME, names.POD_NAME, names.INJECT, names.LOCAL_DIR,
@@ -44,8 +45,8 @@ class PodPlace:
         return Path(tempfile.gettempdir()) / f"argosy-{short}"
 
 
-def command_of(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Command and arguments of the main container.
+def command_of(document: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Command and arguments of the main container, with the variables of its own ``env`` (values in ``environ``).
 
     Raises:
         InputError: there is no command: an image's entry point does not exist here.
@@ -53,7 +54,8 @@ def command_of(document: Mapping[str, Any]) -> tuple[str, ...]:
     container = main_container(document)
     if not container.get("command"):
         raise InputError("gang: the container has no command; here no image is there to supply one, so write it out")
-    return tuple(str(word) for word in [*container["command"], *container.get("args", [])])
+    own = {item["name"]: environ[item["name"]] for item in container.get("env", [])}
+    return tuple(expanded(str(word), own) for word in [*container["command"], *container.get("args", [])])
 
 
 def workdir_of(document: Mapping[str, Any]) -> str | None:
@@ -109,10 +111,12 @@ def environment_of(
         raise InputError(f"gang: envFrom has {', '.join(strange)}; on this machine only secretRef has a stand-in")
     merged = {key: value for key, value in own.items() if key not in _OWN and not key.startswith("ARGO_")}
     merged |= {"HOME": str(place.root / "tmp"), "TMPDIR": str(place.temporary)}
+    listed: dict[str, str] = {}
     for item in container.get("env", []):
-        merged[item["name"]] = _value(item, place)
+        listed[item["name"]] = expanded(_value(item, place), listed)
     return {
         **merged,
+        **listed,
         names.GANG_HOST: "processes",
         names.POD_ROOT: str(place.root),
         names.MOUNTS: json.dumps({path: str(folder) for path, folder in mounts.items()}),

@@ -122,10 +122,11 @@ class ProcessHost:
     def _spec(self, document: Mapping[str, Any], row: Mapping[str, Any]) -> PodSpec:
         folder, place = self._folder(row), self._place_of(row)
         mounts = mounts_of(document, place, self._shared)
+        environ = environment_of(document, place, mounts, self._environ)
         return PodSpec(
             name=place.pod,
-            command=command_of(document),
-            env=environment_of(document, place, mounts, self._environ),
+            command=command_of(document, environ),
+            env=environ,
             root=place.root,
             token=row["token"],
             log=folder / "log",

@@ -11,8 +11,9 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.supervisor.budget import Limits
 from argosy.steps.supervisor.watch import Timeouts
 
-NAME_CHARACTERS = 40
-"""A gang's name is part of host names (63 characters), so the workflow's part is cut."""
+NAME_CHARACTERS = 44
+"""Of a gang's name. JobSet makes pods called ``<gang>-node-0-<index>-<5 characters>`` and refuses a JobSet whose
+longest such name has more than 63; ``index`` has up to 4 digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +41,12 @@ class Settings:
         )
 
     def gang_name(self, attempt: int) -> str:
-        """``<workflow>-<uid8>-a<attempt>``: a DNS label, never used twice."""
-        workflow = self.args.workflow[:NAME_CHARACTERS].rstrip("-.")
-        return f"{workflow}-{self.args.workflow_uid[:8]}-a{attempt}".replace(".", "-").lower()
+        """``<workflow>-<uid8>-a<attempt>``: a DNS label that begins with a letter, never used twice."""
+        own = f"-{self.args.workflow_uid[:8]}-a{attempt}".lower()
+        workflow = self.args.workflow.lower().replace(".", "-")
+        if not workflow[:1].isalpha():
+            workflow = f"g-{workflow}"
+        return workflow[: NAME_CHARACTERS - len(own)].rstrip("-") + own
 
 
 def read_settings(args: TrainArgs) -> Settings:
@@ -63,7 +67,7 @@ def _script_args(raw: str) -> list[str]:
         listed = json.loads(raw)
     except ValueError:
         listed = None
-    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+    if not isinstance(listed, list) or not all(isinstance(item, str) and "\0" not in item for item in listed):
         raise InputError(f'args = {raw!r}: a JSON list of strings is wanted, for example ["--steps", "200"]')
     return listed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Callable, Iterator
@@ -21,7 +22,8 @@ from argosy.workflows.spec.run import TrainingRun
 FOLDER = Path(__file__).resolve().parents[1] / "goldens"
 NAMES = ("two-nodes-cpu", "two-by-eight-gpu", "single-node", "elastic", "two-nodes-cpu.template")
 GOLDENS = [FOLDER / f"{name}.yaml" for name in NAMES]
-WHOLE = re.compile(r"(--[a-z][a-z-]*=)?\{\{(workflow|inputs|tasks)\.[a-z.-]+\}\}")
+WHOLE = re.compile(r"(--[a-z][a-z-]*=)?\{\{(workflow|tasks)\.[a-z.-]+\}\}")
+ESCAPED = re.compile(r"--[a-z][a-z-]*=\{\{=replace\(inputs\.parameters\['[a-z-]+'\], '\$', '\$\$'\)\}\}")
 WHEN = re.compile(r"\{\{tasks\.(admit|gate)\.outputs\.parameters\.decision\}\} == (start|promote)")
 
 
@@ -50,7 +52,8 @@ def test_a_placeholder_is_a_whole_value(path: Path) -> None:
     found = [(key, text) for key, text in strings(load(path)) if "{{" in text]
     assert found
     for key, text in found:
-        assert (WHEN if key == "when" else WHOLE).fullmatch(text), f"{key}: {text}"
+        rule = WHEN if key == "when" else ESCAPED if "inputs." in text else WHOLE
+        assert rule.fullmatch(text), f"{key}: {text}"
 
 
 @golden
@@ -59,6 +62,11 @@ def test_every_pod_is_restricted(path: Path, gang_of: Callable[..., dict[str, An
     pods = [(each["securityContext"], each["container"]["securityContext"]) for each in containers(document)]
     gang = gang_of(document)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     pods.append((gang["securityContext"], gang["containers"][0]["securityContext"]))
+    for each in containers(document):
+        patch = json.loads(each["podSpecPatch"])
+        executor = [*patch["initContainers"], *patch["containers"]]
+        assert [one["name"] for one in executor] == ["init", "wait"]
+        pods += [(each["securityContext"], one["securityContext"]) for one in executor]
     for pod, container in pods:
         assert pod["runAsNonRoot"] is True
         assert pod["runAsUser"] != 0
@@ -151,7 +159,8 @@ def test_references_resolve(path: Path) -> None:
         assert {each.split(".")[0] for each in used} <= before
         before.add(task["name"])
     for template in templates.values():
-        used_inputs = set(re.findall(r"inputs\.parameters\.([a-z-]+)", repr(template)))
+        used_inputs = {text.split("['")[1].split("']")[0] for _, text in strings(template) if "inputs." in text}
+        assert used_inputs or "container" not in template
         assert used_inputs <= {each["name"] for each in template.get("inputs", {}).get("parameters", [])}
 
 

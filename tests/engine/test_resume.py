@@ -34,7 +34,7 @@ TEMPLATES = """
     command: [sh, -c, "echo x >> /data/{{inputs.parameters.file}}; sleep {{inputs.parameters.seconds}} & wait"]
     volumeMounts: [{name: data, mountPath: /data}]
 """
-SPEC = "entrypoint: main\nterminationGracePeriodSeconds: 2\nvolumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
+SPEC = "entrypoint: main\npodSpecPatch: '{terminationGracePeriodSeconds: 2}'\nvolumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
 DRIVER = """
 import sys
 from pathlib import Path

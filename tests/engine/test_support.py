@@ -55,6 +55,15 @@ REFUSED = {
     "volume 'v': Secrets do not exist": (
         "- {name: main, volumes: [{name: v, secret: {secretName: s}}], container: {image: i, command: [x]}}"
     ),
+    "templates.main.podSpecPatch.containers: 'env' is not built into": (
+        "- {name: main, podSpecPatch: '{containers: [{name: main, env: []}]}', container: {image: i, command: [x]}}"
+    ),
+    "templates.main.podSpecPatch: 'hostPID' is not built into": (
+        "- {name: main, podSpecPatch: '{hostPID: true}', container: {image: i, command: [x]}}"
+    ),
+    "templates.main.podSpecPatch: neither JSON nor YAML": (
+        "- {name: main, podSpecPatch: 'a: [', container: {image: i, command: [x]}}"
+    ),
     "lies in /etc, which a pod shares": (
         "- {name: main, inputs: {artifacts: [{name: a, path: /etc/a, raw: {data: x}}]}, container: {image: i, command: [x]}}"
     ),

@@ -29,7 +29,7 @@ def test_a_pod_that_ignores_sigterm_is_killed_after_its_grace(run_workflow: Call
           timeout: 300ms
           container: {image: i, command: [sh, -c, "trap '' TERM; sleep 60 & while :; do wait; done"]}
         """,
-        "entrypoint: main\nterminationGracePeriodSeconds: 1",
+        "entrypoint: main\npodSpecPatch: '{terminationGracePeriodSeconds: 1}'",
     )
     assert (found.phase, found["wf"].exit_code) == ("Failed", 137)
 

@@ -46,12 +46,16 @@ def read_parameters(source: Source, given: Sequence[str], named: dict[str, str])
 def _check(key: str, value: str) -> None:
     if "\0" in value or len(value) > LONGEST:
         raise InputError(f"-p {key}: {len(value)} characters; a value is text without NUL, shorter than {LONGEST}")
+    if "{{" in value or "}}" in value:
+        raise InputError(f"-p {key}: holds {{{{ or }}}}, which Argo would take for a placeholder; leave them out")
+    if not all(letter.isprintable() or letter in "\t\n\r" for letter in value):
+        raise InputError(f"-p {key}: holds control characters, with which Argo cannot read its template; remove them")
     if key == "args":
         try:
             listed = json.loads(value)
         except (ValueError, RecursionError):
             listed = None
-        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        if not isinstance(listed, list) or not all(isinstance(item, str) and "\0" not in item for item in listed):
             raise InputError(
                 f'-p args={value!r}: no JSON list of texts; write for example -p \'args=["--steps", "10"]\''
             )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract import env as names
+from argosy.steps.pods.expansion import expanded
 from argosy.workflows.engine.gotext import any_string
 
 SECRET_PREFIX = "ARGOSY_SECRET_"
@@ -19,7 +20,6 @@ _PASSED = re.compile(
     r"^(AWS_.*|GOOGLE_APPLICATION_CREDENTIALS|AZURE_.*|(https?|no|all)_proxy|(HTTPS?|NO|ALL)_PROXY|LANG|LC_ALL|TZ"
     r"|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|LD_LIBRARY_PATH|CUDA_VISIBLE_DEVICES|NVIDIA_.*|UV_CACHE_DIR)$"
 )
-_REFERENCE = re.compile(r"\$(\$|\(([A-Za-z_.-][A-Za-z0-9_.-]*)\))")
 FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
           "status.podIP", "status.hostIP", "metadata.labels['workflows.argoproj.io/workflow']")  # fmt: skip
 """What ``fieldRef.fieldPath`` may name here."""
@@ -120,13 +120,6 @@ def _value(entry: Mapping[str, Any], known: Mapping[str, str], identity: PodIden
         return identity.field(str(source["fieldRef"]["fieldPath"]))
     reference = source.get("secretKeyRef") or {}
     return os.environ.get(secret_variable(str(reference.get("name")), str(reference.get("key"))))
-
-
-def expanded(text: str, known: Mapping[str, str]) -> str:
-    """``$(NAME)`` replaced where the container has that variable; ``$$`` stands for one dollar sign."""
-    if "$" not in text:
-        return text
-    return _REFERENCE.sub(lambda match: "$" if match[1] == "$" else known.get(match[2], match[0]), text)
 
 
 def command_line(container: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

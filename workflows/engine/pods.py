@@ -21,6 +21,7 @@ from argosy.workflows.engine.pod_environment import (
     container_environment,
 )  # fmt: skip
 from argosy.workflows.engine.pod_job import PodJob, is_ours
+from argosy.workflows.engine.pod_patch import grace_seconds
 from argosy.workflows.engine.volumes import mounts_of, volumes_of
 
 VIRTUAL_NODE = "node-0"
@@ -138,8 +139,8 @@ class PodRunner:
     # -- one pod ---------------------------------------------------------------------------------------------
 
     def _grace(self, job: PodJob) -> float:
-        seconds = job.template.get("terminationGracePeriodSeconds", self.spec.get("terminationGracePeriodSeconds"))
-        return _GRACE_SECONDS if seconds is None else float(seconds)
+        seconds = grace_seconds(self.spec, job.template)
+        return _GRACE_SECONDS if seconds is None else seconds
 
     def _enforce(self, job: PodJob, now: float) -> None:
         assert job.pod is not None

@@ -147,15 +147,16 @@ DAG = {"tasks": ListOf(TASK), "failFast": FLAG, "target": TEXT}
 
 _OF_PODS = {
     "nodeSelector": _SCHEDULING, "affinity": _SCHEDULING, "tolerations": _SCHEDULING, "schedulerName": _SCHEDULING,
-    "priorityClassName": _SCHEDULING, "securityContext": _SECURITY, "hostAliases": _CLUSTER,
+    "securityContext": _SECURITY, "hostAliases": _CLUSTER,
     "serviceAccountName": Ignore("no API server is there"),
     "automountServiceAccountToken": Ignore("no API server is there"), "executor": Ignore("no executor runs"),
-    "archiveLocation": Ignore("logs and artifacts lie in the run's folder"), "priority": SCALAR,
-    "podSpecPatch": Ignore("patches the pod's manifest, there is none"), "parallelism": WHOLE,
+    "podSpecPatch": TEXT, "parallelism": WHOLE,
     "activeDeadlineSeconds": WHOLE, "synchronization": SYNCHRONIZATION, "volumes": ListOf(VOLUME),
 }  # fmt: skip
 TEMPLATE = {
-    **_OF_PODS, "name": TEXT, "inputs": ARGUMENTS, "outputs": OUTPUTS, "container": CONTAINER, "script": SCRIPT,
+    **_OF_PODS, "priorityClassName": _SCHEDULING,
+    "archiveLocation": Ignore("logs and artifacts lie in the run's folder"),
+    "name": TEXT, "inputs": ARGUMENTS, "outputs": OUTPUTS, "container": CONTAINER, "script": SCRIPT,
     "dag": DAG, "steps": ListOf(ListOf(STEP)), "suspend": {"duration": SCALAR}, "retryStrategy": RETRY,
     "failFast": FLAG, "timeout": SCALAR, "metadata": POD_METADATA, "metrics": _METRICS,
     "annotations": Ignore("display only"), "daemon": _LATER, "sidecars": _LATER, "initContainers": _LATER,
@@ -169,14 +170,15 @@ DEFAULTS = {
      "podSpecPatch", "archiveLocation", "automountServiceAccountToken", "executor", "pendingTimeout")
 }  # fmt: skip
 SPEC = {
-    **_OF_PODS, "entrypoint": TEXT, "templates": ListOf(TEMPLATE), "arguments": ARGUMENTS, "onExit": TEXT,
+    **_OF_PODS, "priority": SCALAR,
+    "entrypoint": TEXT, "templates": ListOf(TEMPLATE), "arguments": ARGUMENTS, "onExit": TEXT,
     "hooks": HOOKS, "templateDefaults": DEFAULTS,
     "workflowTemplateRef": {"name": TEXT, "clusterScope": FLAG}, "volumeClaimTemplates": ListOf(CLAIM),
-    "terminationGracePeriodSeconds": WHOLE, "volumeClaimGC": _KEEPING, "podGC": _KEEPING, "ttlStrategy": _KEEPING,
+    "volumeClaimGC": _KEEPING, "podGC": _KEEPING, "ttlStrategy": _KEEPING,
     "artifactGC": _KEEPING, "archiveLogs": Ignore("logs are files here"), "metrics": _METRICS,
     "podMetadata": POD_METADATA, "workflowMetadata": Ignore("labels and annotations of the object"),
     "imagePullSecrets": Ignore("no image is pulled"), "podDisruptionBudget": _SCHEDULING,
-    "podPriorityClassName": _SCHEDULING, "podPriority": _SCHEDULING, "dnsConfig": _CLUSTER,
+    "podPriorityClassName": _SCHEDULING, "dnsConfig": _CLUSTER,
     "dnsPolicy": Ignore("the machine's own names"), "hostNetwork": Ignore("processes share the machine's network"),
     "artifactRepositoryRef": Ignore("artifacts lie in the run's folder"), "retryStrategy": _LATER,
     "shutdown": Refuse("a workflow that is to be shut down is not run"), "suspend": Refuse("starts suspended"),

@@ -12,6 +12,7 @@ from argosy.workflows.engine.depends import tasks_of
 from argosy.workflows.engine.document import Document
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import duration_seconds
+from argosy.workflows.engine.pod_patch import patch_problems
 from argosy.workflows.engine.pod_rules import pod_problems
 from argosy.workflows.engine.retry import POLICIES
 
@@ -35,6 +36,7 @@ def problems_of(document: Document) -> Iterator[str]:
         yield from _reference(document, holder, "", path)
     yield from _number(spec, "activeDeadlineSeconds", "spec", float)
     yield from _number(spec, "parallelism", "spec", int)
+    yield from patch_problems(spec, "spec")
     given = {str(each.get("name")) for each in (spec.get("arguments") or {}).get("parameters") or []}
     for scope, templates in document.scopes.items():
         for name, template in templates.items():
@@ -75,6 +77,7 @@ def _template(document: Document, template: Mapping[str, Any], scope: str, path:
         yield from _duration(duration, f"{path}.suspend.duration")
     else:
         yield from pod_problems(document, template, kinds[0], path)
+        yield from patch_problems(template, path)
 
 
 def _names(template: Mapping[str, Any], path: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Kinds of text in a run, and what each must not contain.
 
 Every string of a run ends in YAML that Argo and the kubelet rewrite: ``{{...}}`` is a placeholder to Argo,
-``$(...)`` a variable to the kubelet. A value that holds either would not arrive as it was written.
+``$(...)`` a variable to the kubelet and ``$$`` its sign for one dollar. A value that holds one of them would not
+arrive as it was written.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.store.opening import check_uri
 from argosy.workflows.spec.refusal import Refusal
 
-_REWRITTEN = {"{{": "Argo", "}}": "Argo", "$(": "the kubelet"}
+_REWRITTEN = {"{{": "Argo", "}}": "Argo", "$(": "the kubelet", "$$": "the kubelet"}
 _DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:]*(@sha256:[0-9a-f]{64})?")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?")
@@ -28,7 +29,7 @@ def check_literal(text: str) -> str:
     """The text, if nothing between here and the process rewrites it.
 
     Raises:
-        Refusal: it holds ``{{``, ``}}``, ``$(``, a NUL or a lone surrogate.
+        Refusal: it holds ``{{``, ``}}``, ``$(``, ``$$``, a NUL or a lone surrogate.
     """
     for mark, who in _REWRITTEN.items():
         if mark in text:

@@ -31,6 +31,13 @@ from argosy.workflows.gang.pod import (
 )
 from argosy.workflows.spec.run import TrainingRun
 
+_RESTRICTED: Final = {"securityContext": dict(CONTAINER_SECURITY)}
+_EXECUTOR: Final = {
+    "initContainers": [{"name": "init", **_RESTRICTED}],
+    "containers": [{"name": "wait", **_RESTRICTED}],
+}
+"""Argo's own containers beside ours: without a setting of the controller they have no security context at all, and
+Pod Security "restricted" would refuse the whole pod."""
 STEP_RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}}
 
 
@@ -55,7 +62,7 @@ def step_container(
     as Kubernetes has them; ``grace_seconds`` is the time between SIGTERM and SIGKILL (30 unless given).
     """
     volumes, mounts = _volumes(run, {"outputs": OUTPUTS, **(folders or {})})
-    patch = None if grace_seconds is None else json.dumps({"terminationGracePeriodSeconds": grace_seconds})
+    grace = {} if grace_seconds is None else {"terminationGracePeriodSeconds": grace_seconds}
     return Container(
         name=name,
         image=image or run.step_image,
@@ -73,7 +80,7 @@ def step_container(
         volumes=volumes,
         volume_mounts=mounts,
         active_deadline_seconds=deadline_seconds,
-        pod_spec_patch=patch,
+        pod_spec_patch=json.dumps({**grace, **_EXECUTOR}, separators=(",", ":")),
     )
 
 

@@ -25,8 +25,12 @@ DEFAULTS: dict[str, str | None] = {
 
 
 def given(name: str) -> Any:
-    """The template's input ``name`` as a flag's whole value; typed Any because a flag may be of any type."""
-    return f"{{{{inputs.parameters.{name}}}}}"
+    """The template's input ``name`` as a flag's whole value; typed Any because a flag may be of any type.
+
+    Its dollar signs are doubled: the kubelet reads ``$(NAME)`` in arguments as a variable of the container, and
+    whoever may set a parameter (an object's key in an event, say) could have a secret written out.
+    """
+    return f"{{{{=replace(inputs.parameters['{name}'], '$', '$$')}}}}"
 
 
 def identity(run: TrainingRun) -> dict[str, Any]:

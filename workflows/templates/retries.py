@@ -11,8 +11,9 @@ from hera.workflows.models import Backoff, IntOrString
 from argosy.steps.contract.exit_codes import RETRIED_BY_ARGO, ExitCode
 from argosy.workflows.spec.run import TrainingRun
 
-KILLED: Final = (137, 143)
-"""SIGKILL and SIGTERM of a container whose pod was taken away."""
+KILLED: Final = (-1, 137, 143)
+"""SIGKILL and SIGTERM of a container whose pod was taken away; -1 is Argo's word for no exit code: the pod was evicted
+or refused by its node before the container could start."""
 STEP_LIMIT: Final = 3
 STEP_BACKOFF_SECONDS: Final = 5.0
 STEP_BACKOFF_CAP_SECONDS: Final = 60.0

@@ -1,0 +1,138 @@
+"""What Argo and JobSet themselves would say: the real linter where there is one, and always the field names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+import pytest
+import yaml
+from hera.workflows import models as m
+from pydantic import BaseModel
+
+from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.supervisor.settings import read_settings
+from argosy.workflows.engine import schema
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDENS = sorted((ROOT / "tests/goldens").glob("*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/*.toml"))
+ARGO = os.environ.get("ARGOSY_ARGO") or shutil.which("argo")
+JOBSET = {
+    "": {"apiVersion", "kind", "metadata", "spec"},
+    "spec": {"network", "failurePolicy", "replicatedJobs"},
+    "spec.network": {"enableDNSHostnames", "publishNotReadyAddresses"},
+    "spec.failurePolicy": {"maxRestarts"},
+    "spec.replicatedJobs": {"name", "replicas", "template"},
+    "template": {"spec"},
+    "job": {"completionMode", "completions", "parallelism", "backoffLimit", "template"},
+}
+"""Fields of JobSet v1alpha2 (0.12) and batch/v1 Job that we use; the pod is checked with Hera's model of it."""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Every golden, and the examples as they compile now; a file each."""
+    folder = tmp_path_factory.mktemp("compiled")
+    made = list(GOLDENS)
+    for toml in EXAMPLES:
+        target = folder / f"{toml.parent.name}-{toml.stem}.yaml"
+        command = [sys.executable, "-m", "argosy.workflows.cli.main", "compile", str(toml), "-o", str(target)]
+        subprocess.run(command, check=True, capture_output=True)
+        made.append(target)
+    composing = folder / "composing"
+    shutil.copytree(ROOT / "examples/hera-compose", composing, ignore=shutil.ignore_patterns(".argosy"))
+    done = subprocess.run([sys.executable, "compose.py"], cwd=composing, check=True, capture_output=True)
+    (folder / "hera-compose.yaml").write_bytes(done.stdout)
+    return [*made, folder / "hera-compose.yaml"]
+
+
+@pytest.mark.skipif(ARGO is None, reason="no argo on PATH or in $ARGOSY_ARGO: its linter was not asked")
+def test_argo_lint_accepts_all(compiled: list[Path]) -> None:
+    assert ARGO is not None
+    for path in compiled:
+        done = subprocess.run(
+            [ARGO, "lint", "--offline", "--strict", "-o", "simple", str(path)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{path.name}: {done.stdout}{done.stderr}"
+
+
+def test_every_field_is_one_of_argos(compiled: list[Path]) -> None:
+    for path in compiled:
+        document = yaml.safe_load(path.read_text())
+        model = m.WorkflowTemplate if document["kind"] == "WorkflowTemplate" else m.Workflow
+        assert list(strange(document, model, path.name)) == []
+
+
+def strange(value: Any, kind: Any, path: str) -> Iterator[str]:
+    """Fields of ``value`` that the model (made from Argo's own schema, 4.0.5) does not have."""
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = [each for each in get_args(kind) if each is not type(None)]
+        found = [list(strange(value, each, path)) for each in kinds]
+        yield from min(found, key=len)
+    elif isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, dict):
+        fields = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
+        for key, item in value.items():
+            if key not in fields:
+                yield f"{path}.{key}"
+            else:
+                yield from strange(item, fields[key], f"{path}.{key}")
+    elif isinstance(value, list) and get_args(kind):
+        for index, item in enumerate(value):
+            yield from strange(item, get_args(kind)[0], f"{path}[{index}]")
+
+
+def test_the_check_of_fields_can_fail() -> None:
+    document = {"spec": {"templates": [{"name": "x", "retryStrategy": {"backof": {}}, "container": {"imag": "y"}}]}}
+    assert list(strange(document, m.Workflow, "w")) == [
+        "w.spec.templates[0].retryStrategy.backof",
+        "w.spec.templates[0].container.imag",
+    ]
+
+
+def test_every_field_of_a_gang_is_known(compiled: list[Path], gang_of: Callable[..., dict[str, Any]]) -> None:
+    for path in compiled:
+        gang = gang_of(yaml.safe_load(path.read_text()))
+        spec = gang["spec"]
+        (node,) = spec["replicatedJobs"]
+        job = node["template"]["spec"]
+        parts = {"": gang, "spec": spec, "spec.network": spec["network"], "spec.failurePolicy": spec["failurePolicy"],
+                 "spec.replicatedJobs": node, "template": node["template"], "job": job}  # fmt: skip
+        assert {name: set(part) - JOBSET[name] for name, part in parts.items()} == {name: set() for name in parts}
+        # Hera has no model of a pod's spec; what its Template and Container share with one is enough to find a slip.
+        container = job["template"]["spec"]["containers"][0]
+        assert list(strange(container, m.Container, path.name)) == []
+
+
+def test_the_engine_knows_no_field_that_argo_does_not() -> None:
+    later = {"pendingTimeout", "resourceFields"}  # 4.1
+    for ours, model in ((schema.SPEC, m.WorkflowSpec), (schema.TEMPLATE, m.Template), (schema.STEP, m.WorkflowStep),
+                        (schema.TASK, m.DAGTask), (schema.RETRY, m.RetryStrategy),
+                        (schema.BACKOFF, m.Backoff)):  # fmt: skip
+        theirs = {field.alias or name for name, field in model.model_fields.items()}
+        assert set(ours) - theirs - later == set()
+
+
+@pytest.mark.parametrize(
+    "workflow", ["a", "stdlib-gpt-x7k2p", "n" * 40 + "-abcde", "2024.run-1", "w" * 34 + "--------x", "x" * 253]
+)
+@pytest.mark.parametrize("attempt", [1, 42, 9_999_999])
+def test_jobset_takes_every_name_of_a_gang(workflow: str, attempt: int) -> None:
+    base = {"store_uri": "s3://b/p", "name": "n", "gang": "g", "min_nnodes": 1}
+    names = {
+        read_settings(TrainArgs(workflow=workflow, workflow_uid=uid, **base)).gang_name(attempt)  # type: ignore[arg-type]
+        for uid in ("0123abcd-1", "ffffffff-1")
+    }
+    assert len(names) == 2, "two workflows must not share a gang"
+    for name in names:
+        assert name[0].isalpha()
+        assert all(letter.isalnum() or letter == "-" for letter in name)
+        assert name == name.lower()
+        # The webhook's own measure: the longest pod, with the Job's five random characters.
+        assert len(f"{name}-node-0-9999-abcde") <= 63
