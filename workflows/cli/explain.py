@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from argosy.workflows.cli.options import as_json, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands
+from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import find_run
 from argosy.workflows.cli.status import ways_on
 from argosy.workflows.record.advice import advice_for
@@ -49,7 +49,7 @@ def command(run_id: str | None, as_json: bool, state_dir: Path) -> None:
     if as_json:
         emit({**summary(record, str(folder.report) if folder.report.exists() else ""), "story": "\n".join(told)})
         return
-    click.echo("\n".join(told))
+    say("\n".join(told))
     next_commands(ways_on(record, folder))
 
 

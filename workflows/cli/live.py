@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.follower import EventFollower
+from argosy.workflows.cli.output import harmless
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.tally import Tally, node_line
 from argosy.workflows.record.building import prefix_of
@@ -191,11 +192,11 @@ class Watch:
             self._screen.line(f"so far: {attempts}, checkpoint {self._tally.checkpoint or 'none yet'}")
         line = self._tally.absorb(event)
         if line:
-            self._screen.line(line)
+            self._screen.line(harmless(line))
 
     def _tell_node(self, node: dict[str, Any]) -> None:
         identity = f"{node.get('id')} {node.get('phase')}"
         if identity not in self._ended_nodes and (line := node_line(node)):
             self._ended_nodes.add(identity)
             if (moment(node, "finishedAt") or self._since) >= self._since:
-                self._screen.line(line)
+                self._screen.line(harmless(line))

@@ -11,7 +11,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands
+from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 
 POLL_SECONDS = 0.5
@@ -54,7 +54,7 @@ def command(
     printed = False
     for record in _followed(folder, rank, pod, tail) if follow else _records(folder, rank, pod, tail):
         printed = True
-        click.echo(f"{record['pod']} | {record['text']}")
+        say(f"{record['pod']} | {record['text']}")
     if not printed:
         named = "" if rank is None else f" of rank {rank}"
         click.echo(f"no lines{named} in {folder.path}", err=True)
@@ -79,7 +79,9 @@ class _Log:
         if not last:
             data = data[: data.rfind(b"\n") + 1]
         self._offset += len(data)
-        return data.decode(errors="replace").splitlines()
+        # Not splitlines: a rank that prints a vertical tab would begin a line in another rank's name.
+        lines = data.decode(errors="replace").split("\n")
+        return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
 def _logs(folder: RunFolder, pod: str | None) -> list[_Log]:

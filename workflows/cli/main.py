@@ -113,7 +113,9 @@ def invoke(argv: list[str] | None = None) -> int:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    from argosy.workflows.cli.output import harmless
+
+    return harmless(" ".join(text.split()))
 
 
 def _refuse(message: str) -> int:

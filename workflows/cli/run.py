@@ -14,7 +14,7 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.options import as_json, ranks, state_dir
-from argosy.workflows.cli.output import emit, next_commands, typed
+from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder, interrupted_runs
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
 from argosy.workflows.cli.starting import ONCE, check_code, check_gpus, check_state_dir, read_event, read_parameters
@@ -179,7 +179,7 @@ def _conclude(folder: RunFolder, request: Request) -> int:
         emit(summary(record, str(report)))
     else:
         for line in lines(record, record.ended or 0.0):
-            click.echo(line)
+            say(line)
         click.echo(f"  report: {report}")
         next_commands(ways_on(record, folder))
     return exit_code(record)
@@ -206,6 +206,6 @@ def _not_started(source: Source, request: Request, reason: str) -> int:
     if request.as_json:
         emit({**summary(build_record([], state), ""), "admission": {"decision": "ignore", "reason": reason}})
     else:
-        click.echo(f"not started: {reason}")
+        say(f"not started: {reason}")
         next_commands([(typed("argosy", "run", source.path), "start it by hand")])
     return 0

@@ -108,7 +108,7 @@ def _quoted(node: StepNode) -> StepNode:
     try:
         with Path(node.log).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL))
-            lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+            lines = [line for line in log.read().decode(errors="replace").split("\n") if line.strip()]
     except OSError:
         return node
     ours = [line for line in lines if line.startswith("argosy: ")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from argosy.workflows.cli.options import as_json, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands
+from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 from argosy.workflows.record.facts import RunRecord
 from argosy.workflows.record.story import ending, goodput_sentence, headline, outcome
@@ -36,7 +36,7 @@ def command(run_id: str | None, as_json: bool, state_dir: Path) -> None:
         emit(summary(record, str(folder.report) if folder.report.exists() else ""))
         return
     for line in lines(record, time.time()):
-        click.echo(line)
+        say(line)
     next_commands(ways_on(record, folder))
 
 

@@ -1,0 +1,51 @@
+"""What a script or an event says never steers the reader's terminal, and never speaks in another's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[1A\x08\x9b31m\u202e\x0b[rank 0] forged\r\x85argosy: forged \x1b[31mred\x1b[0m"
+
+
+@pytest.fixture
+def hostile(story) -> Path:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1, excluded=[EVIL])
+    story.at(0.5, "admission", decision="start", reason=EVIL)
+    story.at(1.0, "restart_began", attempt=1, restart=0, restored_digest=EVIL, restored_step=1)
+    story.at(5.0, "restart_ended", attempt=1, restart=0, cause=EVIL, node=EVIL, quote=EVIL, last_step=3)
+    story.at(6.0, "gated", decision=EVIL, reason=EVIL, metric=EVIL, value=1.0, floor=EVIL)
+    folder = story.finish("Failed", 8.0, EVIL)
+    log = folder / "nodes/node-0/pods/p/log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(f"[rank 1] {EVIL}\n".encode())
+    state = json.loads((folder / "state.json").read_text())
+    row = {"id": "a", "name": "a", "type": "Pod", "phase": "Failed", "message": EVIL, "log": str(log)}
+    (folder / "state.json").write_text(json.dumps({**state, "nodes": [row]}))
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["status", "explain", "logs", "report"])
+def test_no_control_character_reaches_the_terminal(verb, hostile, argosy) -> None:
+    code, out, err = argosy(verb)
+    assert code == 0
+    text = out + err
+    assert [letter for letter in text if not (letter.isprintable() or letter == "\n")] == []
+    assert "\x1b" not in argosy(verb, "--json")[1]
+
+
+def test_a_rank_cannot_write_lines_of_another(hostile, argosy) -> None:
+    _, out, _ = argosy("logs")
+    (line,) = [line for line in out.split("\n") if line]
+    assert line.startswith(r"p | [rank 1] \x1b]0;owned\x07\x1b[2J")
+    assert "\\u202e" in line
+    assert line.endswith("forged red"), "colours are left out"
+    assert argosy("logs", "--rank", "0")[1] == ""
+
+
+def test_an_error_does_not_steer_the_terminal_either(argosy) -> None:
+    code, _, err = argosy("run", "\x1b[2Jx.toml")
+    assert code == 2
+    assert "\x1b" not in err
