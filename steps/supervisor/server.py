@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import socket
@@ -20,6 +21,8 @@ from argosy.steps.supervisor.channel import Channel, NotReady, Stranger
 
 MAX_BODY_BYTES = 4 << 20
 SOCKET_SECONDS = 60.0
+STRANGERS = 128
+"""Connections that have not shown the token; one more ends the oldest, so that nobody uses up our descriptors."""
 BIND_SECONDS = 20.0
 """How long a supervisor waits for its recorded port: the one before it may still be dying."""
 
@@ -32,7 +35,25 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], channel: Channel, token: str) -> None:
         self.channel = channel
         self.token = token
+        self._strangers: dict[socket.socket, None] = {}
+        self._lock = threading.Lock()
         super().__init__(address, _Handler)
+
+    def came(self, connection: socket.socket) -> None:
+        """A connection of whom we know nothing yet."""
+        with self._lock:
+            self._strangers[connection] = None
+            surplus = next(iter(self._strangers)) if len(self._strangers) > STRANGERS else None
+            if surplus is not None:
+                del self._strangers[surplus]
+                # Its thread sees the end of file and closes it.
+                with contextlib.suppress(OSError):
+                    surplus.shutdown(socket.SHUT_RDWR)
+
+    def known(self, connection: socket.socket) -> None:
+        """It has shown the token, or is gone."""
+        with self._lock:
+            self._strangers.pop(connection, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         error = sys.exc_info()[1]
@@ -46,8 +67,13 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SOCKET_SECONDS
 
     def setup(self) -> None:
+        self.server.came(self.request)
         super().setup()
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def finish(self) -> None:
+        self.server.known(self.connection)
+        super().finish()
 
     def do_POST(self) -> None:
         body = self._body()
@@ -77,8 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._send(401, {"error": "wrong token"})
             return None
+        self.server.known(self.connection)
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        if not (length.isascii() and length.isdigit() and len(length) < 12) or int(length) > MAX_BODY_BYTES:
             self.close_connection = True
             self._send(413, {"error": f"a body of at most {MAX_BODY_BYTES} bytes with its length"})
             return None

@@ -24,7 +24,7 @@ from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.ledger import Ledger
-from argosy.steps.supervisor.server import ChannelServer
+from argosy.steps.supervisor.server import STRANGERS, ChannelServer
 
 
 class Wire:
@@ -228,3 +228,41 @@ def test_events_that_the_store_refused_are_written_later(tmp_path: Path) -> None
         (tmp_path / "store/r/events").unlink()
         log.append("finalized", status="second")
     assert [event.fields["status"] for event in read_events(store, "r")] == ["first", "second"]
+
+
+@pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "POST"])
+@pytest.mark.parametrize(
+    "token", ["", "Bearer ", "Bearer wrong", "Bearer secre", "Bearer secret2", "Basic secret", "é"]
+)
+def test_nothing_without_the_token(wire: Wire, verb: str, token: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", wire.endpoint.port, timeout=10)
+    connection.request(verb, "/v1/check-in", b"{}", {"Authorization": token.encode()} if token else {})
+    answer = connection.getresponse()
+    assert answer.status == (401 if verb == "POST" else 501)
+    assert b"secret" not in answer.read()
+    connection.close()
+
+
+@pytest.mark.parametrize("length", [b"-1", b"\xb2", b"9" * 5000, b"5000000", b"0x10", b""])
+def test_a_body_has_a_length_that_we_can_hold(wire: Wire, length: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", wire.endpoint.port), timeout=10) as raw:
+        raw.sendall(
+            b"POST /v1/report HTTP/1.1\r\nAuthorization: Bearer secret\r\nContent-Length: " + length + b"\r\n\r\n"
+        )
+        assert raw.recv(4096).startswith(b"HTTP/1.1 413")
+
+
+def test_slow_strangers_take_nothing_from_a_pod(wire: Wire) -> None:
+    before = threading.active_count()
+    idle = []
+    for _ in range(STRANGERS + 200):
+        raw = socket.create_connection(("127.0.0.1", wire.endpoint.port), timeout=10)
+        raw.sendall(b"POST /v1/check-in HTTP/1.1\r\nX-Slow: ")
+        idle.append(raw)
+    wire.channel.expect("g", frozenset({"p0"}))
+    assert wire.report(0, 0)[0] == 200
+    for raw in idle[:100]:  # the oldest were hung up on
+        assert raw.recv(1) == b""
+    assert threading.active_count() - before <= STRANGERS + 20
+    for raw in idle:
+        raw.close()
