@@ -8,6 +8,7 @@ import shutil
 import tarfile
 import uuid
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from argosy.steps.contract.causes import Cause
@@ -18,6 +19,9 @@ from argosy.steps.store.files import fsync_folder, make_folders
 
 _MARKER = ".argosy-code"
 _PART = ".argosy-code-part-"
+MAX_BYTES = 512 << 20
+"""Of the files together; ``pack`` stops long before. A small archive can hold a disk full of zeros."""
+MAX_FILES = 200_000
 
 
 def unpack(store: ObjectStore, name: str, digest: str, into: Path) -> None:
@@ -69,10 +73,20 @@ def _fetch(store: ObjectStore, name: str, digest: str, archive: Path) -> None:
 def _extract(archive: Path, files: Path, digest: str) -> None:
     files.mkdir()
     try:
-        with tarfile.open(archive) as source:
-            source.extractall(files, filter="data")
+        with tarfile.open(archive, "r:gz") as source:
+            source.extractall(files, _sized(source), filter="data")
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {digest} cannot be unpacked: {error}") from error
+
+
+def _sized(source: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members, while they are as many and as large as code can be."""
+    total = 0
+    for count, member in enumerate(source, 1):
+        total += member.size
+        if total > MAX_BYTES or count > MAX_FILES:
+            raise tarfile.TarError(f"more than {MAX_BYTES >> 20} MiB or {MAX_FILES} files")
+        yield member
 
 
 def _publish(files: Path, into: Path) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.document import gpu_requests, parameters
@@ -71,6 +72,10 @@ def _check(key: str, value: str) -> None:
         from argosy.steps.store.opening import check_uri
 
         check_uri(value, "dataset-uri")
+        if "@" in urlsplit(value).netloc:
+            raise InputError(
+                "dataset-uri: holds user or password (not shown), which everybody could read; leave them out"
+            )
 
 
 def _is_digest(text: str) -> bool:

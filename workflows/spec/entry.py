@@ -1,8 +1,9 @@
-"""The entry point: one script or one module, and arguments that hold no credential."""
+"""The entry point: one script or one module; arguments and uris that hold no credential."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.secrets import holds_secret
@@ -34,3 +35,18 @@ def check_args(args: Iterable[str]) -> None:
                 field=f"args.{place}",
                 value="***",
             )
+
+
+def check_uri_credentials(field: str, uri: str) -> None:
+    """Accept a uri without user and password.
+
+    Raises:
+        Refusal: it holds some, or has the shape of a credential; it is not quoted.
+    """
+    if "@" in urlsplit(uri).netloc or holds_secret(uri):
+        raise Refusal(
+            "holds a credential (not shown), and everybody with access to the cluster could read it",
+            "name the store alone; the pods get credentials from their ServiceAccount or from secrets",
+            field=field,
+            value="***",
+        )

@@ -13,7 +13,7 @@ from argosy.workflows.spec.batch import Batch
 from argosy.workflows.spec.checkpoint import Checkpoint
 from argosy.workflows.spec.dataset import Dataset
 from argosy.workflows.spec.deadlines import Deadlines
-from argosy.workflows.spec.entry import check_args, check_entry
+from argosy.workflows.spec.entry import check_args, check_entry, check_uri_credentials
 from argosy.workflows.spec.environment import check_environment
 from argosy.workflows.spec.evaluation import Evaluation
 from argosy.workflows.spec.gang import Gang
@@ -102,6 +102,7 @@ class TrainingRun(Table):
                 field="batch",
             )
         for field, uri in self.uris().items():
+            check_uri_credentials(field, uri)
             if is_below(file_path(uri) or "/", POD_FOLDER):
                 remedy = f"write for example file://{self.storage.mount_path}/store"
                 raise Refusal("lies on each pod's own disk, gone with the pod", remedy, field=field, value=uri)
