@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from argosy.steps.contract.argv import StepArgs, option
-from argosy.steps.contract.layout import run_prefix
+from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id, run_prefix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,13 @@ class RunArgs(StepArgs):
 
     @property
     def effective_run_id(self) -> str:
-        """``run_id``, or the workflow's name when none was given."""
+        """``run_id``, or the workflow's name when none was given.
+
+        Raises:
+            InputError: ``run_id`` is no part of a key; Argo takes any text for a parameter.
+        """
+        if self.run_id and not is_run_id(self.run_id):
+            raise InputError(f"run-id = {self.run_id!r}: {RUN_ID_RULE}")
         return self.run_id or self.workflow
 
     @property

@@ -20,7 +20,11 @@ STORE/NAME/runs/RUN/summary.json            the end, for people and webhooks
 
 from __future__ import annotations
 
+import re
+
 SEQ_DIGITS = 10
+RUN_ID_RULE = "use at most 63 letters, digits, '-', '_' and '.', beginning with one of the first two"
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 def seq_name(seq: int) -> str:
@@ -31,6 +35,11 @@ def seq_name(seq: int) -> str:
 def seq_of(key: str) -> int:
     """The number in a key made by :func:`seq_name`."""
     return int(key.rsplit("/", 1)[-1].split(".", 1)[0])
+
+
+def is_run_id(text: str) -> bool:
+    """Whether the text may name a run: one part of a key, so that no run reaches into another's."""
+    return _RUN_ID.fullmatch(text) is not None
 
 
 def run_prefix(name: str, run_id: str) -> str:

@@ -43,7 +43,11 @@ webhook_secret = "hook"
 [retry]
 backoff_seconds = 0.1
 """
-JUDGE = "import json, os\nassert os.environ['API_KEY']\njson.dump({'loss': 1}, open(os.environ['ARGOSY_METRICS_PATH'], 'w'))\n"
+JUDGE = """\
+import json, os
+assert os.environ["API_KEY"]
+json.dump({"loss": 1}, open(os.environ["ARGOSY_METRICS_PATH"], "w"))
+"""
 
 
 @pytest.fixture

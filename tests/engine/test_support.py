@@ -52,6 +52,16 @@ REFUSED = {
         "- {name: main, container: {image: i, command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]}}"
     ),
     "no volume is called 'v'": "- {name: main, container: {image: i, command: [x], volumeMounts: [{name: v, mountPath: /data}]}}",
+    "claimName '../../x' is no Kubernetes name": (
+        "- {name: main, volumes: [{name: v, persistentVolumeClaim: {claimName: ../../x}}], container: {image: i, command: [x]}}"
+    ),
+    "volume '../v': the name is no DNS label": (
+        "- {name: main, volumes: [{name: ../v, emptyDir: {}}], container: {image: i, command: [x]}}"
+    ),
+    "subPath: '../../x' must be a relative path": (
+        "- {name: main, volumes: [{name: v, emptyDir: {}}], container: {image: i, command: [x], "
+        "volumeMounts: [{name: v, mountPath: /data, subPath: ../../x}]}}"
+    ),
     "volume 'v': Secrets do not exist": (
         "- {name: main, volumes: [{name: v, secret: {secretName: s}}], container: {image: i, command: [x]}}"
     ),
@@ -191,3 +201,13 @@ def test_a_workflow_template_can_be_run_by_reference_and_alone(tmp_path: Path) -
     both = f"{reference}---{template}".encode()
     state = run(both, RunOptions(state_dir=tmp_path))
     assert Path(next(iter(state.nodes.values())).log).read_text() == "9 2\n"
+
+
+@pytest.mark.parametrize("metadata", ["{name: ../../x}", "{name: A}", "{generateName: ../x-}", "{name: ''}"])
+def test_a_name_that_no_cluster_takes_makes_no_folder(
+    metadata: str, tmp_path: Path, make_workflow: Callable[..., bytes]
+) -> None:
+    text = make_workflow(MAIN).replace(b"{name: wf}", metadata.encode())
+    with pytest.raises(InputError, match="is no Kubernetes name"):
+        run(text, RunOptions(state_dir=tmp_path / "state"))
+    assert list(tmp_path.iterdir()) == []

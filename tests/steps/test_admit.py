@@ -159,3 +159,14 @@ def test_a_damaged_claim_stops_with_one_line(entry: bytes, pods: Any) -> None:
     told = pods.run(AdmitArgs, "wf-2", **EVENT)
     assert (told.code, told.err.count("\n"), told.outputs) == (70, 1, {})
     assert "data_corrupt" in told.err
+
+
+@pytest.mark.parametrize("run_id", ["..", "../other/runs/x", "a/b", "/etc", "a b", "x" * 64, "-x", "é", "a\nb"])
+def test_a_run_id_that_reaches_into_another_run_is_refused_by_every_step(run_id: str, pods: Any) -> None:
+    for told in (
+        pods.run(AdmitArgs, "wf-1", run_id=run_id, **EVENT),
+        pods.run(FinalizeArgs, run_id=run_id, status="Failed"),
+    ):
+        assert told.code == 2
+        assert "run-id = " in told.err
+    assert list(pods.store.list("")) == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from argosy.steps.contract.errors import InputError
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -84,3 +86,14 @@ def read_workflow(data: bytes) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def read_resolved(data: bytes, files: Sequence[Path]) -> dict[str, Any]:
+    """A workflow that was checked before, with what it gets from the WorkflowTemplates in ``files``."""
+    from argosy.workflows.engine.document import assemble, read_sources
+
+    try:
+        document = assemble(*read_sources(data, files))
+    except InputError:
+        return read_workflow(data)
+    return {"metadata": document.metadata, "spec": document.spec, "references": document.scopes}

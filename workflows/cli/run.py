@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.document import read_resolved
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
@@ -105,6 +106,8 @@ def command(
         raise InputError(f"-j: {file} holds its number of nodes already; use -j with the run.toml it was compiled from")
     else:
         source = from_yaml(file)
+    if templates:
+        source = replace(source, document=read_resolved(source.yaml, templates))
     return _start(source, request)
 
 

@@ -16,7 +16,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
-from argosy.workflows.cli.document import claim_mounts, read_workflow
+from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
 from argosy.workflows.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.workflows.record.facts import RunRecord, StepNode
@@ -70,7 +70,8 @@ class RunFolder:
     def document(self) -> dict[str, Any]:
         """The workflow as it was run; empty when it cannot be read."""
         try:
-            return read_workflow((self.path / "workflow.yaml").read_bytes())
+            data, templates = (self.path / "workflow.yaml").read_bytes(), self.path / "templates.yaml"
+            return read_resolved(data, [templates]) if templates.exists() else read_workflow(data)
         except OSError:
             return {}
 

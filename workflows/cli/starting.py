@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id
 from argosy.workflows.cli.document import gpu_requests, parameters
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.output import typed
@@ -64,10 +65,8 @@ def _check(key: str, value: str) -> None:
         raise InputError(f"-p force={value!r}: neither true nor false; write --force")
     if key == "resume-from" and value not in ("latest", "none") and not _is_digest(value):
         raise InputError(f"resume-from = {value!r}: write latest, none, or the 64 hex digits of a checkpoint's digest")
-    if key == "run-id" and not _is_run_id(value):
-        raise InputError(
-            f"run-id = {value!r}: use at most 63 letters, digits, '-', '_' and '.', beginning with one of the first two"
-        )
+    if key == "run-id" and not is_run_id(value):
+        raise InputError(f"run-id = {value!r}: {RUN_ID_RULE}")
     if key == "dataset-uri":
         from argosy.steps.store.opening import check_uri
 
@@ -80,11 +79,6 @@ def _check(key: str, value: str) -> None:
 
 def _is_digest(text: str) -> bool:
     return len(text) == 64 and all(letter in "0123456789abcdef" for letter in text)
-
-
-def _is_run_id(text: str) -> bool:
-    plain = text.replace("-", "a").replace("_", "a").replace(".", "a")
-    return text.isascii() and plain.isalnum() and text[0].isalnum() and len(text) <= 63
 
 
 def read_event(source: Source, path: Path) -> tuple[bool, str, dict[str, str]]:

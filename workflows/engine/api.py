@@ -16,7 +16,15 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.engine.document import Document
 from argosy.workflows.engine.fields import Ignored
 from argosy.workflows.engine.node import NodeState
-from argosy.workflows.engine.state import YAML_FILE, WorkflowState, load_state, only_engine, unfinished, write_file
+from argosy.workflows.engine.state import (
+    TEMPLATES_FILE,
+    YAML_FILE,
+    WorkflowState,
+    load_state,
+    only_engine,
+    unfinished,
+    write_file,
+)
 from argosy.workflows.engine.support import load_checked
 
 __all__ = ["NodeState", "RunOptions", "WorkflowState", "check", "ignored", "latest_unfinished", "run"]
@@ -114,6 +122,8 @@ def _state(document: Document, yaml_bytes: bytes, options: RunOptions, name: str
         state = WorkflowState(name, str(uuid.uuid4()), run_dir, digest, parameters, created=time.time())
         state.given = dict(options.parameters)
         state.annotations = {key: str(value) for key, value in (document.metadata.get("annotations") or {}).items()}
+        if options.templates:
+            write_file(run_dir / TEMPLATES_FILE, b"\n---\n".join(path.read_bytes() for path in options.templates))
         write_file(run_dir / YAML_FILE, yaml_bytes)
         state.save()
         return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import string
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ from argosy.workflows.engine.reading import read_documents
 
 API_GROUP = "argoproj.io/"
 TEMPLATE_KINDS = ("WorkflowTemplate", "ClusterWorkflowTemplate")
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+"""What Kubernetes takes for the name of an object."""
 _PART_OF_SPEC = ("templates", "arguments")
 
 
@@ -152,6 +155,9 @@ def assemble(workflows: list[Source], references: list[Source], where: str = "wo
         raise InputError(f"{where}: exactly one Workflow is needed, found {found}")
     document = Document(workflows[0], references)
     document.metadata = dict(document.workflow.manifest.get("metadata") or {})
+    for key, text in (("name", document.metadata.get("name")), ("generateName", document.metadata.get("generateName"))):
+        if text is not None and not NAME.fullmatch(str(text) + ("x" if key == "generateName" else "")):
+            raise InputError(f"{where}: metadata.{key}: {text!r} is no Kubernetes name; use a-z, 0-9, '-' and '.'")
     for source in references:
         scope = f"{source.manifest['kind']}/{source.name}"
         if scope in document.scopes:
@@ -161,6 +167,9 @@ def assemble(workflows: list[Source], references: list[Source], where: str = "wo
     if not isinstance(spec, dict):
         raise InputError(f"{where}: spec: missing; a Workflow needs entrypoint and templates")
     document.spec = _merged(document, spec, where)
+    for kind, values in (document.spec.get("workflowMetadata") or {}).items():
+        if kind in ("labels", "annotations") and isinstance(values, dict):
+            document.metadata[kind] = {**(document.metadata.get(kind) or {}), **values}
     document.scopes[""] = _named(document.spec, where)
     return document
 

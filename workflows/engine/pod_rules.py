@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from argosy.steps.pods.isolation import PRIVATE, is_possible
-from argosy.workflows.engine.document import Document
+from argosy.workflows.engine.document import NAME, Document
 from argosy.workflows.engine.pod_environment import FIELDS, secret_keys, secret_variable
 from argosy.workflows.engine.pod_job import is_ours
 from argosy.workflows.engine.volumes import volumes_of
@@ -41,6 +41,9 @@ def pod_problems(document: Document, template: Mapping[str, Any], kind: str, pat
         if mount.get("name") not in known:
             yield f"{where}.volumeMounts[{index}].name: no volume is called {mount.get('name')!r}"
         yield from _path(mount.get("mountPath"), [], isolated, f"{where}.volumeMounts[{index}].mountPath")
+        sub_path = str(mount.get("subPath") or "")
+        if sub_path.startswith("/") or ".." in sub_path.split("/"):
+            yield f"{where}.volumeMounts[{index}].subPath: {sub_path!r} must be a relative path without '..'"
     yield from _environment(container, where)
     yield from _files(template, mounts, isolated, path)
 
@@ -53,6 +56,13 @@ def _volumes(volumes: list[dict[str, Any]], path: str) -> Iterator[str]:
             yield f"{path}: volume {name!r}: Secrets do not exist on this machine; mark it optional or use env"
         if not any(kind in volume for kind in ("emptyDir", "persistentVolumeClaim", "secret")):
             yield f"{path}: volume {name!r}: needs emptyDir or persistentVolumeClaim"
+        # Both become folders here, and Kubernetes would refuse them.
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        if "{{" not in f"{name}{claim}":
+            if not NAME.fullmatch(str(name)):
+                yield f"{path}: volume {name!r}: the name is no DNS label"
+            if "persistentVolumeClaim" in volume and not NAME.fullmatch(str(claim)):
+                yield f"{path}: volume {name!r}: claimName {claim!r} is no Kubernetes name"
 
 
 def _environment(container: Mapping[str, Any], where: str) -> Iterator[str]:

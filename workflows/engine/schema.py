@@ -176,7 +176,9 @@ SPEC = {
     "workflowTemplateRef": {"name": TEXT, "clusterScope": FLAG}, "volumeClaimTemplates": ListOf(CLAIM),
     "volumeClaimGC": _KEEPING, "podGC": _KEEPING, "ttlStrategy": _KEEPING,
     "artifactGC": _KEEPING, "archiveLogs": Ignore("logs are files here"), "metrics": _METRICS,
-    "podMetadata": POD_METADATA, "workflowMetadata": Ignore("labels and annotations of the object"),
+    "podMetadata": POD_METADATA, "workflowMetadata": {
+        "labels": MapOf(SCALAR), "annotations": MapOf(SCALAR), "labelsFrom": Ignore("labels of the object"),
+    },
     "imagePullSecrets": Ignore("no image is pulled"), "podDisruptionBudget": _SCHEDULING,
     "podPriorityClassName": _SCHEDULING, "dnsConfig": _CLUSTER,
     "dnsPolicy": Ignore("the machine's own names"), "hostNetwork": Ignore("processes share the machine's network"),

@@ -16,6 +16,8 @@ from argosy.workflows.engine.node import ERROR, FAILED, PENDING, SUCCEEDED, Node
 
 STATE_FILE = "state.json"
 YAML_FILE = "workflow.yaml"
+TEMPLATES_FILE = "templates.yaml"
+"""The WorkflowTemplates that were given with it, one after the other; absent when there were none."""
 _LOCK_FILE = "engine.lock"
 
 
