@@ -1,0 +1,210 @@
+"""Every text of a run, with every payload: refused by name, or only a value in YAML of the same shape."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.compile import compile_run
+from argosy.workflows.spec.run import TrainingRun
+
+BASE: dict[str, Any] = {
+    "name": "n",
+    "image": "a/b:1",
+    "step_image": "a/c:1",
+    "script": "t.py",
+    "args": ["x"],
+    "code": "",
+    "env": {"V": "x"},
+    "secrets": ["s"],
+    "progress_pattern": r"(?P<step>\d+)",
+    "storage": {"uri": "file:///mnt/argosy/store", "claim": "c", "mount_path": "/mnt/argosy"},
+    "dataset": {"uri": "s3://b/d", "version": "a" * 64},
+    "gang": {
+        "nnodes": "2:4",
+        "shm_size": "1Gi",
+        "node_selector": {"k": "v"},
+        "priority_class": "p",
+        "service_account": "sa",
+        "tolerations": [{"key": "k", "value": "v"}],
+        "resources": {"cpu": "1", "memory": "2Gi", "gpu": 1, "gpu_resource": "a.b/c"},
+    },
+    "checkpoint": {"mode": "opaque", "path": "out", "include": ["*.pt"], "resume_args": ["--resume"]},
+    "evaluation": {
+        "script": "e.py",
+        "args": ["x"],
+        "metric": "m",
+        "direction": "min",
+        "floor": 1.0,
+        "dataset_uri": "s3://b/e",
+        "resources": {"cpu": "1", "memory": "2Gi", "gpu": 1, "gpu_resource": "a.b/c"},
+    },
+    "promotion": {"pointer": "p"},
+    "notify": {"webhook_secret": "w"},
+}
+NOT_HERE = {"module": "script", "evaluation.module": "evaluation.script"}
+"""Fields that cannot stand beside another; checked in its place."""
+PAYLOADS = [
+    "{{workflow.uid}}",
+    "{{=1+1}}",
+    "{{",
+    "}}",
+    "$(X)",
+    "$$(X)",
+    "$$",
+    "\0",
+    "\n",
+    "a\nb: c",
+    "\r",
+    "\x1b[2J",
+    "\ud800",
+    " ",
+    "'",
+    '"',
+    "\\",
+    "\\n",
+    '"}]}',
+    '","--evil=1',
+    "'; id",
+    "`id`",
+    "|id",
+    "> x",
+    "- a",
+    "a: b",
+    "? a",
+    "---",
+    "...",
+    "&a",
+    "*a",
+    "!!python/object/apply:os.system ['id']",
+    "!!binary x",
+    "# c",
+    ">-",
+    "|",
+    "%YAML 1.1",
+    "@",
+    "~",
+    "null",
+    "true",
+    "yes",
+    "y",
+    "1",
+    "1e3",
+    "0x1f",
+    "0o17",
+    "1_000",
+    "1:30",
+    ".inf",
+    "2001-01-01",
+    "<<",
+    "=",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "../../x",
+    "/etc/passwd",
+    "--flag",
+    "-x",
+    "é",
+    "\u202e",
+    "\u2028",
+    "\x85",
+    "\ufeff",
+    "😀",
+    "a" * 3000,
+    " lead",
+    "trail ",
+    "<script>alert(1)</script>",
+    "s3://u:p@b/x",
+    "s3://b/x?X-Amz-Signature=1",
+    "file:///argosy/x",
+    "AKIAABCDEFGHIJKLMNOP",
+]
+
+
+def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(node, dict | list):
+        for key, item in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from leaves(item, (*path, key))
+    elif isinstance(node, str):
+        yield path
+
+
+def with_value(path: tuple[Any, ...], value: str, fields: dict[str, Any]) -> dict[str, Any]:
+    changed = copy.deepcopy(fields)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return changed
+
+
+def accepted(fields: dict[str, Any]) -> TrainingRun | None:
+    try:
+        return TrainingRun(**fields)
+    except InputError:
+        return None
+
+
+def text_fields(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kinds = [field.annotation, *get_args(field.annotation)]
+        tables = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        if tables:
+            yield from text_fields(tables[0], f"{prefix}{name}.")
+        elif "str" in set(re.findall(r"\w+", re.sub("function <.*?>", "", str(field.annotation)))) and not any(
+            get_origin(kind) is Literal for kind in kinds
+        ):
+            yield prefix + name
+
+
+def test_no_text_field_is_forgotten() -> None:
+    here = {".".join(str(key) for key in path if not isinstance(key, int)) for path in leaves(BASE)}
+    known = {*here, *NOT_HERE, "gang.runtime", "gang.placement", "gang.launcher"}
+    missing = [
+        name
+        for name in text_fields(TrainingRun)
+        if not any(each == name or each.startswith(f"{name}.") for each in known)
+    ]
+    # exit codes are numbers in quotes, checked as such
+    assert [name for name in missing if name != "retry.exit_codes"] == []
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
+def test_a_payload_changes_a_value_or_nothing(
+    payload: str, gang_of: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    fields = BASE
+    for path in leaves(BASE):
+        if path[0] in ("name", "code") or path[-1] in ("mode", "direction"):
+            continue
+        changed = with_value(path, payload, fields)
+        if accepted(changed) is not None:
+            fields = changed
+    before, after = (yaml.safe_load(compile_run(TrainingRun(**each))) for each in (BASE, fields))
+    assert shape(after) == shape(before)
+    assert shape(gang_of(after)) == shape(gang_of(before))
+    assert placeholders(after) == placeholders(before)
+    if fields["args"] == [payload]:
+        container = gang_of(after)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]
+        assert f"--arg={payload}" in container["args"]
+
+
+def shape(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: shape(value) for key, value in node.items()}
+    return [shape(each) for each in node] if isinstance(node, list) else type(node)
+
+
+def placeholders(document: dict[str, Any]) -> list[str]:
+    return sorted(re.findall(r"\{\{.*?\}\}", json.dumps(document), re.S))
