@@ -37,8 +37,8 @@ def watch_writes() -> None:
         written(f"put {key} {data.decode() if isinstance(data, bytes) else ''}")
         return done
 
-    def recorded(path: Path, record: dict[str, Any]) -> None:
-        keep(path, record)
+    def recorded(path: Path, record: dict[str, Any], *, private: bool = False) -> None:
+        keep(path, record, private=private)
         written(f"record {path}")
 
     def told(name: str, value: str | int | float) -> None:
