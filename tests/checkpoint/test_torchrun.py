@@ -135,7 +135,9 @@ def test_disagreement_and_damage_end_every_rank(tmp_path: Path) -> None:
     assert code != 0
     assert "builtins.object" in output
     assert output.count(" ended") == 2
-    assert gang.codes(2) == ["70", "1"], output
+    # Rank 1 ends by the script's own exception: torch may then abort on the process group that nobody destroyed.
+    assert gang.codes(2)[0] == "70", output
+    assert gang.codes(2)[1] in ("1", "-6"), output
     assert gang.store.newest() is None
 
     assert gang.run("save", 2)[0] == 0
