@@ -186,7 +186,7 @@ def _record(spec: PodSpec, lifeline: int | None) -> dict[str, Any]:
         "env": environ,
         "root": str(spec.root.resolve()),
         "mounts": {path: str(folder.resolve()) for path, folder in spec.mounts.items()},
-        "visible": sorted({sys.prefix, sys.base_prefix, str(package)}),
+        "visible": sorted({sys.prefix, sys.base_prefix, str(package), *_interpreter_folders()}),
         "token": spec.token,
         "token_name": names.POD_TOKEN,
         "log": str(spec.log.resolve()),
@@ -195,6 +195,16 @@ def _record(spec: PodSpec, lifeline: int | None) -> dict[str, Any]:
         "isolate": spec.isolate,
         "lifeline": lifeline,
     }
+
+
+def _interpreter_folders() -> set[str]:
+    """Folders of every link from sys.executable to the interpreter: one of them may lie below a private name."""
+    path = sys.executable
+    folders = {os.path.dirname(path)}
+    while os.path.islink(path):
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+        folders.add(os.path.dirname(path))
+    return folders
 
 
 def _await(folder: Path, child: subprocess.Popen[bytes]) -> Pod:

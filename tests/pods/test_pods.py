@@ -167,6 +167,18 @@ def test_an_isolated_pod_has_a_termination_log_of_its_own_and_devices(make: Make
     assert Path("/dev/termination-log").exists() == before
 
 
+@pytest.mark.skipif(not isolation.is_possible(), reason="this machine allows no mount namespaces")
+def test_an_isolated_pod_finds_an_interpreter_behind_links_in_tmp(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, target in (("one", os.path.realpath(sys.executable)), ("two", str(tmp_path / "one" / "python3"))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "python3").symlink_to(target)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "two" / "python3"))
+    ending = wait(make(f"{sys.executable} -I -S -c 'print(41 + 1)'", isolate=True))
+    assert (ending.exit_code, (tmp_path / "pod/log").read_text()) == (0, "42\n")
+
+
 def test_sweep_refuses_a_prefix_that_could_meet_others() -> None:
     with pytest.raises(ValueError, match="too short"):
         sweep("a")
