@@ -27,11 +27,16 @@ def output_path(name: str) -> str:
 
 def write_output(name: str, value: str | int | float) -> None:
     """Set an output parameter (``valueFrom.path``); atomically, so that a kill leaves the old or the new value."""
-    path = resolve(output_path(name))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(str(value), encoding="utf-8")
-    part.replace(path)
+    replace_text(output_path(name), str(value))
+
+
+def replace_text(path: str, text: str) -> None:
+    """Write a file of the pod, named as the pod sees it; whoever reads it finds the old or the new content."""
+    target = resolve(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(target)
 
 
 def write_termination(text: str) -> None:

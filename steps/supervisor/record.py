@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from argosy.steps.contract.channel import Ending, Report
-from argosy.steps.outputs import write_output, write_termination
-from argosy.steps.paths import resolve
+from argosy.steps.outputs import replace_text, write_output, write_termination
 from argosy.steps.runlog import KINDS, RunLog
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.supervisor.budget import Decision, Failure
@@ -136,8 +135,4 @@ class Record:
 
 def write_progress(path: str, step: int, total: int) -> None:
     """``step/total`` for Argo's progress, replaced as a whole."""
-    target = resolve(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    part.write_text(f"{step}/{total}")
-    part.replace(target)
+    replace_text(path, f"{step}/{total}")
