@@ -10,13 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argosy.steps.checkpoint.checkpointer import Checkpointer
+    from argosy.steps.checkpointer.checkpointer import Checkpointer
     from argosy.steps.progress import report
     from argosy.workflows.spec.run import TrainingRun
 
 _WHERE = {
     "TrainingRun": "argosy.workflows.spec.run",
-    "Checkpointer": "argosy.steps.checkpoint.checkpointer",
+    "Checkpointer": "argosy.steps.checkpointer.checkpointer",
     "report": "argosy.steps.progress",
 }
 

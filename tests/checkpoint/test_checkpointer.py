@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.checkpoint import Checkpointer, CheckpointStore, Stopped
+from argosy.steps.checkpoint import CheckpointStore
+from argosy.steps.checkpointer import Checkpointer, Stopped
 from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError

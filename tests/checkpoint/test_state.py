@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.checkpoint import Checkpointer
+from argosy.steps.checkpointer import Checkpointer
 from argosy.steps.contract.errors import InputError
 
 torch = pytest.importorskip("torch")
@@ -90,7 +90,7 @@ def test_tied_weights_stay_tied_and_are_stored_once(tmp_path: Path) -> None:
 
 
 def test_large_tensors_are_cut_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from argosy.steps.checkpoint import tensor_plan
+    from argosy.steps.state import plan as tensor_plan
 
     monkeypatch.setattr(tensor_plan, "PIECE_BYTES", 4000)
     monkeypatch.setattr(tensor_plan, "FILE_BYTES", 10_000)
@@ -104,8 +104,8 @@ def test_large_tensors_are_cut_and_mended(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 8, 100])
 def test_the_plan_covers_everything_once_and_evenly(world_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from argosy.steps.checkpoint import tensor_plan
-    from argosy.steps.checkpoint.tensor_plan import TensorFacts, plan
+    from argosy.steps.state import plan as tensor_plan
+    from argosy.steps.state.plan import TensorFacts, plan
 
     seed = random.randrange(10**6)
     print(f"seed {seed}")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.torch
 
 SCRIPT = """
 import os, sys, torch, torch.distributed as dist
-from argosy.steps.checkpoint import Checkpointer
+from argosy.steps.checkpointer import Checkpointer
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 

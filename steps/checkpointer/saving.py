@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from argosy.steps.checkpoint import random_state
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import PartRef, Saved
-from argosy.steps.checkpoint.ranks import Ranks
-from argosy.steps.checkpoint.state_files import STATE_PATH, facts_of, shard_bytes, state_bytes
-from argosy.steps.checkpoint.state_tree import encode
-from argosy.steps.checkpoint.stopping import checked, failure, stop
 from argosy.steps.checkpoint.store import CheckpointStore
-from argosy.steps.checkpoint.tensor_plan import fingerprint, plan, shard_path
+from argosy.steps.checkpointer.ranks import Ranks
+from argosy.steps.checkpointer.stopping import checked, failure, stop
 from argosy.steps.contract.causes import EXIT_CODE, Cause
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.state import random_generators
+from argosy.steps.state.files import STATE_PATH, facts_of, file_bytes, state_bytes
+from argosy.steps.state.share import lay_out
+from argosy.steps.state.tree import encode
 
 
 class Save:
@@ -58,18 +58,20 @@ class Save:
 
     def _write_share(self, name: str, step: int, state: Mapping[str, Any]) -> dict[str, Any]:
         tree, tensors = encode(state)
-        facts = facts_of(tensors)
-        files = plan(facts, self._ranks.world_size)
+        try:
+            layout = lay_out(facts_of(tensors), self._ranks.rank, self._ranks.world_size)
+        except ValueError as error:
+            raise InputError(str(error)) from error
         part = self._store.part(name, self._ranks.rank)
         if self._ranks.rank == 0:
-            part.add_bytes(STATE_PATH, state_bytes(step, tree, facts, files))
-        for number, pieces in enumerate(files[self._ranks.rank]):
-            part.add_bytes(shard_path(self._ranks.rank, number), shard_bytes(pieces, tensors))
+            part.add_bytes(STATE_PATH, state_bytes(step, tree, layout.tensors))
+        for file in layout.files:
+            part.add_bytes(file.path, file_bytes(file, tensors))
         if self._save_rng:
-            part.add_bytes(random_state.random_path(self._ranks.rank), random_state.capture())
+            part.add_bytes(random_generators.random_path(self._ranks.rank), random_generators.capture())
         ref = part.finish()
         return {
-            "fingerprint": fingerprint(facts),
+            "fingerprint": layout.fingerprint,
             "part": {"key": ref.key, "size": ref.size, "sha256": ref.sha256, "total_bytes": ref.total_bytes},
         }
 

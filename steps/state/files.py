@@ -7,11 +7,12 @@ safetensors files, one or more per rank.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from argosy.steps.checkpoint.state_tree import decode
-from argosy.steps.checkpoint.tensor_plan import Piece, TensorFacts, shard_path
+from argosy.steps.state.plan import Piece, TensorFacts
+from argosy.steps.state.share import FileLayout
+from argosy.steps.state.tree import decode
 
 FORMAT = "argosy.state/1"
 STATE_PATH = "state.json"
@@ -25,28 +26,28 @@ def facts_of(tensors: Mapping[str, Any]) -> list[TensorFacts]:
     ]
 
 
-def state_bytes(step: int, tree: Any, facts: list[TensorFacts], plan: list[list[list[Piece]]]) -> bytes:
-    """``state.json``."""
-    tensors: dict[str, Any] = {
-        fact.name: {"dtype": fact.dtype, "shape": list(fact.shape), "pieces": []} for fact in facts
-    }
-    for rank, files in enumerate(plan):
-        for number, pieces in enumerate(files):
-            for piece in pieces:
-                block = {"offset": list(piece.offset), "shape": list(piece.shape)}
-                tensors[piece.tensor]["pieces"].append({"file": shard_path(rank, number), "name": piece.name, **block})
+def state_bytes(step: int, tree: Any, tensors: Mapping[str, Any]) -> bytes:
+    """``state.json``; ``tensors`` as in :class:`argosy.steps.state.share.Layout`."""
     record: dict[str, Any] = {"format": FORMAT, "step": step, "tree": tree, "tensors": tensors}
     return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
 
 
-def shard_bytes(pieces: Iterable[Piece], tensors: Mapping[str, Any]) -> bytes:
+def file_bytes(layout: FileLayout, tensors: Mapping[str, Any]) -> bytes:
     """One safetensors file. The bytes are a copy: the tensors may change as soon as this returns."""
-    from safetensors.torch import save
+    import torch
 
-    return save({piece.name: _block(tensors[piece.tensor], piece).cpu().contiguous().clone() for piece in pieces})
+    buffer = bytearray(layout.size)
+    buffer[: len(layout.header)] = layout.header
+    for block in layout.blocks:
+        source = piece_of(tensors[block.piece.tensor], block.piece)
+        if block.piece.size:
+            into = torch.frombuffer(buffer, dtype=source.dtype, count=source.numel(), offset=block.start)
+            into.view(source.shape).copy_(source)
+    return bytes(buffer)
 
 
-def _block(tensor: Any, piece: Piece) -> Any:
+def piece_of(tensor: Any, piece: Piece) -> Any:
+    """The view of ``tensor`` that ``piece`` names."""
     for dimension, (start, length) in enumerate(zip(piece.offset, piece.shape, strict=True)):
         tensor = tensor.narrow(dimension, start, length)
     return tensor
@@ -75,7 +76,7 @@ def read_state(read: Callable[[str], bytes]) -> tuple[int, Any]:
         loaded = load(read(path))
         for name, piece in pieces:
             block = Piece(name, tuple(piece["offset"]), tuple(piece["shape"]), 0)
-            _block(tensors[name], block).copy_(loaded[piece["name"]])
+            piece_of(tensors[name], block).copy_(loaded[piece["name"]])
             missing[name] -= loaded[piece["name"]].numel()
     holes = [name for name, count in missing.items() if count]
     if holes:

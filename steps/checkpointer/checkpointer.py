@@ -7,39 +7,25 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from argosy.steps import progress
-from argosy.steps.checkpoint import random_state
 from argosy.steps.checkpoint.log import Claim
-from argosy.steps.checkpoint.manifest import Checkpoint, Saved
-from argosy.steps.checkpoint.ranks import Ranks
-from argosy.steps.checkpoint.reader import CorruptCheckpoint
-from argosy.steps.checkpoint.saving import Save
-from argosy.steps.checkpoint.state_files import read_state
-from argosy.steps.checkpoint.stopping import checked, failure, stop_for
+from argosy.steps.checkpoint.manifest import Saved
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.checkpointer.ranks import Ranks
+from argosy.steps.checkpointer.restoring import Restored, Restoring
+from argosy.steps.checkpointer.saving import Save
+from argosy.steps.checkpointer.stopping import stop_for
 from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.paths import resolve
+from argosy.steps.state.files import read_state
 from argosy.steps.store.opening import open_store
 
 DEFAULT_KEEP = 3
-
-
-@dataclass(frozen=True)
-class Restored:
-    """What a checkpoint held; tensors are on the CPU."""
-
-    step: int
-    """The last step that is contained: go on with the next."""
-    state: dict[str, Any]
-    digest: str = ""
-    rng: bool = False
-    """True when this rank's random generators were set as they were."""
 
 
 class Checkpointer:
@@ -87,58 +73,9 @@ class Checkpointer:
         A corrupt shard ends the process with exit code 72 and the line
         ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before.
         """
-        ranks = Ranks()
-        digest = os.environ.get(env.RESUME_DIGEST, "") if self._managed else self._agreed_newest(ranks)
-        if not digest:
-            return None
-        try:
-            checkpoint = self._store.by_digest(digest)
-            return self._loaded(checkpoint, ranks)
-        except StepError as error:
-            stop_for(error)
-
-    def _agreed_newest(self, ranks: Ranks) -> str:
-        """Rank 0 chooses, so that no two ranks load different ones; there is no supervisor to walk back for us."""
-        record: dict[str, Any] = {"digest": ""}
-        if ranks.rank == 0:
-            try:
-                record["digest"] = self._newest_verified()
-            except StepError as error:
-                record = failure(error)
-        return str(checked(ranks.broadcast(record))["digest"])
-
-    def _newest_verified(self) -> str:
-        while (found := self._store.newest()) is not None:
-            try:
-                self._store.verify(found)
-                return found.digest
-            except CorruptCheckpoint as error:
-                print(f"argosy: {error}; set aside, trying the one before", file=sys.stderr, flush=True)
-                self._store.quarantine(found.digest, str(error))
-        return ""
-
-    def _loaded(self, checkpoint: Checkpoint, ranks: Ranks) -> Restored:
-        if checkpoint.kind != "tensors":
-            raise StepError(
-                Cause.CHECKPOINT_MISMATCH,
-                f"checkpoint {checkpoint.digest} holds files of a script (opaque mode), not a Checkpointer's state",
-            )
-        files = {file.path: file for file in checkpoint.files}
-
-        def read(path: str) -> bytes:
-            if path not in files:
-                raise CorruptCheckpoint(checkpoint.digest, path, "the manifest does not list it")
-            return self._store.reader.verified(checkpoint.digest, files[path].key, files[path].sha256)
-
-        try:
-            step, state = read_state(read)
-            mine = random_state.random_path(ranks.rank)
-            same = self._save_rng and mine in files and checkpoint.world_size == ranks.world_size
-            if same:
-                random_state.restore(read(mine))
-        except (ValueError, KeyError, TypeError) as error:
-            raise StepError(Cause.CHECKPOINT_MISMATCH, f"checkpoint {checkpoint.digest}: {error}") from error
-        return Restored(step, state, checkpoint.digest, same)
+        restoring = Restoring(self._store, Ranks(), random=self._save_rng)
+        digest = os.environ.get(env.RESUME_DIGEST, "") if self._managed else restoring.agreed_newest()
+        return restoring.run(digest) if digest else None
 
     @staticmethod
     def load(path: str | os.PathLike[str] | None = None) -> Restored:
