@@ -34,6 +34,12 @@ def part_key(name: str, writer: int) -> str:
     return f"data/{name}/parts/{writer:06d}.json"
 
 
+def shard_key(name: str, path: str) -> str:
+    """Key of one file of the save ``name``; ValueError if the path would leave its folder."""
+    check_path(path)
+    return f"data/{name}/files/{path}"
+
+
 def save_name(step: int, generation: int, nonce: str) -> str:
     """The folder of one save, never used twice: ``0000000040-g000003-<nonce>``."""
     return f"{step:010d}-g{generation:06d}-{nonce}"
@@ -75,6 +81,8 @@ class PartRef:
     sha256: str
     total_bytes: int
     """Of all the part's shards."""
+    count: int = -1
+    """How many shards; -1: not known (written before there was this field)."""
 
     def __post_init__(self) -> None:
         if not _HEX.fullmatch(self.sha256):
@@ -133,7 +141,7 @@ class Root:
         names = "kind name step generation seq world_size created final total_bytes meta"
 
         def build(record: dict[str, Any]) -> Root:
-            parts = tuple(PartRef(**_only(item, "key size sha256 total_bytes")) for item in record["parts"])
+            parts = tuple(PartRef(**_only(item, "key size sha256 total_bytes count")) for item in record["parts"])
             return cls(parts=parts, **_only(record, names))
 
         return _parsed(raw, FORMAT, build)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from argosy.steps.checkpoint.log import joined
@@ -65,11 +66,15 @@ class CheckpointReader:
         except ValueError as error:
             raise CorruptCheckpoint(digest, ref.key, str(error)) from error
 
+    def files_of(self, digest: str, refs: Sequence[PartRef]) -> tuple[ShardFile, ...]:
+        """The shards of all parts, each part verified; CorruptCheckpoint if one is missing or another."""
+        parts = in_parallel(lambda ref: self.part(digest, ref), refs, threads=4 * _PARALLEL, small=4)
+        return tuple(file for part in parts for file in part.files)
+
     def checkpoint(self, digest: str) -> Checkpoint:
         """The whole manifest tree, verified; no shard is read."""
         root = self.root(digest)
-        parts = in_parallel(lambda ref: self.part(digest, ref), root.parts, threads=4 * _PARALLEL, small=4)
-        files = tuple(file for part in parts for file in part.files)
+        files = self.files_of(digest, root.parts)
         if len({file.path for file in files}) != len(files) or sum(file.size for file in files) != root.total_bytes:
             raise CorruptCheckpoint(digest, root_key(digest), "its parts do not add up")
         return Checkpoint(

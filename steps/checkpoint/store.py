@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from argosy.steps.checkpoint import quarantine
+from argosy.steps.checkpoint.arrival import check_arrived
 from argosy.steps.checkpoint.log import Claim, CommitLog, Entry, LogWriter, joined
 from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, root_key, save_name, sha256
 from argosy.steps.checkpoint.opaque import copy_files
@@ -146,9 +147,15 @@ class CheckpointStore:
     ) -> Saved:
         """Write the root and append it to the log; when this returns the checkpoint is durable and committed.
 
-        All ``parts`` must have been written. Raises StepError ``fenced``, or StoreError: then not known whether.
+        All ``parts`` must have been written: one listing compares them with what the store has kept.
+
+        Raises:
+            StepError: ``fenced``. StoreError: the store kept less than it was given (nothing was committed), or it
+            failed; the latter may be after the commit, which the next claim finds out.
         """
         writer = self._writer(claim)
+        writer.check()
+        check_arrived(self.reader, name, parts)
         root = Root(
             kind=kind,
             name=name,

@@ -69,8 +69,11 @@ class ObjectStore(Protocol):
     def put(self, key: str, data: bytes | Path) -> None:
         """Write or overwrite, atomically."""
 
-    def upload(self, key: str, source: Path) -> tuple[str, int]:
-        """Stream a file into the store; SHA-256 and size of the very bytes that were stored."""
+    def upload(self, key: str, source: Path | memoryview) -> tuple[str, int]:
+        """Stream a file or memory into the store; SHA-256 (hex) and size of the very bytes that were stored.
+
+        Memory must be contiguous and stay as it is until this returns; it is not copied as a whole.
+        """
 
     def put_if_absent(self, key: str, data: bytes | Path) -> bool:
         """Create; False when the key exists, whoever wrote it, and be it we (see ``creation.create_ours``)."""

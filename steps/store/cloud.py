@@ -15,6 +15,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
 from argosy.steps.store.cloud_client import open_client
 from argosy.steps.store.cloud_errors import http_status, s3_code, store_error
+from argosy.steps.store.hashed_chunks import HashedChunks
 
 _CHUNK = 8 << 20
 _LIST_PAGE = 1000
@@ -110,37 +111,23 @@ class CloudStore:
         except Exception as error:
             raise store_error("write", self._at(key), error) from error
 
-    def upload(self, key: str, source: Path) -> tuple[str, int]:
-        """Stream a file into the store; SHA-256 and size of the bytes that were sent."""
+    def upload(self, key: str, source: Path | memoryview) -> tuple[str, int]:
+        """Stream a file or memory into the store, large ones in parts; SHA-256 and size of the bytes that were sent."""
         check_key(key, self.uri)
         client = self._client
-        digest, size = hashlib.sha256(), 0
-
-        def chunks(first: bytes, file: Any) -> Iterator[bytes]:
-            nonlocal size
-            chunk = first
-            while chunk:
-                digest.update(chunk)
-                size += len(chunk)
-                yield chunk
-                chunk = file.read(_CHUNK)
-
         try:
-            with source.open("rb") as file:
-                first = file.read(_CHUNK)
-                if len(first) < _CHUNK:
-                    digest.update(first)
-                    size = len(first)
-                    client.put(key, first, use_multipart=False)
-                else:
-                    client.put(key, chunks(first, file), chunk_size=_CHUNK, use_multipart=True)
+            chunks = HashedChunks(source)
+            if chunks.small:
+                client.put(key, chunks.whole(), use_multipart=False)
+            else:
+                client.put(key, iter(chunks), chunk_size=chunks.chunk_size, use_multipart=True)
         except OSError as error:
-            if not isinstance(error, FileNotFoundError) or not source.exists():
+            if isinstance(source, Path) and not (isinstance(error, FileNotFoundError) and source.exists()):
                 raise StoreError.of_disk("read", source, error) from error
             raise store_error("write", self._at(key), error) from error
         except Exception as error:
             raise store_error("write", self._at(key), error) from error
-        return digest.hexdigest(), size
+        return chunks.digest, chunks.size
 
     def put_if_absent(self, key: str, data: bytes | Path) -> bool:
         """Create; False when the key exists, whoever wrote it, and be it we.

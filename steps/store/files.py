@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.paths import resolve_file_uri
+from argosy.steps.store.background_hash import BackgroundHash
 from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
+from argosy.steps.store.hashed_chunks import flat_bytes
 
-_CHUNK = 1 << 20
+_CHUNK = 4 << 20
+_WRITE = 1 << 30
 _PARTS = ".argosy-parts"
 """Folder of half-written objects at the store's root: one place, so that what a kill left is found and removed."""
 _PART_SECONDS = 3600
@@ -104,8 +108,8 @@ class FileStore:
         """Write or overwrite by rename."""
         self._store(key, data, os.replace)
 
-    def upload(self, key: str, source: Path) -> tuple[str, int]:
-        """Stream a file into the store; SHA-256 and size of the bytes that were stored."""
+    def upload(self, key: str, source: Path | memoryview) -> tuple[str, int]:
+        """Stream a file or memory into the store; SHA-256 and size of the bytes that were stored."""
         return self._store(key, source, os.replace)
 
     def put_if_absent(self, key: str, data: bytes | Path) -> bool:
@@ -123,7 +127,9 @@ class FileStore:
         self._store(key, data, link)
         return created
 
-    def _store(self, key: str, data: bytes | Path, publish: Callable[[Path, Path], None]) -> tuple[str, int]:
+    def _store(
+        self, key: str, data: bytes | Path | memoryview, publish: Callable[[Path, Path], None]
+    ) -> tuple[str, int]:
         path = self._path(key)
         part = self.root / _PARTS / uuid.uuid4().hex
         try:
@@ -214,17 +220,45 @@ def _copy(read: Callable[[int], bytes], write: Callable[[bytes], int]) -> tuple[
     return digest.hexdigest(), size
 
 
-def _write(part: Path, data: bytes | Path) -> tuple[str, int]:
-    """Write and fsync; SHA-256 and size of a file's bytes (bytes need no digest: the caller has them)."""
-    with part.open("wb") as target:
+def _write(part: Path, data: bytes | Path | memoryview) -> tuple[str, int]:
+    """Write and fsync; SHA-256 and size of what was written (bytes need no digest: the caller has them)."""
+    with part.open("wb", buffering=0) as target:
         if isinstance(data, bytes):
-            target.write(data)
+            _write_all(target, memoryview(data))
             written = "", len(data)
+        elif isinstance(data, memoryview):
+            flat = flat_bytes(data)
+            pieces = (flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK))
+            written = _write_hashed(target, pieces, len(flat))
         else:
-            with data.open("rb") as source:
-                written = _copy(source.read, target.write)
-        target.flush()
+            with data.open("rb", buffering=0) as source:
+                written = _write_hashed(
+                    target, iter(lambda: source.read(_CHUNK), b""), os.fstat(source.fileno()).st_size
+                )
         os.fsync(target.fileno())
+    return written
+
+
+def _write_hashed(target: io.FileIO, chunks: Iterable[bytes | memoryview], expected: int) -> tuple[str, int]:
+    size = 0
+    if expected <= _CHUNK:
+        digest = hashlib.sha256()
+        for chunk in chunks:
+            digest.update(chunk)
+            size += _write_all(target, memoryview(chunk))
+        return digest.hexdigest(), size
+    with BackgroundHash() as hashed:
+        for chunk in chunks:
+            hashed.update(chunk)
+            size += _write_all(target, memoryview(chunk))
+    return hashed.hexdigest(), size
+
+
+def _write_all(target: io.FileIO, data: memoryview) -> int:
+    """All of it: one write(2) takes at most 2 GiB, and less on a disk that is nearly full."""
+    written = 0
+    while written < len(data):
+        written += target.write(data[written : written + _WRITE]) or 0
     return written
 
 

@@ -100,6 +100,23 @@ def test_files_stream_both_ways_with_their_digest(store: ObjectStore, tmp_path: 
     assert store.get("big/create") == data
 
 
+@pytest.mark.parametrize("size", [0, 1, (4 << 20) - 1, 4 << 20, (8 << 20) - 1, 8 << 20, (17 << 20) + 3])
+def test_memory_streams_into_a_store_with_its_digest(store: ObjectStore, size: int) -> None:
+    data = os.urandom(size)
+    assert store.upload("memory", memoryview(data)) == (hashlib.sha256(data).hexdigest(), size)
+    assert store.get("memory") == data
+
+
+def test_memory_of_any_shape_and_a_slice_of_it_is_stored_as_its_bytes(store: ObjectStore) -> None:
+    memory = memoryview(bytearray(os.urandom(9 << 20)))
+    table = memory.cast("B", shape=[9, 1 << 20])
+    assert store.upload("table", table) == (hashlib.sha256(memory).hexdigest(), 9 << 20)
+    assert store.get("table") == bytes(memory)
+    slice_ = memory[12_345 : 12_345 + (5 << 20)]
+    assert store.upload("slice", slice_) == (hashlib.sha256(slice_).hexdigest(), 5 << 20)
+    assert store.get("slice") == bytes(slice_)
+
+
 def test_a_version_that_changed_is_not_fetched(store: ObjectStore, tmp_path: Path) -> None:
     store.put("d/x", b"first")
     info = store.head("d/x")
