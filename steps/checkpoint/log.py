@@ -7,23 +7,21 @@ could be created again by a very old writer, so nothing here deletes.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
-import uuid
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
+from argosy.steps.checkpoint.entry import Entry, damaged, following
 from argosy.steps.checkpoint.parallel import in_parallel
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
-from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.layout import seq_name
 from argosy.steps.store.base import ObjectMissing, ObjectStore, StoreError
 from argosy.steps.store.creation import create_ours
 
-FORMAT = "argosy.log/1"
+__all__ = ["Claim", "CommitLog", "Entry", "LogWriter", "joined"]
+
 HINT_EVERY = 16
 """The hint is written with each so many entries; the tail is then found in a few requests whatever the history."""
 
@@ -39,82 +37,6 @@ class Claim:
 
     generation: int
     seq: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One entry of the log."""
-
-    seq: int
-    """From 1, without gaps."""
-    kind: Literal["claim", "commit", "prune"]
-    generation: int
-    parent: str
-    """SHA-256 of the bytes of entry ``seq - 1``; "" for the first."""
-    nonce: str
-    """Makes equal bytes mean: written by the same append."""
-    created: float
-    """Seconds since 1970 by the writer's clock; for people, nothing is decided by it."""
-    owner: str = ""
-    """claim: who."""
-    newest: int = 0
-    """Number of the newest commit before this entry; 0: none."""
-    pruned: int = 0
-    """Number of the newest prune before this entry; 0: none."""
-    step: int = 0
-    digest: str = ""
-    """commit: SHA-256 of the root manifest's bytes."""
-    name: str = ""
-    """commit: folder of the save below ``data/``."""
-    manifest: str = ""
-    """commit: key of the root manifest below the run's prefix."""
-    total_bytes: int = 0
-    final: bool = False
-    keep: tuple[int, ...] = ()
-    """prune: numbers of the commits before this entry that stay; all others are gone for good."""
-    format: str = FORMAT
-    identity: str = ""
-    """SHA-256 of this entry's bytes; not a part of them."""
-
-    def to_bytes(self) -> bytes:
-        """Canonical JSON: fields that do not apply are left out."""
-        record = {key: value for key, value in asdict(self).items() if key in _ALWAYS or value not in ("", 0, ())}
-        record.pop("identity", None)
-        return (json.dumps(record, sort_keys=True, separators=(",", ":")) + "\n").encode()
-
-    @classmethod
-    def from_bytes(cls, raw: bytes, seq: int) -> Entry:
-        """Parse; unknown fields are ignored.
-
-        Raises:
-            StepError: ``checkpoint_corrupt``: not an entry of a version that we know, or not number ``seq``.
-        """
-        try:
-            record: dict[str, Any] = json.loads(raw)
-            if not str(record["format"]).startswith("argosy.log/1"):
-                raise ValueError(f"unknown format {record['format']!r}")
-            known = {key: value for key, value in record.items() if key in _NAMES}
-            known["keep"] = tuple(known.get("keep", ()))
-            entry = replace(cls(**known), identity=hashlib.sha256(raw).hexdigest())
-            if entry.seq != seq or entry.kind not in ("claim", "commit", "prune"):
-                raise ValueError(f"says to be {entry.kind} {entry.seq}")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _damaged(f"commit log entry {seq} cannot be read: {error}") from error
-        return entry
-
-    @property
-    def newest_through(self) -> int:
-        """Number of the newest commit, this entry included."""
-        return self.seq if self.kind == "commit" else self.newest
-
-    @property
-    def pruned_through(self) -> int:
-        """Number of the newest prune, this entry included."""
-        return self.seq if self.kind == "prune" else self.pruned
-
-
-_NAMES = {spec.name for spec in fields(Entry)} - {"identity"}
-_ALWAYS = {"seq", "kind", "generation", "parent", "nonce", "created", "format"}
 
 
 class CommitLog:
@@ -179,7 +101,7 @@ class CommitLog:
         """
         while True:
             last = self.tail()
-            entry = _after(last, kind="claim", generation=last.generation + 1 if last else 1, owner=owner)
+            entry = following(last, kind="claim", generation=last.generation + 1 if last else 1, owner=owner)
             if self.create(entry):
                 return Claim(entry.generation, entry.seq)
 
@@ -207,7 +129,7 @@ class CommitLog:
         parent = ""
         for entry in found:
             if entry.parent != parent:
-                raise _damaged(f"commit log entry {entry.seq} has another predecessor")
+                raise damaged(f"commit log entry {entry.seq} has another predecessor")
             parent = entry.identity
         return found
 
@@ -224,10 +146,17 @@ class CommitLog:
         for seq in sorted(floor.keep if floor else (), reverse=True):
             yield self._known(seq)
 
+    def dropped(self, tail: Entry | None, seqs: Iterable[int]) -> set[int]:
+        """Those of the commits numbered ``seqs`` that a prune removed, as of ``tail``; at most one read."""
+        if tail is None or not tail.pruned_through:
+            return set()
+        floor = self._known(tail.pruned_through)
+        return {seq for seq in seqs if seq < floor.seq and seq not in floor.keep}
+
     def _known(self, seq: int) -> Entry:
         entry = self.read(seq)
         if entry is None:
-            raise _damaged(f"commit log entry {seq} is missing: entries are never deleted")
+            raise damaged(f"commit log entry {seq} is missing: entries are never deleted")
         return entry
 
 
@@ -254,7 +183,7 @@ class LogWriter:
             refuses to go on, because what it appended last is not known.
         """
         self.check()
-        entry = _after(self.last, generation=self.last.generation, **given)
+        entry = following(self.last, generation=self.last.generation, **given)
         try:
             created = self._log.create(entry)
         except StepError as error:
@@ -273,21 +202,3 @@ class LogWriter:
         by = f"generation {other.generation} ({other.owner or other.kind})" if other else "another writer"
         message = f"generation {entry.generation} is over: {by} wrote log entry {entry.seq}"
         return StepError(Cause.FENCED, message, quote=message)
-
-
-def _damaged(message: str) -> StepError:
-    # The log says what is committed: without it no restart can choose, so a person has to.
-    return StepError(Cause.CHECKPOINT_CORRUPT, message, code=ExitCode.NEEDS_HUMAN)
-
-
-def _after(last: Entry | None, **given: Any) -> Entry:
-    entry = Entry(
-        seq=last.seq + 1 if last else 1,
-        parent=last.identity if last else "",
-        newest=last.newest_through if last else 0,
-        pruned=last.pruned_through if last else 0,
-        nonce=uuid.uuid4().hex,
-        created=round(time.time(), 3),
-        **given,
-    )
-    return replace(entry, identity=hashlib.sha256(entry.to_bytes()).hexdigest())

@@ -51,6 +51,11 @@ def generation_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def step_of(name: str) -> int:
+    """The step of a folder that :func:`save_name` named."""
+    return int(name.split("-", 1)[0])
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShardFile:
     """One file of a checkpoint."""

@@ -28,7 +28,7 @@ class CorruptCheckpoint(StepError):
     """
 
     def __init__(self, digest: str, shard: str, why: str = "") -> None:
-        self.digest, self.shard = digest, shard
+        self.digest, self.shard, self.why = digest, shard, why
         line = f"checkpoint_corrupt digest={digest} shard={shard}"
         super().__init__(Cause.CHECKPOINT_CORRUPT, line, quote=f"{line} {why}".strip())
 
@@ -154,5 +154,13 @@ class CheckpointReader:
 
     def complete(self, checkpoint: Checkpoint) -> bool:
         """All shards are there with the right sizes (one listing; no bytes are read)."""
+        return not self.missing(checkpoint)
+
+    def missing(self, checkpoint: Checkpoint) -> str:
+        """The first shard that a listing does not show with its size, and what is there; "" if all are there."""
         there = self.sizes(checkpoint.name)
-        return all(there.get(file.key) == file.size for file in checkpoint.files)
+        for file in checkpoint.files:
+            kept = there.get(file.key)
+            if kept != file.size:
+                return f"{file.key}: {'missing' if kept is None else f'{kept} of {file.size} bytes'}"
+        return ""

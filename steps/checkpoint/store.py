@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from argosy.steps.checkpoint import quarantine
 from argosy.steps.checkpoint.arrival import check_arrived
-from argosy.steps.checkpoint.log import Claim, CommitLog, Entry, LogWriter, joined
+from argosy.steps.checkpoint.candidates import candidates
+from argosy.steps.checkpoint.history import History, history
+from argosy.steps.checkpoint.log import Claim, CommitLog, LogWriter, joined
 from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, root_key, save_name, sha256
 from argosy.steps.checkpoint.opaque import copy_files
+from argosy.steps.checkpoint.pins import Pins
 from argosy.steps.checkpoint.pruning import Pruner
-from argosy.steps.checkpoint.reader import CheckpointReader, CorruptCheckpoint
+from argosy.steps.checkpoint.reader import CheckpointReader
 from argosy.steps.checkpoint.writer import PartWriter
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
@@ -31,20 +34,31 @@ class CheckpointStore:
         self.prefix = run_prefix.strip("/")
         self.log = CommitLog(store, self.prefix)
         self.reader = CheckpointReader(store, self.prefix)
+        self._pins = Pins(store, self.prefix, self.log)
         self._writers: dict[Claim, LogWriter] = {}
 
     # ---- reading
 
-    def newest(self, skip: Collection[str] = ()) -> Checkpoint | None:
+    def newest(self, skip: Collection[str] = (), *, since: int = 0) -> Checkpoint | None:
         """The newest commit whose manifest tree is intact and that is neither in quarantine nor in ``skip``.
 
-        No shard is read: who loads one verifies it. A few requests, whatever the history.
+        ``since``: of this generation or a later one. No shard is read: who loads one verifies it. A few requests,
+        whatever the history.
         """
         tail = self.log.tail()
         if tail is None:
             return None
         aside = {*skip, *quarantine.set_aside_digests(self.store, self.prefix)}
-        return next(self._intact(tail, aside), None)
+        for found in candidates(self.log, self.reader, self._pins, tail, aside):
+            if found.entry.generation < since:
+                return None
+            if found.checkpoint is not None:
+                return found.checkpoint
+        return None
+
+    def explain(self, skip: Collection[str] = ()) -> History:
+        """What became of every commit, which one :meth:`newest` takes and why, and what it skips."""
+        return history(self.log, self.reader, self._pins, self.quarantined(), skip)
 
     def by_digest(self, digest: str) -> Checkpoint:
         """The committed checkpoint with this digest, its manifest tree verified.
@@ -72,19 +86,8 @@ class CheckpointStore:
     def commits(self) -> list[Checkpoint]:
         """What can be restored, oldest first: not pruned, manifest tree intact, not in quarantine."""
         aside = quarantine.set_aside_digests(self.store, self.prefix)
-        return list(self._intact(self.log.tail(), aside))[::-1]
-
-    def _intact(self, tail: Entry | None, aside: Collection[str]) -> Iterator[Checkpoint]:
-        for entry in self.log.live(tail):
-            if entry.digest in aside:
-                continue
-            try:
-                found = self.reader.checkpoint(entry.digest)
-            except (CorruptCheckpoint, ObjectMissing):
-                continue
-            # A damaged entry must not lend its place to another commit's manifest.
-            if (found.seq, found.generation, found.step) == (entry.seq, entry.generation, entry.step):
-                yield found
+        walk = candidates(self.log, self.reader, self._pins, self.log.tail(), aside)
+        return [found.checkpoint for found in walk if found.checkpoint is not None][::-1]
 
     def verify(self, checkpoint: Checkpoint) -> None:
         """Read and hash every shard.
@@ -111,6 +114,25 @@ class CheckpointStore:
     def quarantined(self) -> dict[str, str]:
         """Digest -> reason."""
         return quarantine.reasons(self.store, self.prefix)
+
+    # ---- pinning
+
+    def pin(self, digest: str, reason: str) -> None:
+        """Keep this committed checkpoint until :meth:`unpin`; once this returns no prune removes it.
+
+        Raises:
+            StepError: ``checkpoint_mismatch``: not committed here, or pruned (perhaps at this very moment).
+            StoreError: not known whether it is pinned; pinning again is safe.
+        """
+        self._pins.add(digest, self.check_committed(digest).seq, reason)
+
+    def unpin(self, digest: str) -> bool:
+        """Let pruning remove it again; False: it was not pinned."""
+        return self._pins.remove(digest) > 0
+
+    def pinned(self) -> dict[str, str]:
+        """Digest -> reason."""
+        return self._pins.reasons()
 
     # ---- writing
 
@@ -204,7 +226,7 @@ class CheckpointStore:
         return self.reader.checkpoint(saved.digest)
 
     def prune(self, keep: int, claim: Claim | None = None) -> list[str]:
-        """Keep the newest ``keep`` complete checkpoints, every final one and everything in quarantine.
+        """Keep the newest ``keep`` complete checkpoints, every final or pinned one and everything in quarantine.
 
         Also removes what failed saves of this and older generations left. ``claim`` defaults to the one that this
         object wrote with last. Returns the digests that went.
@@ -216,7 +238,7 @@ class CheckpointStore:
             if not self._writers:
                 raise InputError("prune needs a claim: only the current generation may delete")
             claim = list(self._writers)[-1]
-        pruner = Pruner(self.store, self.prefix, self.log, self.reader)
+        pruner = Pruner(self.store, self.prefix, self.log, self.reader, self._pins)
         return pruner.prune(self._writer(claim), keep, quarantine.set_aside_digests(self.store, self.prefix))
 
     def _writer(self, claim: Claim) -> LogWriter:

@@ -35,11 +35,10 @@ class Commits:
 
     def newest(self) -> Checkpoint | None:
         """The newest checkpoint that counts."""
-        skip: set[str] = set()
-        if self._resume_from != "latest":
-            first = self._first_generation
-            skip |= {item.digest for item in self._store.commits() if first is None or item.generation < first}
-        return self._store.newest(skip)
+        if self._resume_from == "latest":
+            return self._store.newest()
+        first = self._first_generation
+        return None if first is None else self._store.newest(since=first)
 
     def newest_step(self) -> int:
         """Its step; -1 when there is none."""

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.checkpoint.log import CommitLog, Entry, LogWriter, _after
+from argosy.steps.checkpoint.entry import following
+from argosy.steps.checkpoint.log import CommitLog, Entry, LogWriter
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store import StoreError
@@ -72,7 +73,7 @@ class ReReadingWriter(LogWriter):
 
     def append(self, **given: Any) -> Entry:
         while True:
-            entry = _after(self.last, generation=self._mine, **given)
+            entry = following(self.last, generation=self._mine, **given)
             if self._log.create(entry):
                 self.last = entry
                 return entry
