@@ -28,6 +28,7 @@ from argosy.steps.supervisor.loop import Supervisor
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 from argosy.steps.supervisor.settings import Settings, read_settings
+from argosy.steps.supervisor.store_check import check_store
 
 
 def train(args: TrainArgs) -> int:
@@ -35,7 +36,8 @@ def train(args: TrainArgs) -> int:
 
     Raises:
         InputError: an argument, the manifest or an injection is wrong; nothing was started.
-        StepError: the store or the host failed for good, or another supervisor owns the run.
+        StepError: the store or the host failed for good, the store does not keep what checkpoints rest on, or
+            another supervisor owns the run.
     """
     settings = read_settings(args)
     manifest = read_manifest(resolve(args.gang))
@@ -49,6 +51,7 @@ def train(args: TrainArgs) -> int:
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     store = open_store(args.store_uri)
     endpoint = host.endpoint()
+    check_store(store, args.prefix)
     with heartbeat(store, args), RunLog(store, args.prefix, "supervisor") as log:
         record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step)
         channel = Channel(record.keep)

@@ -7,6 +7,9 @@ STORE/NAME/pointers/POINTER/SEQ.json        promotion: an append-only history, t
 STORE/NAME/runs/RUN/log/SEQ.json            commit log
 STORE/NAME/runs/RUN/data/STEP-UUID/...      shards
 STORE/NAME/runs/RUN/manifests/...           manifest trees
+STORE/NAME/runs/RUN/quarantine/DIGEST.json  checkpoints set aside
+STORE/NAME/runs/RUN/pins/DIGEST/...         checkpoints kept by a person
+STORE/NAME/runs/RUN/probe.json              what the probe of the store found
 STORE/NAME/runs/RUN/events/WRITER/SEQ.jsonl event log
 STORE/NAME/runs/RUN/ledger/SEQ.json         attempts and budgets
 STORE/NAME/runs/RUN/attempts/GANG/...       verdicts and evidence

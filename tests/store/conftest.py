@@ -29,6 +29,8 @@ class S3Proxy:
     def __init__(self, endpoint: str) -> None:
         self.fault: Fault = lambda method, path, number: ""
         self.requests: list[tuple[str, str]] = []
+        self.forget: set[str] = set()
+        """Request headers (lower case) that do not reach the store."""
         proxy, target, lock = self, urlsplit(endpoint).netloc, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -49,7 +51,8 @@ class S3Proxy:
                     self.close_connection = True
                     return None
                 upstream = http.client.HTTPConnection(target, timeout=20)
-                upstream.request(self.command, self.path, body, dict(self.headers))
+                headers_kept = {k: v for k, v in self.headers.items() if k.lower() not in proxy.forget}
+                upstream.request(self.command, self.path, body, headers_kept)
                 answer = upstream.getresponse()
                 data, headers = answer.read(), answer.getheaders()
                 upstream.close()
