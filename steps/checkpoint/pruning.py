@@ -7,6 +7,7 @@ Un-commit first (root), then data: a kill between leaves data that the next prun
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator
 
 from argosy.steps.checkpoint.log import CommitLog, Entry, LogWriter, joined
@@ -14,7 +15,8 @@ from argosy.steps.checkpoint.manifest import generation_of, step_of
 from argosy.steps.checkpoint.pins import Pins
 from argosy.steps.checkpoint.reader import CheckpointReader, CorruptCheckpoint
 from argosy.steps.contract.errors import InputError
-from argosy.steps.store.base import ObjectMissing, ObjectStore
+from argosy.steps.store import uploads
+from argosy.steps.store.base import ObjectMissing, ObjectStore, StoreError
 
 
 class Pruner:
@@ -88,6 +90,17 @@ class Pruner:
             name = info.key[len(joined(self._prefix, "data/")) :].split("/", 1)[0]
             if name not in names and save_is_dead(name, writer):
                 self._store.delete(info.key)
+        self._abort_uploads(writer)
+
+    def _abort_uploads(self, writer: LogWriter) -> None:
+        """Drop what killed writers were sending in parts; it costs room and money, and no listing shows it."""
+        try:
+            for upload in list(uploads.unfinished(self._store, joined(self._prefix, "data"))):
+                if save_is_dead(upload.key[len(joined(self._prefix, "data/")) :].split("/", 1)[0], writer):
+                    uploads.abort(self._store, upload)
+        except StoreError as error:
+            # Not every identity may list uploads, and not every S3 can: training does not depend on it.
+            print(f"argosy: {error}; a lifecycle rule of the bucket can abort them", file=sys.stderr)
 
     def _root_is_dead(self, digest: str, writer: LogWriter) -> bool:
         try:
