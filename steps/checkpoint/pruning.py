@@ -32,7 +32,7 @@ class Pruner:
     def superfluous(self, live: Iterable[Entry], keep: int, aside: Collection[str]) -> list[Entry]:
         """What of the ``live`` commits (newest first) a prune would remove: beyond the newest ``keep`` complete ones.
 
-        Never one that is final, in ``aside`` (set aside or pinned) or incomplete among the newest.
+        Never one that is final, pinned, in ``aside``, or incomplete among the newest.
 
         Raises:
             InputError: ``keep`` < 1. StoreError.
@@ -40,6 +40,7 @@ class Pruner:
         if keep < 1:
             raise InputError(f"keep = {keep}: at least 1 checkpoint must stay")
         good, superfluous = 0, []
+        aside = {*aside, *(pin.digest for pin in self._pins.listed())}
         for entry in live:
             if entry.digest in aside:
                 continue
@@ -61,7 +62,7 @@ class Pruner:
         """
         writer.check()
         live = list(self._log.live(writer.last))
-        dropped = self.superfluous(live, keep, {*quarantined, *(pin.digest for pin in self._pins.listed())})
+        dropped = self.superfluous(live, keep, quarantined)
         kept = [entry for entry in live if entry not in dropped]
         if dropped:
             writer.append(kind="prune", keep=tuple(sorted(entry.seq for entry in kept)))
