@@ -111,6 +111,13 @@ def test_a_mistake_is_one_sentence_with_a_remedy(run: Run, argosy: Argosy, argv:
     assert err.count("\n") == 1
 
 
+def test_the_verb_alone_shows_its_help(argosy: Argosy) -> None:
+    code, out, err = argosy("checkpoint")
+    assert (code, err) == (0, "")
+    assert out == argosy("checkpoint", "--help")[1]
+    assert "Remove old checkpoints and what failed saves left.\n" in out
+
+
 def test_a_prefix_names_one_checkpoint_or_none(run: Run, argosy: Argosy) -> None:
     digest = run.made[30]
     assert argosy("checkpoint", "pin", "gpt-abc12", digest[:5])[0] == 2

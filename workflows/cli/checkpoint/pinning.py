@@ -20,7 +20,9 @@ from argosy.workflows.record.wording import short
 @as_json
 @state_dir
 def pin(run: str, checkpoint: str, reason: str, as_json: bool, state_dir: Path) -> None:
-    """Keep a checkpoint until it is unpinned: no prune removes it, also while the run trains.
+    """Keep a checkpoint until it is unpinned.
+
+    No prune removes it; the run may be training.
 
     \b
     Example:

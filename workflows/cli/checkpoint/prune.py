@@ -22,11 +22,11 @@ from argosy.workflows.record.wording import count, short, size
 @as_json
 @state_dir
 def command(run: str | None, keep: int, dry_run: bool, as_json: bool, state_dir: Path) -> None:
-    """Prune old checkpoints: all but the newest, the final, the pinned and those set aside.
+    """Remove old checkpoints and what failed saves left.
 
-    Also removes what failed saves left. Pruning claims the run, which would end a training that still writes to it:
-    a run that gives signs of life is refused. A script that saves there without argosy's supervisor gives none
-    between its saves; stop it first.
+    The newest stay, and every one that is final, pinned or set aside. Pruning claims the run, which would end a
+    training that still writes to it: a run that gives signs of life is refused. A script that saves there without
+    argosy's supervisor gives none between its saves; stop it first.
 
     \b
     Example:

@@ -7,8 +7,12 @@ import click
 from argosy.workflows.cli.checkpoint import listing, pinning, prune, verify
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def command() -> None:
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.pass_context
+def command(ctx: click.Context) -> None:
     """List, verify, pin and prune the checkpoints of a run.
 
     RUN is a workflow name or run id of this machine, a run's folder, or its uri; CHECKPOINT is a step, or at least 6
@@ -20,6 +24,8 @@ def command() -> None:
       argosy checkpoint list s3://bucket/gpt/runs/gpt-x7k2p
       argosy checkpoint pin gpt-x7k2p 4000 --reason "table 2"
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 command.add_command(listing.command, "list")

@@ -25,7 +25,7 @@ from argosy.workflows.record.wording import count, duration, short, size
 @as_json
 @state_dir
 def command(run: str | None, checkpoint: tuple[str, ...], as_json: bool, state_dir: Path) -> int:
-    """Verify checkpoints: read every byte and compare it with the SHA-256 that was committed.
+    """Read every byte and compare it with what was committed.
 
     Without CHECKPOINT all that are live. Exit code 0: all are whole; 1: at least one is corrupt. Nothing is changed:
     a resume finds damage by itself, sets the checkpoint aside and takes the one before.
