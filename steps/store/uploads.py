@@ -1,7 +1,7 @@
 """Uploads in parts that nobody will finish: S3 keeps (and bills) what a killed writer sent, and no listing shows it.
 
-Only S3 itself is asked. GCS and Azure drop unfinished uploads after a week; ``file://`` keeps half-written objects in
-one folder that the next writer clears.
+Only ``s3://`` is asked. Azure drops unfinished uploads after a week, GCS when a lifecycle rule says so; ``file://``
+keeps half-written objects in one folder that the next writer clears.
 """
 
 from __future__ import annotations
@@ -35,17 +35,20 @@ def unfinished(store: ObjectStore, prefix: str) -> Iterator[Upload]:
     if not store.uri.startswith("s3://"):
         return
     client, bucket, root = _client(store.uri, s3_endpoint())
-    marker: dict[str, str] = {}
+    below = f"{root}{prefix}/"
+    # MinIO takes a prefix for a whole key (github.com/minio/minio/issues/20989), other gateways ignore it.
+    marker: dict[str, str] = {} if s3_endpoint() else {"Prefix": below}
     while True:
         try:
-            page = client.list_multipart_uploads(Bucket=bucket, Prefix=f"{root}{prefix}/", **marker)
+            page = client.list_multipart_uploads(Bucket=bucket, **marker)
         except Exception as error:
             raise _refused("list unfinished uploads below", f"{store.uri}/{prefix}", error) from error
         for found in page.get("Uploads", ()):
-            yield Upload(found["Key"][len(root) :], found["UploadId"])
+            if found["Key"].startswith(below):
+                yield Upload(found["Key"][len(root) :], found["UploadId"])
         if not page.get("IsTruncated"):
             return
-        marker = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+        marker |= {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
 
 
 def abort(store: ObjectStore, upload: Upload) -> None:
