@@ -48,7 +48,7 @@ class CheckpointStore:
         tail = self.log.tail()
         if tail is None:
             return None
-        aside = {*skip, *quarantine.set_aside_digests(self.store, self.prefix)}
+        aside = {*skip, *self.quarantined_digests()}
         for found in candidates(self.log, self.reader, self._pins, tail, aside):
             if found.entry.generation < since:
                 return None
@@ -85,7 +85,7 @@ class CheckpointStore:
 
     def commits(self) -> list[Checkpoint]:
         """What can be restored, oldest first: not pruned, manifest tree intact, not in quarantine."""
-        aside = quarantine.set_aside_digests(self.store, self.prefix)
+        aside = self.quarantined_digests()
         walk = candidates(self.log, self.reader, self._pins, self.log.tail(), aside)
         return [found.checkpoint for found in walk if found.checkpoint is not None][::-1]
 
@@ -110,6 +110,10 @@ class CheckpointStore:
     def quarantine(self, digest: str, reason: str) -> None:
         """Never restore this digest again; nothing is deleted."""
         quarantine.set_aside(self.store, self.prefix, digest, reason)
+
+    def quarantined_digests(self) -> set[str]:
+        """What is set aside, by one listing."""
+        return quarantine.set_aside_digests(self.store, self.prefix)
 
     def quarantined(self) -> dict[str, str]:
         """Digest -> reason."""
@@ -239,7 +243,7 @@ class CheckpointStore:
                 raise InputError("prune needs a claim: only the current generation may delete")
             claim = list(self._writers)[-1]
         pruner = Pruner(self.store, self.prefix, self.log, self.reader, self._pins)
-        return pruner.prune(self._writer(claim), keep, quarantine.set_aside_digests(self.store, self.prefix))
+        return pruner.prune(self._writer(claim), keep, self.quarantined_digests())
 
     def superfluous(self, keep: int) -> list[Entry]:
         """The commits that :meth:`prune` would remove now, newest first; nothing is written.
@@ -249,7 +253,7 @@ class CheckpointStore:
         """
         pruner = Pruner(self.store, self.prefix, self.log, self.reader, self._pins)
         tail = self.log.tail()
-        aside = quarantine.set_aside_digests(self.store, self.prefix)
+        aside = self.quarantined_digests()
         return pruner.superfluous(list(self.log.live(tail)), keep, aside)
 
     def _writer(self, claim: Claim) -> LogWriter:

@@ -73,7 +73,7 @@ class Commits:
 
     def skipped(self) -> list[str]:
         """Digests that are set aside."""
-        return sorted(self._store.quarantined())
+        return sorted(self._store.quarantined_digests())
 
     def flip_byte(self) -> bool:
         """Damage the newest checkpoint, as a bad disk would (injected fault); False when there is none."""

@@ -14,6 +14,7 @@ from argosy.steps.checkpoint.entry import FORMAT, Entry, following
 from argosy.steps.checkpoint.manifest import sha256
 from argosy.steps.contract.layout import seq_name
 from argosy.steps.store.base import ObjectInfo, ObjectMissing
+from argosy.steps.supervisor.commits import Commits
 
 MOST = 18
 """Requests of one resume: at most 11 to find the tail from the hint, two listings, floor, entry, root and parts."""
@@ -91,12 +92,15 @@ def test_a_resume_costs_the_same_whatever_the_history(entries: int, capsys: pyte
     # Wherever the tail lies from the hint.
     for more in range(17):
         store.requests.clear()
-        newest = CheckpointStore(store, "run").newest()
+        commits = Commits(store, "run", "latest", 0)
+        newest = commits.resume()
         most = max(most, store.requests.total())
         assert newest is not None
         assert newest.step == entries
         assert store.requests.total() <= MOST
         assert store.requests["list"] <= 2
+        assert len(commits.skipped()) == 5
+        assert store.requests["list"] <= 3
         assert set(store.requests) <= {"get", "list"}
         CommitLog(store, "run").claim(f"gang {more}")
     with capsys.disabled():
