@@ -20,6 +20,7 @@ class BackgroundHash:
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._chunks: queue.Queue[bytes | memoryview | None] = queue.Queue(_AHEAD)
+        self._error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="argosy-hash", daemon=True)
 
     def __enter__(self) -> BackgroundHash:
@@ -37,9 +38,14 @@ class BackgroundHash:
         self._chunks.put(chunk)
 
     def hexdigest(self) -> str:
-        """64 hex digits of all chunks; after the block."""
+        """64 hex digits of all chunks; after the block. Raises what the hashing raised."""
+        if self._error is not None:
+            raise self._error
         return self._hash.hexdigest()
 
     def _run(self) -> None:
         while (chunk := self._chunks.get()) is not None:
-            self._hash.update(chunk)
+            try:
+                self._hash.update(chunk)
+            except Exception as error:  # the writer must not wait for a thread that is gone
+                self._error = error
