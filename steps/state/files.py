@@ -10,20 +10,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from argosy.steps.state.plan import Piece, TensorFacts
-from argosy.steps.state.share import FileLayout
+from argosy.steps.state.plan import Piece, piece_of
+from argosy.steps.state.share import FileLayout, source_of
 from argosy.steps.state.tree import decode
 
 FORMAT = "argosy.state/1"
 STATE_PATH = "state.json"
-
-
-def facts_of(tensors: Mapping[str, Any]) -> list[TensorFacts]:
-    """What the plan needs of each tensor."""
-    return [
-        TensorFacts(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tensor.element_size())
-        for name, tensor in tensors.items()
-    ]
 
 
 def state_bytes(step: int, tree: Any, tensors: Mapping[str, Any]) -> bytes:
@@ -39,18 +31,11 @@ def file_bytes(layout: FileLayout, tensors: Mapping[str, Any]) -> bytes:
     buffer = bytearray(layout.size)
     buffer[: len(layout.header)] = layout.header
     for block in layout.blocks:
-        source = piece_of(tensors[block.piece.tensor], block.piece)
+        source = source_of(tensors, block)
         if block.piece.size:
             into = torch.frombuffer(buffer, dtype=source.dtype, count=source.numel(), offset=block.start)
             into.view(source.shape).copy_(source)
     return bytes(buffer)
-
-
-def piece_of(tensor: Any, piece: Piece) -> Any:
-    """The view of ``tensor`` that ``piece`` names."""
-    for dimension, (start, length) in enumerate(zip(piece.offset, piece.shape, strict=True)):
-        tensor = tensor.narrow(dimension, start, length)
-    return tensor
 
 
 def read_state(read: Callable[[str], bytes]) -> tuple[int, Any]:

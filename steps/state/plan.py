@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 PIECE_BYTES = 64 << 20
 """Larger tensors are cut along their first dimension, so that the shares of the ranks are even."""
@@ -43,6 +44,21 @@ class Piece:
     def name(self) -> str:
         """Unique in the checkpoint: the tensor's name and where the block begins."""
         return f"{self.tensor}@{','.join(map(str, self.offset))}"
+
+
+def facts_of(tensors: Mapping[str, Any]) -> list[TensorFacts]:
+    """What the plan needs of each tensor."""
+    return [
+        TensorFacts(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tensor.element_size())
+        for name, tensor in tensors.items()
+    ]
+
+
+def piece_of(tensor: Any, piece: Piece) -> Any:
+    """The view of ``tensor`` that ``piece`` names."""
+    for dimension, (start, length) in enumerate(zip(piece.offset, piece.shape, strict=True)):
+        tensor = tensor.narrow(dimension, start, length)
+    return tensor
 
 
 def fingerprint(tensors: Sequence[TensorFacts]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.steps.state.plan import Piece, TensorFacts, fingerprint, plan, shard_path
+from argosy.steps.state.plan import Piece, TensorFacts, facts_of, fingerprint, piece_of, plan, shard_path
 
 _ALIGN = 8
 # https://github.com/huggingface/safetensors#format
@@ -55,6 +55,22 @@ class Layout:
     def size(self) -> int:
         """Bytes of this rank's files."""
         return sum(file.size for file in self.files)
+
+
+def layout_of(tensors: Mapping[str, Any], rank: int, world_size: int) -> Layout:
+    """What ``rank`` of ``world_size`` writes of ``tensors`` (as :func:`argosy.steps.state.tree.encode` names them).
+
+    Reads names, types, shapes and placements only, and talks to nobody: every rank computes the same description.
+
+    Raises:
+        ValueError: a type that safetensors does not have.
+    """
+    return lay_out(facts_of(tensors), rank, world_size)
+
+
+def source_of(tensors: Mapping[str, Any], block: Block) -> Any:
+    """The view of this rank's memory that ``block`` holds: ``block.piece.shape``, contiguous or not, on its device."""
+    return piece_of(tensors[block.piece.tensor], block.piece)
 
 
 def lay_out(facts: Sequence[TensorFacts], rank: int, world_size: int) -> Layout:
