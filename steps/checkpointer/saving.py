@@ -58,10 +58,7 @@ class Save:
 
     def _write_share(self, name: str, step: int, state: Mapping[str, Any]) -> dict[str, Any]:
         tree, tensors = encode(state)
-        try:
-            layout = layout_of(tensors, self._ranks.rank, self._ranks.world_size)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        layout = layout_of(tensors, self._ranks.rank, self._ranks.world_size)
         part = self._store.part(name, self._ranks.rank)
         if self._ranks.rank == 0:
             part.add_bytes(STATE_PATH, state_bytes(step, tree, layout.tensors))
