@@ -6,30 +6,35 @@ safetensors files, one or more per rank.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from argosy.steps.state.filling import Read, Region, fill
 from argosy.steps.state.matching import in_place, match
 from argosy.steps.state.placement import my_blocks
-from argosy.steps.state.share import FileLayout, source_of
+from argosy.steps.state.share import Block, FileLayout, source_of
 from argosy.steps.state.stored import STATE_PATH, StoredState, state_bytes, stored_state
 from argosy.steps.state.tree import decode, encode
 
-__all__ = ["STATE_PATH", "file_bytes", "read_into", "read_state", "state_bytes"]
+__all__ = ["STATE_PATH", "file_bytes", "filled", "read_into", "read_state", "state_bytes"]
 
 
 def file_bytes(layout: FileLayout, tensors: Mapping[str, Any]) -> bytes:
     """One safetensors file. The bytes are a copy: the tensors may change as soon as this returns."""
+    return filled(layout, lambda block: source_of(tensors, block))
+
+
+def filled(layout: FileLayout, source: Callable[[Block], Any]) -> bytes:
+    """As :func:`file_bytes`, of what ``source`` gives for each block."""
     import torch
 
     buffer = bytearray(layout.size)
     buffer[: len(layout.header)] = layout.header
     for block in layout.blocks:
-        source = source_of(tensors, block)
         if block.piece.size:
-            into = torch.frombuffer(buffer, dtype=source.dtype, count=source.numel(), offset=block.start)
-            into.view(source.shape).copy_(source)
+            tensor = source(block)
+            into = torch.frombuffer(buffer, dtype=tensor.dtype, count=tensor.numel(), offset=block.start)
+            into.view(tensor.shape).copy_(tensor)
     return bytes(buffer)
 
 

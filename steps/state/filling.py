@@ -24,6 +24,7 @@ READERS = 4
 @dataclass(frozen=True)
 class _Copy:
     piece: str
+    dtype: str
     start: tuple[int, ...]
     """In the piece."""
     shape: tuple[int, ...]
@@ -52,7 +53,7 @@ def fill(stored: StoredState, regions: Mapping[str, Sequence[Region]], read: Rea
 
 
 def _place(stored: StoredState, name: str, offset: tuple[int, ...], into: Any, by_file: dict[str, list[_Copy]]) -> None:
-    missing = into.numel()
+    missing, dtype = into.numel(), stored.tensors[name].dtype
     for piece in stored.tensors[name].pieces:
         first = tuple(map(max, offset, piece.offset))
         last = tuple(
@@ -62,7 +63,7 @@ def _place(stored: StoredState, name: str, offset: tuple[int, ...], into: Any, b
         if any(length <= 0 for length in shape):
             continue
         target = narrowed(into, _minus(first, offset), shape)
-        by_file.setdefault(piece.file, []).append(_Copy(piece.name, _minus(first, piece.offset), shape, target))
+        by_file.setdefault(piece.file, []).append(_Copy(piece.name, dtype, _minus(first, piece.offset), shape, target))
         missing -= prod(shape)
     if missing:
         raise ValueError(f"tensor {name!r} is not covered by its pieces")
@@ -82,7 +83,7 @@ def _fill_from(raw: bytearray, path: str, copies: Sequence[_Copy]) -> None:
             if copy.piece not in header:
                 raise ValueError(f"{path} does not hold {copy.piece!r}")
             entry = header[copy.piece]
-            source = _tensor(raw, 8 + length + entry["data_offsets"][0], entry["shape"], copy.into.dtype)
+            source = _tensor(raw, 8 + length + entry["data_offsets"][0], entry["shape"], getattr(torch, copy.dtype))
             if 8 + length + entry["data_offsets"][1] > len(raw) or source.nbytes != _extent(entry):
                 raise ValueError(f"{path} does not hold {copy.piece!r} in the type of its tensor")
             copy.into.copy_(narrowed(source, copy.start, copy.shape))

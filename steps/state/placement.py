@@ -121,7 +121,8 @@ def _families(mesh: Any) -> list[tuple[int, ...]]:
     if len(mine) == len(domain) or not set(mine) <= place.keys():
         return [mine]
     steps = [place[rank] - place[mine[0]] for rank in mine]
-    families, taken = [], set()
+    families: list[tuple[int, ...]] = []
+    taken: set[int] = set()
     for base in range(len(domain)):
         if base in taken:
             continue

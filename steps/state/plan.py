@@ -109,7 +109,7 @@ def plan(tensors: Sequence[TensorFacts], world_size: int) -> list[list[list[Piec
     loads = [0] * world_size
     for holders in sorted(by_holders, key=lambda ranks: (len(ranks), ranks)):
         _deal(by_holders[holders], holders, shares, loads)
-    return [_files(share) for share in shares]
+    return [files_of(share) for share in shares]
 
 
 def _deal(pieces: list[Piece], holders: tuple[int, ...], shares: list[list[Piece]], loads: list[int]) -> None:
@@ -122,7 +122,8 @@ def _deal(pieces: list[Piece], holders: tuple[int, ...], shares: list[list[Piece
         heapq.heappush(waiting, (loads[rank], rank))
 
 
-def _files(share: list[Piece]) -> list[list[Piece]]:
+def files_of(share: Sequence[Piece]) -> list[list[Piece]]:
+    """The pieces of one rank, grouped into files of about :data:`FILE_BYTES`."""
     files: list[list[Piece]] = []
     filled = FILE_BYTES
     for piece in sorted(share, key=lambda piece: piece.name):

@@ -81,11 +81,7 @@ def source_of(tensors: Mapping[str, Any], block: Block) -> Any:
 def lay_out(facts: Sequence[TensorFacts], rank: int, world_size: int) -> Layout:
     """The layout of a state of which only the facts are known; see :func:`layout_of`."""
     for fact in facts:
-        if fact.dtype not in _DTYPES:
-            raise InputError(
-                f"state tensor {fact.name!r} is of type {fact.dtype}, which safetensors does not have: convert it "
-                "before saving"
-            )
+        check_type(fact.name, fact.dtype)
     shares = plan(facts, world_size)
     types = {fact.name: fact.dtype for fact in facts}
     described: dict[str, Any] = {
@@ -99,6 +95,14 @@ def lay_out(facts: Sequence[TensorFacts], rank: int, world_size: int) -> Layout:
                 described[piece.tensor]["pieces"].append({"file": path, "name": piece.name, **block})
     mine = tuple(file_layout(shard_path(rank, n), pieces, types) for n, pieces in enumerate(shares[rank]))
     return Layout(fingerprint(facts), mine, described)
+
+
+def check_type(name: str, dtype: str) -> None:
+    """InputError for a type that safetensors does not have."""
+    if dtype not in _DTYPES:
+        raise InputError(
+            f"state tensor {name!r} is of type {dtype}, which safetensors does not have: convert it before saving"
+        )
 
 
 def file_layout(path: str, pieces: Sequence[Piece], types: Mapping[str, str]) -> FileLayout:
