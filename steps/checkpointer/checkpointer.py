@@ -67,15 +67,25 @@ class Checkpointer:
 
     # ---- restore
 
-    def restore(self) -> Restored | None:
-        """The state to go on from, or None to start from scratch. Collective; every byte is verified.
+    def restore(self, into: Mapping[str, Any] | None = None, *, strict: bool = True) -> Restored | None:
+        """The state to go on from, or None to start from scratch. Collective; every byte is verified before use.
 
-        A corrupt shard ends the process with exit code 72 and the line
+        ``into``: a state as it would be saved. Its tensors (DTensors too, in any placement, at any world size) are
+        filled where they lie, and a rank reads only the files that hold what it needs; ``Restored.state`` is the same
+        tree with the checkpoint's numbers and strings. Without it, whole tensors are made on the CPU. ``strict=False``
+        leaves tensors that the checkpoint lacks as they are and skips those that ``into`` lacks.
+
+        A corrupt shard ends every rank with exit code 72 and the line
         ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before.
+
+        Raises:
+            InputError: ``into`` differs from the checkpoint in names, shapes or types; nothing was filled.
+            Stopped: the checkpoint is damaged or the store failed; on all ranks.
         """
         restoring = Restoring(self._store, Ranks(), random=self._save_rng)
-        digest = os.environ.get(env.RESUME_DIGEST, "") if self._managed else restoring.agreed_newest()
-        return restoring.run(digest) if digest else None
+        if self._managed:
+            return restoring.run(os.environ.get(env.RESUME_DIGEST, ""), into, strict=strict)
+        return restoring.run_newest(into, strict=strict)
 
     @staticmethod
     def load(path: str | os.PathLike[str] | None = None) -> Restored:
@@ -91,7 +101,7 @@ class Checkpointer:
             raise InputError(f"Checkpointer.load: no path given and {env.CHECKPOINT_PATH} is not set")
         folder = Path(given) if path is not None else resolve(str(given))
         try:
-            step, state = read_state(lambda name: (folder / name).read_bytes())
+            step, state = read_state(lambda name: bytearray((folder / name).read_bytes()))
         except (OSError, ValueError, KeyError) as error:
             raise InputError(f"{folder} holds no state saved by Checkpointer: {error}") from error
         return Restored(step, state)

@@ -1,25 +1,31 @@
-"""One collective restore: the ranks agree on a checkpoint, and each verifies what it loads."""
+"""One collective restore: the ranks agree on a checkpoint, each verifies what it loads, all learn the outcome."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from argosy.steps.checkpoint.log import joined
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.checkpoint.reader import CorruptCheckpoint
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.ranks import Ranks
-from argosy.steps.checkpointer.stopping import checked, failure, stop_for
-from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.errors import StepError
+from argosy.steps.checkpointer.stopping import checked, failure, stop
+from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.state import random_generators
-from argosy.steps.state.files import read_state
+from argosy.steps.state.files import read_into, read_state
+from argosy.steps.store.base import ObjectMissing
+
+_RANGE = 16 << 20
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What a checkpoint held; tensors are on the CPU."""
+    """What a checkpoint held; tensors are on the CPU, or where ``into`` had them."""
 
     step: int
     """The last step that is contained: go on with the next."""
@@ -37,53 +43,130 @@ class Restoring:
         self._ranks = ranks
         self._random = random
 
-    def agreed_newest(self) -> str:
-        """Digest, "" for none. Rank 0 chooses, so that no two ranks load different ones; what is damaged is set aside:
-        there is no supervisor to walk back for us."""
+    def run(self, digest: str, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
+        """Load the checkpoint that argosy chose ("": none), every byte verified before it is used.
+
+        An error ends every rank with its cause's exit code; bad input on one rank ends the others with 70.
+        """
+        restored, record = self._attempt(digest, into, strict)
+        for rank, other in enumerate(self._ranks.gather(record)):
+            self._check(rank, checked(other), record)
+        return restored
+
+    def run_newest(self, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
+        """Load the newest intact checkpoint of a folder, or None. Rank 0 chooses, so that no two ranks load different
+        ones; what any rank finds damaged is set aside: there is no supervisor to walk back for us."""
+        while digest := self._agreed_newest():
+            restored, record = self._attempt(digest, into, strict)
+            others = self._ranks.gather(record)
+            damage = [other["message"] for other in others if other.get("cause") == Cause.CHECKPOINT_CORRUPT]
+            if not damage:
+                for rank, other in enumerate(others):
+                    self._check(rank, checked(other), record)
+                return restored
+            self._set_aside(digest, damage[0])
+        return None
+
+    def _agreed_newest(self) -> str:
         record: dict[str, Any] = {"digest": ""}
         if self._ranks.rank == 0:
             try:
-                record["digest"] = self._newest_verified()
+                found = self._store.newest()
+                record["digest"] = found.digest if found else ""
             except StepError as error:
                 record = failure(error)
         return str(checked(self._ranks.broadcast(record))["digest"])
 
-    def _newest_verified(self) -> str:
-        while (found := self._store.newest()) is not None:
+    def _set_aside(self, digest: str, why: str) -> None:
+        record: dict[str, Any] = {}
+        if self._ranks.rank == 0:
+            print(f"argosy: {why}; set aside, trying the one before", file=sys.stderr, flush=True)
             try:
-                self._store.verify(found)
-                return found.digest
-            except CorruptCheckpoint as error:
-                print(f"argosy: {error}; set aside, trying the one before", file=sys.stderr, flush=True)
-                self._store.quarantine(found.digest, str(error))
-        return ""
+                self._store.quarantine(digest, why)
+            except StepError as error:
+                record = failure(error)
+        checked(self._ranks.broadcast(record))
 
-    def run(self, digest: str) -> Restored:
-        """Load it, every byte verified; an error ends the process with its cause's exit code."""
+    def _attempt(
+        self, digest: str, into: Mapping[str, Any] | None, strict: bool
+    ) -> tuple[Restored | None, dict[str, Any]]:
         try:
-            return self._loaded(self._store.by_digest(digest))
+            restored = self._loaded(self._store.by_digest(digest), into, strict) if digest else None
+        except InputError as error:
+            if self._ranks.world_size == 1:
+                raise
+            return None, {"digest": digest, "input": str(error)[:500]}
         except StepError as error:
-            stop_for(error)
+            return None, failure(error)
+        return restored, {"digest": digest}
 
-    def _loaded(self, checkpoint: Checkpoint) -> Restored:
-        if checkpoint.kind != "tensors":
-            raise StepError(
-                Cause.CHECKPOINT_MISMATCH,
-                f"checkpoint {checkpoint.digest} holds files of a script (opaque mode), not a Checkpointer's state",
+    def _check(self, rank: int, other: dict[str, Any], mine: dict[str, Any]) -> None:
+        if "input" in mine:
+            raise InputError(mine["input"])
+        if "input" in other:
+            code = EXIT_CODE[Cause.USER_EXCEPTION]
+            stop(Cause.USER_EXCEPTION, f"rank {rank} could not restore: {other['input']}", code)
+        if other["digest"] != mine["digest"]:
+            message = (
+                f"rank {self._ranks.rank} was told to resume from {mine['digest'] or 'scratch'}, rank {rank} from "
+                f"{other['digest'] or 'scratch'}"
             )
-        files = {file.path: file for file in checkpoint.files}
+            stop(Cause.CHECKPOINT_MISMATCH, message, EXIT_CODE[Cause.CHECKPOINT_MISMATCH])
 
-        def read(path: str) -> bytes:
-            if path not in files:
-                raise CorruptCheckpoint(checkpoint.digest, path, "the manifest does not list it")
-            return self._store.reader.verified(checkpoint.digest, files[path].key, files[path].sha256)
-
+    def _loaded(self, checkpoint: Checkpoint, into: Mapping[str, Any] | None, strict: bool) -> Restored:
+        read = verified_reader(self._store, checkpoint)
         try:
-            step, state = read_state(read)
-            mine = random_generators.random_path(self._ranks.rank)
-            same = self._random and mine in files and checkpoint.world_size == self._ranks.world_size
-            if same:
-                random_generators.restore(read(mine))
+            step, state = read_state(read) if into is None else read_into(read, into, strict=strict)
+            same = self._random and self._random_restored(checkpoint, read)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise StepError(Cause.CHECKPOINT_MISMATCH, f"checkpoint {checkpoint.digest}: {error}") from error
         return Restored(step, state, checkpoint.digest, same)
+
+    def _random_restored(self, checkpoint: Checkpoint, read: Callable[[str], bytearray]) -> bool:
+        mine = random_generators.random_path(self._ranks.rank)
+        if checkpoint.world_size == self._ranks.world_size and any(file.path == mine for file in checkpoint.files):
+            random_generators.restore(bytes(read(mine)))
+            return True
+        if self._ranks.rank == 0:
+            print(
+                f"argosy: random generators not restored: {checkpoint.world_size} ranks saved (with save_rng?), "
+                f"{self._ranks.world_size} restore",
+                file=sys.stderr,
+                flush=True,
+            )
+        return False
+
+
+def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Callable[[str], bytearray]:
+    """Gives the bytes of a path of the checkpoint, hashed before they are given out; may be called by several threads.
+
+    Raises:
+        StepError: ``checkpoint_mismatch`` for an opaque checkpoint. The reader raises CorruptCheckpoint.
+    """
+    if checkpoint.kind != "tensors":
+        raise StepError(
+            Cause.CHECKPOINT_MISMATCH,
+            f"checkpoint {checkpoint.digest} holds files of a script (opaque mode), not a Checkpointer's state",
+        )
+    files = {file.path: file for file in checkpoint.files}
+
+    def read(path: str) -> bytearray:
+        if path not in files:
+            raise CorruptCheckpoint(checkpoint.digest, path, "the manifest does not list it")
+        file, key = files[path], joined(store.prefix, files[path].key)
+        # One buffer, filled and hashed range by range while it is warm; tensors are views of it.
+        buffer, seen, hashed = bytearray(file.size), 0, hashlib.sha256()
+        try:
+            while seen < file.size and (chunk := store.store.get_range(key, seen, min(_RANGE, file.size - seen))):
+                hashed.update(chunk)
+                buffer[seen : seen + len(chunk)] = chunk
+                seen += len(chunk)
+        except ObjectMissing as error:
+            raise CorruptCheckpoint(checkpoint.digest, file.key, "missing") from error
+        if hashed.hexdigest() != file.sha256:
+            raise CorruptCheckpoint(checkpoint.digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
+        return buffer
+
+    return read

@@ -14,8 +14,8 @@ from argosy.steps.checkpointer.stopping import checked, failure, stop
 from argosy.steps.contract.causes import EXIT_CODE, Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.state import random_generators
-from argosy.steps.state.files import STATE_PATH, facts_of, file_bytes, state_bytes
-from argosy.steps.state.share import lay_out
+from argosy.steps.state.files import STATE_PATH, file_bytes, state_bytes
+from argosy.steps.state.share import layout_of
 from argosy.steps.state.tree import encode
 
 
@@ -58,10 +58,7 @@ class Save:
 
     def _write_share(self, name: str, step: int, state: Mapping[str, Any]) -> dict[str, Any]:
         tree, tensors = encode(state)
-        try:
-            layout = lay_out(facts_of(tensors), self._ranks.rank, self._ranks.world_size)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        layout = layout_of(tensors, self._ranks.rank, self._ranks.world_size)
         part = self._store.part(name, self._ranks.rank)
         if self._ranks.rank == 0:
             part.add_bytes(STATE_PATH, state_bytes(step, tree, layout.tensors))

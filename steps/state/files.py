@@ -1,4 +1,4 @@
-"""A replicated state as the files of a checkpoint, and back.
+"""A state as the files of a checkpoint, and back.
 
 ``state.json`` holds the tree and, for each tensor, its type, shape and the pieces it was cut into; the pieces lie in
 safetensors files, one or more per rank.
@@ -6,79 +6,77 @@ safetensors files, one or more per rank.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from argosy.steps.state.plan import Piece, TensorFacts
-from argosy.steps.state.share import FileLayout
-from argosy.steps.state.tree import decode
+from argosy.steps.state.filling import Read, Region, fill
+from argosy.steps.state.matching import in_place, match
+from argosy.steps.state.placement import my_blocks
+from argosy.steps.state.share import Block, FileLayout, source_of
+from argosy.steps.state.stored import STATE_PATH, StoredState, state_bytes, stored_state
+from argosy.steps.state.tree import decode, encode
 
-FORMAT = "argosy.state/1"
-STATE_PATH = "state.json"
-
-
-def facts_of(tensors: Mapping[str, Any]) -> list[TensorFacts]:
-    """What the plan needs of each tensor."""
-    return [
-        TensorFacts(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tensor.element_size())
-        for name, tensor in tensors.items()
-    ]
-
-
-def state_bytes(step: int, tree: Any, tensors: Mapping[str, Any]) -> bytes:
-    """``state.json``; ``tensors`` as in :class:`argosy.steps.state.share.Layout`."""
-    record: dict[str, Any] = {"format": FORMAT, "step": step, "tree": tree, "tensors": tensors}
-    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
+__all__ = ["STATE_PATH", "file_bytes", "filled", "read_into", "read_state", "state_bytes"]
 
 
 def file_bytes(layout: FileLayout, tensors: Mapping[str, Any]) -> bytes:
     """One safetensors file. The bytes are a copy: the tensors may change as soon as this returns."""
+    return filled(layout, lambda block: source_of(tensors, block))
+
+
+def filled(layout: FileLayout, source: Callable[[Block], Any]) -> bytes:
+    """As :func:`file_bytes`, of what ``source`` gives for each block."""
     import torch
 
     buffer = bytearray(layout.size)
     buffer[: len(layout.header)] = layout.header
     for block in layout.blocks:
-        source = piece_of(tensors[block.piece.tensor], block.piece)
         if block.piece.size:
-            into = torch.frombuffer(buffer, dtype=source.dtype, count=source.numel(), offset=block.start)
-            into.view(source.shape).copy_(source)
+            tensor = source(block)
+            into = torch.frombuffer(buffer, dtype=tensor.dtype, count=tensor.numel(), offset=block.start)
+            into.view(tensor.shape).copy_(tensor)
     return bytes(buffer)
 
 
-def piece_of(tensor: Any, piece: Piece) -> Any:
-    """The view of ``tensor`` that ``piece`` names."""
-    for dimension, (start, length) in enumerate(zip(piece.offset, piece.shape, strict=True)):
-        tensor = tensor.narrow(dimension, start, length)
-    return tensor
-
-
-def read_state(read: Callable[[str], bytes]) -> tuple[int, Any]:
-    """Step and state from the files; ``read`` gives the verified bytes of a path. Tensors are on the CPU.
+def read_state(read: Read) -> tuple[int, Any]:
+    """Step and state from the files; ``read`` gives the verified bytes of a path. Tensors are whole and on the CPU.
 
     Raises:
         ValueError: not a state of a version that we know, or its pieces do not cover a tensor.
     """
-    import torch
-    from safetensors.torch import load
+    stored = stored_state(read(STATE_PATH))
+    tensors = _fetched(stored, list(stored.tensors), read)
+    return stored.step, decode(stored.tree, tensors)
 
-    record = json.loads(read(STATE_PATH))
-    if record.get("format") != FORMAT:
-        raise ValueError(f"state of format {record.get('format')!r}; this argosy reads {FORMAT}")
-    by_file: dict[str, list[tuple[str, Any]]] = {}
-    tensors, missing = {}, {}
-    for name, facts in record["tensors"].items():
-        tensors[name] = torch.empty(facts["shape"], dtype=getattr(torch, facts["dtype"]))
-        missing[name] = tensors[name].numel()
-        for piece in facts["pieces"]:
-            by_file.setdefault(piece["file"], []).append((name, piece))
-    for path, pieces in sorted(by_file.items()):
-        loaded = load(read(path))
-        for name, piece in pieces:
-            block = Piece(name, tuple(piece["offset"]), tuple(piece["shape"]), 0)
-            piece_of(tensors[name], block).copy_(loaded[piece["name"]])
-            missing[name] -= loaded[piece["name"]].numel()
-    holes = [name for name, count in missing.items() if count]
-    if holes:
-        raise ValueError(f"tensor {holes[0]!r} is not covered by its pieces")
-    return int(record["step"]), decode(record["tree"], tensors)
+
+def read_into(read: Read, into: Any, *, strict: bool) -> tuple[int, Any]:
+    """As :func:`read_state`, but the tensors of ``into`` are filled where they lie, whatever their placement.
+
+    Of each tensor only what this rank holds is read. The state that is returned is ``into`` with the checkpoint's
+    numbers, strings and arrays; values of the checkpoint that ``into`` has no place for are added to its dicts.
+
+    Raises:
+        InputError: names, shapes or types differ; see :func:`argosy.steps.state.matching.match`.
+        ValueError: as :func:`read_state`.
+    """
+    tree, tensors = encode(into)
+    stored = stored_state(read(STATE_PATH))
+    found = match(stored, tree, tensors, strict=strict)
+    regions: dict[str, list[Region]] = {}
+    for name, source in found.tensors.items():
+        regions.setdefault(source, []).extend(my_blocks(name, tensors[name]))
+    fill(stored, regions, read)
+    arrays = _fetched(stored, sorted(found.arrays), read)
+    mine: dict[Any, Any] = {in_place(name): tensor for name, tensor in tensors.items()}
+    return stored.step, decode(found.tree, mine | arrays)
+
+
+def _fetched(stored: StoredState, names: list[str], read: Read) -> dict[Any, Any]:
+    import torch
+
+    tensors = {
+        name: torch.empty(stored.tensors[name].shape, dtype=getattr(torch, stored.tensors[name].dtype))
+        for name in names
+    }
+    fill(stored, {name: my_blocks(name, tensor) for name, tensor in tensors.items()}, read)
+    return dict(tensors)

@@ -1,4 +1,4 @@
-"""Which rank writes which tensor of a replicated state: a pure function of names, shapes and world size."""
+"""Which rank writes which piece of a state: a pure function of names, shapes, placements and world size."""
 
 from __future__ import annotations
 
@@ -10,19 +10,35 @@ from dataclasses import dataclass
 from math import prod
 
 PIECE_BYTES = 64 << 20
-"""Larger tensors are cut along their first dimension, so that the shares of the ranks are even."""
+"""Larger blocks are cut along their first dimension, so that the shares of the ranks are even."""
 FILE_BYTES = 256 << 20
 """A rank's share goes into files of about this size: a reader hashes and loads several at once."""
 
 
 @dataclass(frozen=True)
+class Held:
+    """A block of a tensor that some ranks hold."""
+
+    offset: tuple[int, ...]
+    """Where it begins in the whole tensor, in elements per dimension."""
+    shape: tuple[int, ...]
+    source: tuple[int, ...]
+    """Where it begins in what each of ``ranks`` holds."""
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class TensorFacts:
-    """A tensor of the state; ``itemsize`` in bytes."""
+    """A tensor of the state; ``shape`` is that of the whole, ``itemsize`` is in bytes."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     itemsize: int
+    held: tuple[Held, ...] | None = None
+    """Blocks that cover it exactly once; None: every rank holds it whole."""
+    placement: str = ""
+    """The words of ``held``, for comparing ranks."""
 
     @property
     def size(self) -> int:
@@ -32,12 +48,15 @@ class TensorFacts:
 
 @dataclass(frozen=True)
 class Piece:
-    """A block of a tensor: ``offset`` and ``shape`` per dimension, in elements."""
+    """What is written at once: a block of a tensor, ``offset`` and ``shape`` per dimension, in elements."""
 
     tensor: str
     offset: tuple[int, ...]
     shape: tuple[int, ...]
     size: int
+    """Bytes."""
+    source: tuple[int, ...]
+    """Where it begins in what its writer holds."""
 
     @property
     def name(self) -> str:
@@ -46,42 +65,65 @@ class Piece:
 
 
 def fingerprint(tensors: Sequence[TensorFacts]) -> str:
-    """SHA-256 of names, types and shapes: equal on all ranks, or the plan would leave holes."""
-    facts = [[fact.name, fact.dtype, list(fact.shape)] for fact in tensors]
+    """SHA-256 of names, types, shapes and placements: equal on all ranks, or the plan would leave holes."""
+    facts = [[fact.name, fact.dtype, list(fact.shape), fact.placement] for fact in tensors]
     return hashlib.sha256(json.dumps(sorted(facts)).encode()).hexdigest()
 
 
-def pieces_of(tensor: TensorFacts) -> list[Piece]:
-    """Blocks of whole rows, each at most :data:`PIECE_BYTES` (one row where a row is larger)."""
-    if not tensor.shape or tensor.size <= PIECE_BYTES:
-        return [Piece(tensor.name, (0,) * len(tensor.shape), tensor.shape, tensor.size)]
-    row = tensor.size // tensor.shape[0]
+def pieces_of(tensor: TensorFacts, block: Held) -> list[Piece]:
+    """Slices of the block along its first dimension longer than 1, each at most :data:`PIECE_BYTES` if it can be."""
+    size = prod(block.shape) * tensor.itemsize
+    axis = next((axis for axis, length in enumerate(block.shape) if length > 1), None)
+    if axis is None or size <= PIECE_BYTES:
+        return [Piece(tensor.name, block.offset, block.shape, size, block.source)]
+    row = size // block.shape[axis]
     rows = max(1, PIECE_BYTES // row)
-    rest = (0,) * (len(tensor.shape) - 1)
-    blocks = []
-    for start in range(0, tensor.shape[0], rows):
-        count = min(rows, tensor.shape[0] - start)
-        blocks.append(Piece(tensor.name, (start, *rest), (count, *tensor.shape[1:]), count * row))
-    return blocks
+    pieces = []
+    for start in range(0, block.shape[axis], rows):
+        count = min(rows, block.shape[axis] - start)
+        pieces.append(
+            Piece(
+                tensor.name,
+                _moved(block.offset, axis, start),
+                (*block.shape[:axis], count, *block.shape[axis + 1 :]),
+                count * row,
+                _moved(block.source, axis, start),
+            )
+        )
+    return pieces
 
 
 def plan(tensors: Sequence[TensorFacts], world_size: int) -> list[list[list[Piece]]]:
     """``plan[rank]`` is that rank's files, each a list of pieces.
 
-    The largest pieces go first to the rank with the least so far, so the largest share exceeds the mean by at most
-    one piece.
+    What fewest ranks hold is dealt first; within a group of holders the largest pieces go first to the rank with the
+    least so far. So the largest share of a replicated state exceeds the mean by at most one piece.
     """
-    pieces = [piece for tensor in sorted(tensors, key=lambda fact: fact.name) for piece in pieces_of(tensor)]
+    everyone = tuple(range(world_size))
+    by_holders: dict[tuple[int, ...], list[Piece]] = {}
+    for tensor in sorted(tensors, key=lambda fact: fact.name):
+        origin = (0,) * len(tensor.shape)
+        for block in [Held(origin, tensor.shape, origin, everyone)] if tensor.held is None else tensor.held:
+            by_holders.setdefault(block.ranks, []).extend(pieces_of(tensor, block))
     shares: list[list[Piece]] = [[] for _ in range(world_size)]
-    loads = [(0, rank) for rank in range(world_size)]
+    loads = [0] * world_size
+    for holders in sorted(by_holders, key=lambda ranks: (len(ranks), ranks)):
+        _deal(by_holders[holders], holders, shares, loads)
+    return [files_of(share) for share in shares]
+
+
+def _deal(pieces: list[Piece], holders: tuple[int, ...], shares: list[list[Piece]], loads: list[int]) -> None:
+    waiting = [(loads[rank], rank) for rank in holders]
+    heapq.heapify(waiting)
     for piece in sorted(pieces, key=lambda piece: (-piece.size, piece.name)):
-        load, rank = heapq.heappop(loads)
+        load, rank = heapq.heappop(waiting)
         shares[rank].append(piece)
-        heapq.heappush(loads, (load + piece.size, rank))
-    return [_files(share) for share in shares]
+        loads[rank] = load + piece.size
+        heapq.heappush(waiting, (loads[rank], rank))
 
 
-def _files(share: list[Piece]) -> list[list[Piece]]:
+def files_of(share: Sequence[Piece]) -> list[list[Piece]]:
+    """The pieces of one rank, grouped into files of about :data:`FILE_BYTES`."""
     files: list[list[Piece]] = []
     filled = FILE_BYTES
     for piece in sorted(share, key=lambda piece: piece.name):
@@ -91,6 +133,10 @@ def _files(share: list[Piece]) -> list[list[Piece]]:
         files[-1].append(piece)
         filled += piece.size
     return files
+
+
+def _moved(where: tuple[int, ...], axis: int, by: int) -> tuple[int, ...]:
+    return (*where[:axis], where[axis] + by, *where[axis + 1 :])
 
 
 def shard_path(rank: int, number: int) -> str:

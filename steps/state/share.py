@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from argosy.steps.contract.errors import InputError
+from argosy.steps.state.placement import facts_of, local_of, narrowed
 from argosy.steps.state.plan import Piece, TensorFacts, fingerprint, plan, shard_path
 
 _ALIGN = 8
@@ -57,12 +59,29 @@ class Layout:
         return sum(file.size for file in self.files)
 
 
-def lay_out(facts: Sequence[TensorFacts], rank: int, world_size: int) -> Layout:
-    """The layout of a state that every rank holds whole.
+def layout_of(tensors: Mapping[str, Any], rank: int, world_size: int) -> Layout:
+    """What ``rank`` of ``world_size`` writes of ``tensors`` (as :func:`argosy.steps.state.tree.encode` names them).
+
+    Reads names, types, shapes and placements only, and talks to nobody: every rank computes the same description.
+
+    ``tensors`` may mix plain tensors, which every rank holds whole, and DTensors; each block is written once, what
+    several ranks hold by the one with the least to write.
 
     Raises:
-        ValueError: a type that safetensors does not have.
+        InputError: a type that safetensors does not have; a DTensor that is Partial or lies in no way torch.chunk does.
     """
+    return lay_out(facts_of(tensors), rank, world_size)
+
+
+def source_of(tensors: Mapping[str, Any], block: Block) -> Any:
+    """The view of this rank's memory that ``block`` holds: ``block.piece.shape``, contiguous or not, on its device."""
+    return narrowed(local_of(tensors[block.piece.tensor]), block.piece.source, block.piece.shape)
+
+
+def lay_out(facts: Sequence[TensorFacts], rank: int, world_size: int) -> Layout:
+    """The layout of a state of which only the facts are known; see :func:`layout_of`."""
+    for fact in facts:
+        check_type(fact.name, fact.dtype)
     shares = plan(facts, world_size)
     types = {fact.name: fact.dtype for fact in facts}
     described: dict[str, Any] = {
@@ -78,6 +97,14 @@ def lay_out(facts: Sequence[TensorFacts], rank: int, world_size: int) -> Layout:
     return Layout(fingerprint(facts), mine, described)
 
 
+def check_type(name: str, dtype: str) -> None:
+    """InputError for a type that safetensors does not have."""
+    if dtype not in _DTYPES:
+        raise InputError(
+            f"state tensor {name!r} is of type {dtype}, which safetensors does not have: convert it before saving"
+        )
+
+
 def file_layout(path: str, pieces: Sequence[Piece], types: Mapping[str, str]) -> FileLayout:
     """Header and places of the blocks of one file; ``types``: tensor name to dtype, as in ``float32``."""
     # Larger items first: a block then begins at a multiple of its item's size, as readers that map files need.
@@ -87,7 +114,7 @@ def file_layout(path: str, pieces: Sequence[Piece], types: Mapping[str, str]) ->
     for piece in ordered:
         offsets = [at, at + piece.size]
         entries[piece.name] = {
-            "dtype": _safetensors_type(types[piece.tensor]), "shape": list(piece.shape), "data_offsets": offsets,
+            "dtype": _DTYPES[types[piece.tensor]], "shape": list(piece.shape), "data_offsets": offsets,
         }  # fmt: skip
         at += piece.size
     text = json.dumps(entries, separators=(",", ":")).encode()
@@ -97,12 +124,6 @@ def file_layout(path: str, pieces: Sequence[Piece], types: Mapping[str, str]) ->
     return FileLayout(path, header, blocks, len(header) + at)
 
 
-def _safetensors_type(dtype: str) -> str:
-    if dtype not in _DTYPES:
-        raise ValueError(f"tensors of type {dtype} have no place in a checkpoint; convert it before saving")
-    return _DTYPES[dtype]
-
-
 def _item_size(dtype: str) -> int:
-    code = _safetensors_type(dtype)
+    code = _DTYPES[dtype]
     return 1 if code == "BOOL" else int("".join(filter(str.isdigit, code.split("_")[0]))) // 8

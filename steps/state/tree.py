@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.state.placement import is_dtensor, local_of
 
 _SCALARS = (bool, int, str, type(None))
 
@@ -124,22 +125,55 @@ class _Encoder:
         )
 
     def _tensor(self, tensor: Any, path: tuple[Any, ...]) -> str:
-        import torch
-
-        if type(tensor).__name__ == "DTensor" or tensor.layout is not torch.strided or tensor.is_quantized:
-            raise InputError(
-                f"state{_shown(path)} is a {type(tensor).__name__} of layout {tensor.layout}: Checkpointer saves plain "
-                "dense tensors that every rank holds; give the full state dict, or use checkpoint.mode = 'opaque'"
-            )
-        if tensor.device.type == "meta":
-            raise InputError(f"state{_shown(path)} is on the meta device: it has no data to save")
-        same = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, str(tensor.device))
-        if tensor.numel() and same in self._seen:
+        _check_kind(tensor, path)
+        same = _memory(tensor)
+        if same in self._seen:
             return self._seen[same]
         name = "/".join(_segment(key) for key in path)
         self.tensors[name] = tensor
-        self._seen[same] = name
+        if same is not None:
+            self._seen[same] = name
         return name
+
+
+def _check_kind(tensor: Any, path: tuple[Any, ...]) -> None:
+    import torch
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    kind = type(tensor).__name__
+    if kind == "ShardedTensor":
+        raise InputError(
+            f"state{_shown(path)} is a ShardedTensor, the old form of sharding: shard with fully_shard (FSDP2), give "
+            "FSDP1 a device_mesh so that its sharded state dict holds DTensors, or save the full state dict"
+        )
+    local = local_of(tensor)
+    if is_traceable_wrapper_subclass(local) or type(local).__name__ == "LocalShardsWrapper":
+        raise InputError(
+            f"state{_shown(path)} is a {type(local).__qualname__}, which wraps other tensors: save those, or a "
+            "plain copy"
+        )
+    if tensor.layout is not torch.strided or tensor.is_quantized:
+        raise InputError(
+            f"state{_shown(path)} is a {kind} of layout {tensor.layout}: a checkpoint holds dense tensors; save its "
+            "parts, or use checkpoint.mode = 'opaque'"
+        )
+    if local.device.type == "meta":
+        raise InputError(f"state{_shown(path)} is on the meta device: it has no data")
+
+
+def _memory(tensor: Any) -> Any:
+    """Equal for two tensors that are one; None: not known to be any other."""
+    if not tensor.numel():
+        return None
+    placement: Any = None
+    if is_dtensor(tensor):
+        placement = (tuple(tensor.shape), tuple(tensor.placements), id(tensor.device_mesh))
+    local = local_of(tensor)
+    # The storage object and not its address: a rank may hold an empty shard of what others hold more of, and all
+    # must find the same tensors tied.
+    storage = local.untyped_storage()._cdata
+    place = (storage, local.storage_offset(), local.shape, local.stride(), local.dtype, str(local.device))
+    return (*place, placement)
 
 
 def _plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from moto.server import ThreadedMotoServer
 
 from argosy.steps.store import ObjectStore, open_store
 from argosy.steps.store.cloud import CloudStore
+from tests.s3 import S3Server
 
 BUCKET = "argosy-tests"
 Fault = Callable[[str, str, int], str]
@@ -119,10 +120,21 @@ def s3_environment(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return s3_endpoint
 
 
-@pytest.fixture(params=["file", "s3"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
+@pytest.fixture(scope="session")
+def own_s3() -> Iterator[S3Server]:
+    with S3Server((BUCKET,)) as server:
+        yield server
+
+
+@pytest.fixture(params=["file", "s3", "own-s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """``own-s3``: the server of tests/s3, which must keep the same promises as moto."""
     if request.param == "file":
         return open_store(f"file://{tmp_path}/store")
+    if request.param == "own-s3":
+        request.getfixturevalue("s3_environment")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("own_s3").endpoint)
+        return open_store(f"s3://{BUCKET}/{uuid.uuid4().hex}/deep")
     request.getfixturevalue("s3_environment")
     return open_store(f"s3://{BUCKET}/{uuid.uuid4().hex}/deep")
 
