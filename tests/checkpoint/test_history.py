@@ -62,7 +62,7 @@ def test_the_explanation_and_the_choice_never_differ(inner: ObjectStore) -> None
     chance = random.Random(seed)
     checkpoints = CheckpointStore(inner, "run")
     digests: list[str] = []
-    for step in range(40):
+    for step in range(24):
         claim = checkpoints.claim("gang")
         digests.append(save(checkpoints, claim, step, final=chance.random() < 0.1))
         match chance.randrange(6):
