@@ -7,6 +7,7 @@ Un-commit first (root), then data: a kill between leaves data that the next prun
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator
 
 from argosy.steps.checkpoint.log import CommitLog, Entry, LogWriter, joined
@@ -14,7 +15,8 @@ from argosy.steps.checkpoint.manifest import generation_of, step_of
 from argosy.steps.checkpoint.pins import Pins
 from argosy.steps.checkpoint.reader import CheckpointReader, CorruptCheckpoint
 from argosy.steps.contract.errors import InputError
-from argosy.steps.store.base import ObjectMissing, ObjectStore
+from argosy.steps.store import uploads
+from argosy.steps.store.base import ObjectMissing, ObjectStore, StoreError
 
 
 class Pruner:
@@ -30,7 +32,7 @@ class Pruner:
     def superfluous(self, live: Iterable[Entry], keep: int, aside: Collection[str]) -> list[Entry]:
         """What of the ``live`` commits (newest first) a prune would remove: beyond the newest ``keep`` complete ones.
 
-        Never one that is final, in ``aside`` (set aside or pinned) or incomplete among the newest.
+        Never one that is final, pinned, in ``aside``, or incomplete among the newest.
 
         Raises:
             InputError: ``keep`` < 1. StoreError.
@@ -38,6 +40,7 @@ class Pruner:
         if keep < 1:
             raise InputError(f"keep = {keep}: at least 1 checkpoint must stay")
         good, superfluous = 0, []
+        aside = {*aside, *(pin.digest for pin in self._pins.listed())}
         for entry in live:
             if entry.digest in aside:
                 continue
@@ -59,7 +62,7 @@ class Pruner:
         """
         writer.check()
         live = list(self._log.live(writer.last))
-        dropped = self.superfluous(live, keep, {*quarantined, *(pin.digest for pin in self._pins.listed())})
+        dropped = self.superfluous(live, keep, quarantined)
         kept = [entry for entry in live if entry not in dropped]
         if dropped:
             writer.append(kind="prune", keep=tuple(sorted(entry.seq for entry in kept)))
@@ -88,6 +91,17 @@ class Pruner:
             name = info.key[len(joined(self._prefix, "data/")) :].split("/", 1)[0]
             if name not in names and save_is_dead(name, writer):
                 self._store.delete(info.key)
+        self._abort_uploads(writer)
+
+    def _abort_uploads(self, writer: LogWriter) -> None:
+        """Drop what killed writers were sending in parts; it costs room and money, and no listing shows it."""
+        try:
+            for upload in list(uploads.unfinished(self._store, joined(self._prefix, "data"))):
+                if save_is_dead(upload.key[len(joined(self._prefix, "data/")) :].split("/", 1)[0], writer):
+                    uploads.abort(self._store, upload)
+        except StoreError as error:
+            # Not every identity may list uploads, and not every S3 can: training does not depend on it.
+            print(f"argosy: {error}; a lifecycle rule of the bucket can abort them", file=sys.stderr)
 
     def _root_is_dead(self, digest: str, writer: LogWriter) -> bool:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from argosy.steps.checkpoint.log import joined
@@ -103,11 +103,18 @@ class CheckpointReader:
             raise CorruptCheckpoint(digest, key, "its SHA-256 is another")
         return raw
 
-    def verify(self, checkpoint: Checkpoint) -> None:
-        """Read and hash every shard; CorruptCheckpoint names the first that is missing or another."""
-        in_parallel(lambda file: self._verify_file(checkpoint.digest, file), checkpoint.files, threads=_PARALLEL)
+    def verify(self, checkpoint: Checkpoint, advance: Callable[[int], None] = lambda count: None) -> None:
+        """Read and hash every shard; CorruptCheckpoint names the first that is missing or another.
 
-    def _verify_file(self, digest: str, file: ShardFile) -> None:
+        ``advance`` is told of bytes as they are hashed, by several threads.
+        """
+
+        def verify_file(file: ShardFile) -> None:
+            self._verify_file(checkpoint.digest, file, advance)
+
+        in_parallel(verify_file, checkpoint.files, threads=_PARALLEL)
+
+    def _verify_file(self, digest: str, file: ShardFile, advance: Callable[[int], None]) -> None:
         key = joined(self._prefix, file.key)
         seen, hashed = 0, hashlib.sha256()
         try:
@@ -115,6 +122,7 @@ class CheckpointReader:
             while chunk := self._store.get_range(key, seen, min(_RANGE, file.size + 1 - seen)):
                 seen += len(chunk)
                 hashed.update(chunk)
+                advance(len(chunk))
         except ObjectMissing as error:
             raise CorruptCheckpoint(digest, file.key, "missing") from error
         if seen != file.size or hashed.hexdigest() != file.sha256:

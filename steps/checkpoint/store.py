@@ -13,7 +13,7 @@ from argosy.steps.checkpoint import quarantine
 from argosy.steps.checkpoint.arrival import check_arrived
 from argosy.steps.checkpoint.candidates import candidates
 from argosy.steps.checkpoint.history import History, history
-from argosy.steps.checkpoint.log import Claim, CommitLog, LogWriter, joined
+from argosy.steps.checkpoint.log import Claim, CommitLog, Entry, LogWriter, joined
 from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, root_key, save_name, sha256
 from argosy.steps.checkpoint.opaque import copy_files
 from argosy.steps.checkpoint.pins import Pins
@@ -240,6 +240,17 @@ class CheckpointStore:
             claim = list(self._writers)[-1]
         pruner = Pruner(self.store, self.prefix, self.log, self.reader, self._pins)
         return pruner.prune(self._writer(claim), keep, quarantine.set_aside_digests(self.store, self.prefix))
+
+    def superfluous(self, keep: int) -> list[Entry]:
+        """The commits that :meth:`prune` would remove now, newest first; nothing is written.
+
+        Raises:
+            InputError: keep < 1.
+        """
+        pruner = Pruner(self.store, self.prefix, self.log, self.reader, self._pins)
+        tail = self.log.tail()
+        aside = quarantine.set_aside_digests(self.store, self.prefix)
+        return pruner.superfluous(list(self.log.live(tail)), keep, aside)
 
     def _writer(self, claim: Claim) -> LogWriter:
         if claim not in self._writers:

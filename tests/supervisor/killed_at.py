@@ -34,7 +34,7 @@ def watch_writes() -> None:
 
     def stored(self: FileStore, key: str, data: Any, publish: Any) -> tuple[str, int]:
         done = store(self, key, data, publish)
-        written(f"put {key} {data.decode() if isinstance(data, bytes) else ''}")
+        written(f"put {key} {data.decode(errors='replace') if isinstance(data, bytes) else ''}")
         return done
 
     def recorded(path: Path, record: dict[str, Any], *, private: bool = False) -> None:

@@ -21,6 +21,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "logs": ("argosy.workflows.cli.logs", "Print what the pods and ranks of a run wrote."),
     "explain": ("argosy.workflows.cli.explain", "Tell what happened to a run, why, and what to do."),
     "report": ("argosy.workflows.cli.report", "Write the HTML report of a run."),
+    "checkpoint": ("argosy.workflows.cli.checkpoint.verbs", "List, verify, pin and prune the checkpoints of a run."),
+    "explain-resume": ("argosy.workflows.cli.explain_resume", "Explain which checkpoint a resume takes."),
     "explain-config": ("argosy.workflows.cli.explain_config", "Explain a field of run.toml: unit, default, rule."),
 }
 """Verb -> (module with a click command named ``command``, its one line of help): help imports no verb."""

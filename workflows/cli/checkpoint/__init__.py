@@ -1,0 +1,1 @@
+"""``argosy checkpoint``: the verbs on the checkpoints of one run."""

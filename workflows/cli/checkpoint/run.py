@@ -1,0 +1,101 @@
+"""Which run's checkpoints are meant, and which of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from argosy.steps.checkpoint.history import Commit
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.errors import InputError
+from argosy.steps.store.base import ObjectMissing
+from argosy.steps.store.opening import open_store
+from argosy.workflows.cli.run_folder import RunFolder, find_run
+from argosy.workflows.record.building import prefix_of
+from argosy.workflows.record.wording import duration, short
+
+ALIVE_SECONDS = 180.0
+"""A run whose last sign of life is younger may still be training; three times the interval of a heartbeat."""
+PREFIX_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class CheckpointedRun:
+    """The checkpoints of a run, and how to name the run in a command."""
+
+    name: str
+    store: CheckpointStore
+    folder: RunFolder | None = None
+    """Its folder on this machine, when it was found by name."""
+
+    def command(self, verb: str, *arguments: object) -> str:
+        """``argosy VERB RUN ...`` as it finds this run again."""
+        from argosy.workflows.cli.output import typed
+
+        words = verb.split()
+        if self.folder is not None:
+            return self.folder.command(words[0], *words[1:], self.name, *arguments)
+        return typed("argosy", *words, self.name, *arguments)
+
+    def sign_of_life(self) -> str:
+        """Why the run may still be training, "" when nothing says so."""
+        if self.folder is not None:
+            return "its engine runs on this machine" if self.folder.engine_runs() else ""
+        age = time.time() - max((self._last_beat(), self._last_entry()))
+        return f"its last sign of life is {duration(max(age, 0))} old" if age < ALIVE_SECONDS else ""
+
+    def _last_beat(self) -> float:
+        newest, at = 0.0, f"{self.store.prefix}/alive".lstrip("/")
+        for info in self.store.store.list(at):
+            try:
+                newest = max(newest, float(json.loads(self.store.store.get(info.key))["time"]))
+            except (ObjectMissing, ValueError, KeyError, TypeError):
+                continue
+        return newest
+
+    def _last_entry(self) -> float:
+        tail = self.store.log.tail()
+        # What a person decided is no sign of a training.
+        return tail.created if tail is not None and tail.kind == "commit" else 0.0
+
+
+def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
+    """The run called ``run`` on this machine, or the one in this folder or at this uri.
+
+    Raises:
+        InputError: there is no such run, or it has no commit log.
+    """
+    if run is not None and ("://" in run or "/" in run or run.startswith(".")):
+        uri = run if "://" in run else Path(run).absolute().as_uri()
+        found = CheckpointedRun(run, CheckpointStore(open_store(uri), ""))
+        if found.store.log.read(1) is None:
+            remedy = "name the folder or uri of one run, which ends in /NAME/runs/RUN_ID"
+            raise InputError(f"RUN {run!r}: no commit log (log/0000000001.json) there; {remedy}")
+        return found
+    folder = find_run(state_dir, run)
+    store, prefix = folder.store(), prefix_of(folder.state())
+    if store is None or not prefix:
+        raise InputError(f"RUN {folder.path.name!r}: a workflow without a training has no checkpoints; name another")
+    return CheckpointedRun(folder.path.name, CheckpointStore(store, prefix), folder)
+
+
+def choose(commits: Iterable[Commit], text: str) -> Commit:
+    """The one commit that ``text`` names: a step, or at least 6 digits of the digest.
+
+    Raises:
+        InputError: none is meant, or more than one.
+    """
+    known = [commit for commit in commits if commit.state != "pruned"]
+    digits = text.lower() if len(text) >= PREFIX_DIGITS else "no digest begins like this"
+    meant = [commit for commit in known if text == str(commit.step) or commit.digest.startswith(digits)]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        listed = ", ".join(f"{short(commit.digest)} (step {commit.step})" for commit in meant)
+        raise InputError(f"CHECKPOINT {text!r}: {len(meant)} are meant: {listed}; write more digits of the digest")
+    listed = ", ".join(f"{commit.step} ({short(commit.digest)})" for commit in known[:5]) or "none"
+    rule = f"a step, or at least {PREFIX_DIGITS} digits of a digest"
+    raise InputError(f"CHECKPOINT {text!r}: no such checkpoint in this run; write {rule}; the newest: {listed}")
