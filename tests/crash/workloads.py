@@ -49,12 +49,19 @@ def saves(store: ObjectStore, history: History, folder: Path) -> None:
 
 
 def long_history(store: ObjectStore, history: History, folder: Path) -> None:
-    """Twelve entries: a hint is written soon, and there are commits to prune."""
+    """Thirteen entries, so that the hint is written soon, and commits to prune."""
+    checkpoints = CheckpointStore(store, RUN)
+    for _ in range(8):
+        claimed(checkpoints, history, "restarted")
+    four_saves(store, history, folder)
+
+
+def four_saves(store: ObjectStore, history: History, folder: Path) -> None:
+    """One writer each, nothing pruned."""
     checkpoints = CheckpointStore(store, RUN)
     claim = claimed(checkpoints, history, "first")
-    for step in range(1, 11):
+    for step in (1, 2, 3, 4):
         save(checkpoints, claim, step, history, writers=1)
-    claimed(checkpoints, history, "second")
 
 
 def opaque(store: ObjectStore, history: History, folder: Path) -> None:
@@ -129,7 +136,7 @@ def walk_back(store: ObjectStore, history: History, folder: Path) -> None:
 
 def pins(store: ObjectStore, history: History, folder: Path) -> None:
     """Pin an old one, prune it away but for the pin, unpin it, prune again."""
-    checkpoints: Any = CheckpointStore(store, RUN)
+    checkpoints = CheckpointStore(store, RUN)
     claim = claimed(checkpoints, history, "pins")
     oldest, second = history.acknowledged[0], history.acknowledged[1]
     for digest in (oldest, second):
@@ -212,7 +219,7 @@ SAVES = Workload("saves", nothing, saves)
 HISTORY = Workload("long history", long_history, second_gang)
 OPAQUE = Workload("opaque", nothing, opaque)
 WALK_BACK = Workload("walk back", damaged_newest, walk_back)
-PINS = Workload("pins", long_history, pins)
+PINS = Workload("pins", four_saves, pins)
 IN_PARTS = Workload("in parts", nothing, in_parts)
 ZOMBIE = Workload("zombie", nothing, zombie)
 DEAD = [Workload(f"after a gang that died at {at}", dead_gang(at), second_gang) for at in (6, 13, 20, 33, 40)]
