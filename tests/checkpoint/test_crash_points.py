@@ -12,8 +12,8 @@ import pytest
 from tests.crash.cases import Batch, batches, run
 from tests.crash.workloads import SAVES
 
-EVERY = 17
-"""A prime, so that the points of different batches differ."""
+BATCHES, POINTS = 7, 11
+"""Every so manyth: primes, so that all workloads and kinds take part, and the points of two batches differ."""
 
 
 @pytest.mark.parametrize("kind", ["kill-after", "fail-after"])
@@ -23,8 +23,8 @@ def test_at_every_operation_of_a_gang(kind: str) -> None:
 
 def test_at_a_sample_of_all_points(capsys: pytest.CaptureFixture[str]) -> None:
     began, cases = time.monotonic(), 0
-    for number, batch in enumerate(batches()):
-        cases += run(batch, lambda point, number=number: point % EVERY == number % EVERY)  # type: ignore[misc]
+    for number, batch in enumerate(batches()[::BATCHES]):
+        cases += run(batch, lambda point, number=number: point % POINTS == number % POINTS)  # type: ignore[misc]
     with capsys.disabled():
         print(f"[{cases} crash cases in {time.monotonic() - began:.0f} s]", end=" ")
-    assert cases > 300
+    assert cases > 100
