@@ -13,6 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+from obstore.store import S3Store
+
 from argosy.steps.checkpoint.opaque import FilesChanged
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store import ObjectStore, open_store
@@ -88,13 +91,25 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run(batch: Batch, chosen: Callable[[int], bool] = lambda point: True) -> int:
+@contextmanager
+def serving() -> Iterator[S3Server]:
+    """The server for :func:`run`, and the environment that leads to it."""
+    with S3Server((BUCKET,)) as server, pytest.MonkeyPatch.context() as patched:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patched.delenv(name)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patched.setenv(name, "a")
+        patched.setenv("AWS_REGION", "us-east-1")
+        patched.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        yield server
+
+
+def run(batch: Batch, server: S3Server, chosen: Callable[[int], bool] = lambda point: True) -> int:
     """All (or the chosen) points of a batch; how many there were. Raises Violation at the first that does not hold."""
     with scratch() as folder:
         if batch.over == "file":
             return _over_files(batch, folder, chosen)
-        with S3Server((BUCKET,)) as server:
-            return _over_http(batch, server, folder, chosen)
+        return _over_http(batch, server, folder, chosen)
 
 
 def _over_files(batch: Batch, folder: Path, chosen: Callable[[int], bool]) -> int:
@@ -121,6 +136,7 @@ def _over_files(batch: Batch, folder: Path, chosen: Callable[[int], bool]) -> in
 
 def _over_http(batch: Batch, server: S3Server, folder: Path, chosen: Callable[[int], bool]) -> int:
     bucket, start = server.buckets[BUCKET], History()
+    bucket.replace({})
     batch.workload.before(DirectStore(bucket, PREFIX), start, folder)
     before = dict(bucket.objects)
     kind, length = NAMED.get(batch.kind, batch.kind), HTTP_KINDS[batch.kind]
@@ -158,8 +174,6 @@ def _one(batch: Batch, point: int, store: Any, honest: ObjectStore, history: His
 
 def hasty(server: S3Server) -> CloudStore:
     """The real store and its client, whose waits between tries are short."""
-    from obstore.store import S3Store
-
     store = CloudStore(f"s3://{BUCKET}/{PREFIX}", retry_seconds=0.05)
     waits: Any = {"init_backoff": timedelta(milliseconds=1), "max_backoff": timedelta(milliseconds=8), "base": 2}
     store._opened = S3Store(

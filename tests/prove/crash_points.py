@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from tests.crash.cases import Violation, batches, run
+from tests.crash.cases import Violation, batches, run, serving
 from tests.prove.record import ROOT, Record
 
 COLUMNS = ["batch", "cases", "violations", "CPU seconds", "held"]
@@ -48,7 +48,8 @@ def one(number: int, deadline: float) -> dict[str, Any] | None:
     batch, began = batches()[number], time.process_time()
     cases, violation = 0, ""
     try:
-        cases = run(batch)
+        with serving() as server:
+            cases = run(batch, server)
     except Violation as error:
         violation = str(error)
     seconds = round(time.process_time() - began, 2)

@@ -201,22 +201,30 @@ class LosesConcurrent(Bucket):
             raise
 
 
-LIES: tuple[type[Bucket], ...] = (
-    IgnoresAbsent,
-    IgnoresAbsentOnComplete,
-    RefusesAndOverwrites,
-    ListsLate,
-    ListsDeleted,
-    ReadsOld,
-    ForgetsAbsence,
-    KeepsHalf,
-    KeepsHalfOfParts,
-    ReadsOffByOne,
-    ConstantEtag,
-    SizeEtag,
-    KeepsNothing,
-    Expires,
-    IgnoresCase,
-    TwoWinners,
-    LosesConcurrent,
-)
+FOUND_BY: dict[type[Bucket], str] = {
+    IgnoresAbsent: "create-refused",
+    RefusesAndOverwrites: "create-refused",
+    ListsLate: "list-after-write",
+    ListsDeleted: "list-after-delete",
+    ReadsOld: "read-after-overwrite",
+    ForgetsAbsence: "absence-ends",
+    KeepsHalf: "read-after-write",
+    KeepsHalfOfParts: "large-kept",
+    ReadsOffByOne: "range-exact",
+    ConstantEtag: "head-agrees",
+    SizeEtag: "head-agrees",
+    KeepsNothing: "read-after-write",
+    IgnoresCase: "keys-distinct",
+    TwoWinners: "create-wins-once",
+    LosesConcurrent: "create-wins-once",
+}
+"""Liar -> the rule of argosy.steps.store.probe that must name it."""
+
+NUISANCES = (ListsDeleted, ReadsOld, ConstantEtag, SizeEtag)
+"""Liars that endanger nothing that is committed: told, not refused."""
+
+BEYOND: dict[type[Bucket], str] = {
+    IgnoresAbsentOnComplete: "nothing here creates with a condition what is uploaded in parts",
+    Expires: "no probe can wait for what happens later; who reads finds the object missing",
+}
+"""Liars that the probe does not find -> why."""
