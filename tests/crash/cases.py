@@ -168,7 +168,7 @@ def _one(batch: Batch, point: int, store: Any, honest: ObjectStore, history: His
         if batch.kind in MISREAD:
             history.damaged |= {info.key.rsplit("/", 1)[-1][:64] for info in honest.list("run/quarantine")}
         judge(honest, history)
-    except Exception as error:
+    except (Exception, pytest.fail.Exception) as error:
         raise Violation(f"{where}: {type(error).__name__}: {error}") from error
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from argosy.steps.checkpoint import Checkpoint, CheckpointStore, CorruptCheckpoint
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -118,7 +120,7 @@ class Sweep:
             self.bucket.put(case.key, case.data)
         try:
             return self._log(case) if case.kind == "log/" else self._resume(case)
-        except Exception as error:
+        except (Exception, pytest.fail.Exception) as error:
             raise Undetected(f"{case.damage} in {case.key}: {type(error).__name__}: {error}") from error
 
     def _log(self, case: Corruption) -> str:
