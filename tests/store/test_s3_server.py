@@ -17,6 +17,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, HTTPClientError
 
 from argosy.steps.store.cloud import CloudStore
+from argosy.steps.store.creation import create_ours
 from tests.s3 import KINDS, TRANSIENT, S3Server, at, at_random, on
 from tests.store.conftest import BUCKET
 
@@ -184,6 +185,18 @@ def test_a_seed_gives_the_same_faults_again(struck: S3Server) -> None:
     assert {fault for _, fault in first} > {"", "slow-down", "cut", "error-after"}
     assert {fault for _, fault in first} <= {"", *TRANSIENT}
     client.close()
+
+
+@pytest.mark.parametrize(
+    "kind", ["reset-before", "reset-request", "reset-after", "error-after", "slow-down", "conflict"]
+)
+def test_a_create_survives_a_lost_connection(struck: S3Server, s3_environment: str, kind: str) -> None:
+    """A gang must not end because one connection was reset while it committed."""
+    struck.begin(on("PutObject", kind))
+    store = CloudStore(f"s3://{BUCKET}/created", retry_seconds=10)
+    assert create_ours(store, "entry", b"ours")
+    assert not create_ours(store, "entry", b"theirs")
+    assert store.get("entry") == b"ours"
 
 
 def test_a_storm_ends(struck: S3Server, impatient: Callable[[str], CloudStore]) -> None:
