@@ -60,10 +60,11 @@ def grown(entries: int, kept: int) -> tuple[Any, CheckpointStore]:
     checkpoints.claim("first")
     raw, newest = store.objects["run/log/0000000001.json"], 0
     for seq in range(2, entries - 2):
-        kind, facts = ("commit", f'"digest":"{seq:064x}","name":"{seq}",') if seq % 3 else ("claim", "")
+        commit = seq % 3 > 0
+        kind, digest, name = ("commit", f'"digest":"{seq:064x}",', f'"name":"{seq}",') if commit else ("claim", "", "")
         raw = (
-            f'{{"created":0.0,{facts}"format":"{FORMAT}","generation":{1 + seq // 3},"kind":"{kind}","newest":{newest},'
-            f'"nonce":"{seq:032x}","parent":"{sha256(raw)}","seq":{seq},"step":{seq}}}\n'
+            f'{{"created":0.0,{digest}"format":"{FORMAT}","generation":{1 + seq // 3},"kind":"{kind}",{name}'
+            f'"newest":{newest},"nonce":"{seq:032x}","parent":"{sha256(raw)}","seq":{seq},"step":{seq}}}\n'
         ).encode()
         newest = seq if seq % 3 else newest
         store.objects[f"run/log/{seq_name(seq)}"] = raw
