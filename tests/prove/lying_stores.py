@@ -46,8 +46,8 @@ def asked(liar: type[Bucket], count: int) -> dict[str, Any]:
             rules |= {finding.rule for finding in findings}
             named += FOUND_BY.get(liar, "") in [finding.rule for finding in findings]
             refused += any(finding.refuses for finding in findings)
-    expected = (count if liar in FOUND_BY else 0, 0 if liar not in FOUND_BY or liar in NUISANCES else count)
-    held = (named, refused) == expected and slowest < LIMIT_SECONDS and (liar is not Bucket or not rules)
+    expected = (count, 0 if liar in NUISANCES else count)
+    held = (named, refused) == expected and slowest < LIMIT_SECONDS if liar in FOUND_BY else liar in BEYOND or not rules
     by = ", ".join(sorted(rules)) or BEYOND.get(liar, "honest")
     return {
         "store": liar.__name__, "asked": count, "named": named, "by": by, "refused": refused,
