@@ -33,10 +33,8 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
                 record.add(case)
                 print(f"{case['batch']}: {case['cases']} cases, {case['violations'] or 'held'}", flush=True)
     cases = record.cases()
-    total, seconds = sum(case["cases"] for case in cases), sum(case["seconds"] for case in cases)
-    title = (
-        f"{total} crash points, {sum(not case['held'] for case in cases)} violations, {seconds / 2:.0f} s on 2 cores"
-    )
+    total, seconds = sum(case["cases"] for case in cases), sum(case["CPU seconds"] for case in cases)
+    title = f"{total} crash points, {sum(not case['held'] for case in cases)} violations, {seconds:.0f} s of CPU"
     print(f"{title}\nwritten: {record.write_table(title, COLUMNS).relative_to(ROOT)}")
     return 0 if all(case["held"] for case in cases) else 1
 
