@@ -55,7 +55,7 @@ class Entry:
         """Canonical JSON: fields that do not apply are left out."""
         record = {key: value for key, value in asdict(self).items() if key in _ALWAYS or value not in ("", 0, ())}
         record.pop("identity", None)
-        return (json.dumps(record, sort_keys=True, separators=(",", ":")) + "\n").encode()
+        return _canonical({**record, "sum": _sum(record)})
 
     @classmethod
     def from_bytes(cls, raw: bytes, seq: int) -> Entry:
@@ -68,6 +68,7 @@ class Entry:
             record: dict[str, Any] = json.loads(raw)
             if not str(record["format"]).startswith("argosy.log/1"):
                 raise ValueError(f"unknown format {record['format']!r}")
+            _check_sum(record, raw)
             known = {key: value for key, value in record.items() if key in _NAMES}
             known["keep"] = tuple(known.get("keep", ()))
             entry = replace(cls(**known), identity=hashlib.sha256(raw).hexdigest())
@@ -90,6 +91,24 @@ class Entry:
 
 _NAMES = {spec.name for spec in fields(Entry)} - {"identity"}
 _ALWAYS = {"seq", "kind", "generation", "parent", "nonce", "created", "format"}
+
+
+def _canonical(record: dict[str, Any]) -> bytes:
+    return (json.dumps(record, sort_keys=True, separators=(",", ":")) + "\n").encode()
+
+
+def _sum(record: dict[str, Any]) -> str:
+    return hashlib.sha256(_canonical({key: value for key, value in record.items() if key != "sum"})).hexdigest()
+
+
+def _check_sum(record: dict[str, Any], raw: bytes) -> None:
+    # A claim copies numbers and the identity of the entry before it: one bit read wrongly would stay in the chain.
+    if _canonical(record) != raw:
+        raise ValueError("it is not in the form that we write")
+    # Entries of before there were sums have none, and no field that we do not know: so a damaged name is found too.
+    summed = record["sum"] == _sum(record) if "sum" in record else record.keys() <= _NAMES
+    if not summed:
+        raise ValueError("its bytes are not those of its sum")
 
 
 def damaged(message: str) -> StepError:

@@ -49,9 +49,20 @@ class CommitLog:
         self._hint = joined(prefix, "log-hint.json")
 
     def read(self, seq: int) -> Entry | None:
-        """Entry ``seq``, or None if there is none yet."""
+        """Entry ``seq``, or None if there is none yet.
+
+        Raises:
+            StepError: ``checkpoint_corrupt``: its bytes are damaged, read twice. StoreError.
+        """
+        key = f"{self._base}/{seq_name(seq)}"
         try:
-            return Entry.from_bytes(self.store.get(f"{self._base}/{seq_name(seq)}"), seq)
+            try:
+                return Entry.from_bytes(self.store.get(key), seq)
+            except StepError as error:
+                if isinstance(error, StoreError):
+                    raise
+                # Damage on the way is over with a second reading; only damage in the store needs a person.
+                return Entry.from_bytes(self.store.get(key), seq)
         except ObjectMissing:
             return None
 

@@ -14,7 +14,7 @@ from typing import Any
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
 from argosy.steps.store.cloud_client import open_client
-from argosy.steps.store.cloud_errors import http_status, s3_code, store_error
+from argosy.steps.store.cloud_errors import http_status, lost_connection, s3_code, store_error
 from argosy.steps.store.hashed_chunks import HashedChunks
 
 _CHUNK = 8 << 20
@@ -145,6 +145,10 @@ class CloudStore:
                 client.put(key, body, mode="create")
             except Exception as error:
                 if not _exists_or_conflicts(error):
+                    # The client repeats a create after a 5xx, but not after a lost connection.
+                    if lost_connection(error) and time.monotonic() + 0.2 < given_up:
+                        time.sleep(random.uniform(0.01, 0.2))
+                        continue
                     raise store_error("create", self._at(key), error) from error
                 # 409: another request on this key was in flight; whether it created the key is to be seen.
                 if http_status(error) != 409 or self.head(key) is not None:

@@ -26,6 +26,11 @@ def s3_code(error: BaseException) -> str:
     return found[1] if found else ""
 
 
+def lost_connection(error: BaseException) -> bool:
+    """Whether no answer came, so that it is not known what the store did."""
+    return not http_status(error) and _transient(error)
+
+
 def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     """The :class:`StoreError` for an exception of obstore: cause, what was refused, the store's own words."""
     status, code, quote = http_status(error), s3_code(error), first_line(error)
@@ -42,7 +47,7 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     if type(error).__name__ == "InvalidPathError" or isinstance(error, ValueError):
         rule = "keys with empty, '.' or '..' segments cannot be used"
         return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}; {rule}", quote=quote)
-    if status >= 500 or status in (408, 409, 429) or (not status and _transient(error)):
+    if status >= 500 or status in (408, 409, 429) or lost_connection(error):
         return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)
     return StoreError(Cause.S3_ACCESS, f"cannot {action} {uri}: {said}", quote=quote)
 

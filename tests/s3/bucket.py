@@ -46,6 +46,10 @@ class Bucket:
         self.uploads: dict[str, Upload] = {}
         self._sorted: list[str] | None = None
 
+    def replace(self, objects: dict[str, Stored]) -> None:
+        """These objects and no others."""
+        self.objects, self.uploads, self._sorted = dict(objects), {}, None
+
     def get(self, key: str) -> Stored:
         found = self.objects.get(key)
         if found is None:

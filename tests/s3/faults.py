@@ -16,6 +16,7 @@ KINDS = {
     "cut": "connection reset in the middle of the answer's body (after the head of an answer without body)",
     "slow": "the answer drips",
     "expired": "403 ExpiredToken, nothing done",
+    "denied": "403 AccessDenied, nothing done",
     "conflict": "409 ConditionalRequestConflict to a conditional write, nothing done",
     "complete-error": "200 with an error as body to CompleteMultipartUpload, nothing done",
     "truncated": "GetObject: half of the body under an honest-looking length",
@@ -23,7 +24,7 @@ KINDS = {
 }
 """Kind -> what the client sees and what the store did."""
 
-TRANSIENT = tuple(kind for kind in KINDS if kind not in ("truncated", "wrong-bytes", "expired"))
+TRANSIENT = tuple(kind for kind in KINDS if kind not in ("truncated", "wrong-bytes", "expired", "denied"))
 """What a repeated request gets over."""
 
 APPLIES: dict[str, Callable[[Seen], bool]] = {

@@ -18,6 +18,7 @@ ERRORS = {
     "error-before": (500, "InternalError"),
     "error-after": (500, "InternalError"),
     "expired": (403, "ExpiredToken"),
+    "denied": (403, "AccessDenied"),
     "conflict": (409, "ConditionalRequestConflict"),
     "complete-error": (200, "InternalError"),
 }
@@ -103,7 +104,7 @@ class S3Server:
         self.requests.append(seen)
 
     def _serve(self, request: Request) -> Served | Awaitable[Served]:
-        if request.fault in ("slow-down", "error-before", "expired", "conflict", "complete-error"):
+        if request.fault in ERRORS and request.fault != "error-after":
             return self._spoiled(request, None)
         if request.fault in ("reset-before", "reset-request"):
             return None, Sending()

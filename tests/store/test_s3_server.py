@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, HTTPClientError
 
 from argosy.steps.store.cloud import CloudStore
+from argosy.steps.store.creation import create_ours
 from tests.s3 import KINDS, TRANSIENT, S3Server, at, at_random, on
 from tests.store.conftest import BUCKET
 
@@ -165,19 +167,36 @@ def test_a_fault_is_what_it_says(struck: S3Server, kind: str) -> None:
     client.close()
 
 
-def test_a_seed_gives_the_same_faults_again(struck: S3Server, impatient: Callable[[str], CloudStore]) -> None:
+def test_a_seed_gives_the_same_faults_again(struck: S3Server) -> None:
+    client = boto(struck.endpoint)
+
     def log() -> list[tuple[str, str]]:
         struck.begin(at_random(7, 0.3))
-        store = impatient(f"{BUCKET}/seeded")
-        for number in range(12):
-            store.put(f"k{number}", b"x" * 10)
-            assert store.get(f"k{number}") == b"x" * 10
+        for number in range(80):
+            with contextlib.suppress(ClientError, HTTPClientError):
+                if number % 2:
+                    client.put_object(Bucket=BUCKET, Key="k", Body=b"x" * 10)
+                else:
+                    client.get_object(Bucket=BUCKET, Key="k")
         return [(seen.operation, seen.fault) for seen in struck.requests]
 
     first = log()
     assert first == log()
-    assert {fault for _, fault in first} > {"", "slow-down"}
+    assert {fault for _, fault in first} > {"", "slow-down", "cut", "error-after"}
     assert {fault for _, fault in first} <= {"", *TRANSIENT}
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "kind", ["reset-before", "reset-request", "reset-after", "error-after", "slow-down", "conflict"]
+)
+def test_a_create_survives_a_lost_connection(struck: S3Server, s3_environment: str, kind: str) -> None:
+    """A gang must not end because one connection was reset while it committed."""
+    struck.begin(on("PutObject", kind))
+    store = CloudStore(f"s3://{BUCKET}/created", retry_seconds=10)
+    assert create_ours(store, "entry", b"ours")
+    assert not create_ours(store, "entry", b"theirs")
+    assert store.get("entry") == b"ours"
 
 
 def test_a_storm_ends(struck: S3Server, impatient: Callable[[str], CloudStore]) -> None:
