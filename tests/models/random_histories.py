@@ -38,6 +38,8 @@ def one_act(world: World, chance: random.Random) -> None:
     strike = (chance.randrange(24), chance.choice(KINDS)) if fault else (-1, "")
     what = chance.choices(ACTS, WEIGHTS)[0]
     live = [entry.digest for entry in world.model.live()]
+    whole = [digest for digest in live if digest not in world.model.damaged]
+    pinned = sorted(world.model.pinned & set(live))
     if what == "save":
         world.save(gang, final=chance.random() < 0.1, strike_in=strike[0], kind=strike[1])
     elif what == "begin":
@@ -50,14 +52,12 @@ def one_act(world: World, chance: random.Random) -> None:
         world.roll_back()
     elif what == "resume":
         world.resume()
-    elif not live:
-        return
-    elif what == "pin":
-        world.pin(chance.choice([d for d in live if d not in world.model.damaged] or live[:0]) if set(live) - world.model.damaged else live[0]) if set(live) - world.model.damaged else None
-    elif what == "unpin" and world.model.pinned & set(live):
-        world.unpin(chance.choice(sorted(world.model.pinned & set(live))))
-    elif what == "corrupt":
-        world.corrupt(chance.choice(live), chance.randrange(10**6))
+    elif what == "pin" and whole:
+        world.pin(chance.choice(whole))
+    elif what == "unpin" and pinned:
+        world.unpin(chance.choice(pinned))
+    elif what == "corrupt" and whole:
+        world.corrupt(chance.choice(whole), chance.randrange(10**6))
 
 
 ACTS = ("save", "begin", "prune", "claim", "roll back", "resume", "pin", "unpin", "corrupt")
