@@ -94,15 +94,24 @@ CASES = [
     Case("2 gangs, 3 commits, between requests", of_gangs(2, 3, decisive=False), 90_576),
     Case("2 gangs, 3 commits, the hint is written meanwhile", of_gangs(2, 3, decisive=False, before=13)),
     Case(
-        "2 gangs, 3 commits, an answer of each lost in any way", of_gangs(2, 3, decisive=False, losses=EVERY_LOSS), quick=False
+        "2 gangs, 3 commits, an answer of each lost in any way",
+        of_gangs(2, 3, decisive=False, losses=EVERY_LOSS),
+        quick=False,
     ),
     Case("2 gangs, 1 commit, an answer of each lost in any way", of_gangs(2, 1, decisive=False, losses=EVERY_LOSS)),
+    Case(
+        "3 gangs, 3 commits, an answer of each repeated, between looks and appends",
+        of_gangs(3, 3, decisive=True, losses=frozenset({REPEATED})),
+        12_256_005_210,
+        quick=False,
+    ),
     Case("3 gangs, 3 commits, between requests", of_gangs(3, 3, decisive=False), quick=False),
     Case(
         "3 gangs, 1 commit, an answer of each repeated, between requests",
         of_gangs(3, 1, decisive=False, losses=frozenset({REPEATED})),
         quick=False,
     ),
+    Case("a gang that prunes, saves and prunes, reader", of_acts("pruning saver", "reader")),
     Case("pruner, pinner, reader", of_acts("pruner", "pinner", "reader")),
     Case("pruner, two pinners of one checkpoint", of_acts("pruner", "pinner", "second pinner")),
     Case("pruner, one who pins, unpins and pins again", of_acts("pruner", "unpinner")),

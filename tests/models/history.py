@@ -180,9 +180,11 @@ class World:
         gang.under_way = {}
         return self.act(gang, begun, strike_in, kind)
 
-    def save(self, gang: Gang, *, final: bool = False, strike_in: int = -1, kind: str = "") -> str | None:
-        """All writers store, one commits."""
-        gang.step += 1
+    def save(
+        self, gang: Gang, *, final: bool = False, again: bool = False, strike_in: int = -1, kind: str = ""
+    ) -> str | None:
+        """All writers store, one commits; ``again``: the step that was saved before, once more."""
+        gang.step += not (again and gang.step)
         gang.under_way = {}
         content: dict[str, str] = {}
 
@@ -221,9 +223,10 @@ class World:
 
     def _swept(self, gang: Gang) -> None:
         named = {entry.name for entry in self.model.live()} | set(gang.under_way)
+        ours = [e.step for e in self.model.log if e.kind == "commit" and e.generation == gang.claim.generation]
         for name in {key.split("/")[1] for key in self.objects() if key.startswith("data/")} - named:
             generation = generation_of(name) or 0
-            young = generation == gang.claim.generation and int(name.split("-")[0]) >= gang.step
+            young = generation == gang.claim.generation and int(name.split("-")[0]) >= max(ours, default=0)
             demand(generation > gang.claim.generation or young, f"{name} was left")
 
     def pin(self, digest: str) -> None:

@@ -41,7 +41,8 @@ def one_act(world: World, chance: random.Random) -> None:
     whole = [digest for digest in live if digest not in world.model.damaged]
     pinned = sorted(world.model.pinned & set(live))
     if what == "save":
-        world.save(gang, final=chance.random() < 0.1, strike_in=strike[0], kind=strike[1])
+        final, again = chance.random() < 0.1, chance.random() < 0.1
+        world.save(gang, final=final, again=again, strike_in=strike[0], kind=strike[1])
     elif what == "begin":
         world.begin(gang, *strike)
     elif what == "prune":

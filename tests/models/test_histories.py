@@ -50,9 +50,9 @@ class Histories(RuleBasedStateMachine):
         """A restart, maybe with another number of ranks; who ruled before goes on as if nothing had happened."""
         self.world.claim(writers)
 
-    @rule(which=st.integers(0, 2), fault=FAULTS, final=st.booleans())
-    def save(self, which: int, fault: tuple[int, str], final: bool) -> None:
-        self.world.save(self.gang(which), final=final, strike_in=fault[0], kind=fault[1])
+    @rule(which=st.integers(0, 2), fault=FAULTS, final=st.booleans(), again=st.booleans())
+    def save(self, which: int, fault: tuple[int, str], final: bool, again: bool) -> None:
+        self.world.save(self.gang(which), final=final, again=again, strike_in=fault[0], kind=fault[1])
 
     @rule(which=st.integers(0, 1), fault=FAULTS)
     def begin(self, which: int, fault: tuple[int, str]) -> None:
