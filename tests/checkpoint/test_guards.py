@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -96,3 +97,17 @@ def test_parts_that_do_not_add_up_are_refused(checkpoints: CheckpointStore, chan
     checkpoints.store.put(f"manifests/{sha256(raw)}.json", raw)
     with pytest.raises(CorruptCheckpoint, match="checkpoint_corrupt"):
         checkpoints.reader.checkpoint(sha256(raw))
+
+
+def test_twins_that_append_the_same_do_not_both_win(inner: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes with one claim (a pod that was started twice) save the same: only one is told that it did."""
+    checkpoints = CheckpointStore(inner, "")
+    claim = checkpoints.claim("test")
+    twins = [checkpoints.log.writer(claim) for _ in range(2)]
+    # One clock, so that nothing but the nonce differs.
+    monkeypatch.setattr(time, "time", lambda: 1.0)
+    same = {"kind": "commit", "step": 1, "digest": "0" * 64, "name": "n", "manifest": "m", "total_bytes": 1}
+    twins[0].append(**same)
+    with pytest.raises(StepError) as caught:
+        twins[1].append(**same)
+    assert caught.value.cause is Cause.FENCED

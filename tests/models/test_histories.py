@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -92,14 +93,16 @@ class Histories(RuleBasedStateMachine):
         self.world.corrupt(self.whole()[number % len(self.whole())], byte)
 
 
-def run(machine: type[Histories], examples: int, steps: int) -> None:
-    """Always the same histories: a failure of CI is the same failure everywhere."""
+def run(machine: type[Histories], examples: int, steps: int, seed: int | None = None) -> None:
+    """Without ``seed`` always the same histories: a failure of CI is the same failure everywhere."""
+    if seed is not None:
+        machine = hypothesis.seed(seed)(machine)
     run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
-            derandomize=True,
+            derandomize=seed is None,
             print_blob=True,
             deadline=None,
             database=None,
