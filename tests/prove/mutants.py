@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import boto3  # noqa: F401  (imported before the fork: see run_here)
@@ -94,7 +95,13 @@ def tested(tree: Path, tests: str) -> str:
     output = tree.parent / "output"
     child = os.fork()
     if child == 0:
-        os._exit(run_here(tree, tests, output))
+        code = 98
+        try:
+            code = run_here(tree, tests, output)
+        finally:
+            # Nothing of the parent's may be unwound here: its copy of the tree would go.
+            traceback.print_exc()
+            os._exit(code)
     code = waited(child)
     text = output.read_text()
     if code == 0:
@@ -118,7 +125,18 @@ def run_here(tree: Path, tests: str, output: Path) -> int:
     sys.path.insert(0, str(tree))
     sys.dont_write_bytecode = True
     try:
-        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", *shlex.split(tests)])
+        code = pytest.main(
+            [
+                "-x",
+                "-q",
+                "-W",
+                "ignore::pytest.PytestAssertRewriteWarning",
+                "-p",
+                "no:cacheprovider",
+                "--no-header",
+                *shlex.split(tests),
+            ]
+        )
         where = Path(sys.modules["argosy"].__path__[0])
         return int(code) if tree in where.parents else 99
     finally:
