@@ -45,7 +45,7 @@ def test_a_claim_that_is_none_is_fenced(checkpoints: CheckpointStore, claim: Cla
 @pytest.mark.parametrize(
     "change",
     [
-        lambda record: record.update(seq=2),
+        lambda record: record.update(seq=9),
         lambda record: record.update(kind="forget"),
         lambda record: record.update(format="argosy.log/2"),
         lambda record: record.pop("parent"),
@@ -53,7 +53,7 @@ def test_a_claim_that_is_none_is_fenced(checkpoints: CheckpointStore, claim: Cla
 )
 def test_an_entry_that_is_none_needs_a_person(checkpoints: CheckpointStore, change: Callable[..., Any]) -> None:
     rewritten(checkpoints.store, 3, change)
-    with pytest.raises(StepError) as caught:
+    with pytest.raises(StepError, match="entry 3 cannot be read") as caught:
         checkpoints.newest()
     assert (caught.value.cause, caught.value.code) == (Cause.CHECKPOINT_CORRUPT, 77)
 
