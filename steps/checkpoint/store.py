@@ -46,15 +46,27 @@ class CheckpointStore:
         whatever the history.
         """
         tail = self.log.tail()
-        if tail is None:
-            return None
+        while tail is not None:
+            found, passed = self._newest_as_of(tail, skip, since)
+            if not passed:
+                return found
+            # What was passed over may have been pruned while we looked: then newer ones are there by now.
+            before, tail = tail, self.log.tail()
+            if tail == before:
+                return found
+        return None
+
+    def _newest_as_of(self, tail: Entry, skip: Collection[str], since: int) -> tuple[Checkpoint | None, bool]:
+        """The newest that can be taken, and whether one before it could not though nobody set it aside."""
         aside = {*skip, *self.quarantined_digests()}
+        passed = False
         for found in candidates(self.log, self.reader, self._pins, tail, aside):
             if found.entry.generation < since:
-                return None
+                break
             if found.checkpoint is not None:
-                return found.checkpoint
-        return None
+                return found.checkpoint, passed
+            passed = passed or found.entry.digest not in aside
+        return None, passed
 
     def explain(self, skip: Collection[str] = ()) -> History:
         """What became of every commit, which one :meth:`newest` takes and why, and what it skips."""

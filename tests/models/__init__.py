@@ -1,0 +1,1 @@
+"""The protocol's code driven through every order, every kind of history and every removed guard."""

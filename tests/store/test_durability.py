@@ -1,0 +1,88 @@
+"""What ``file://`` reports is on stable storage: bytes before the name, the name's folder before the return."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.checkpoint import CheckpointStore
+from argosy.steps.store import open_store
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """(what, path) of every fsync, rename, link and removal, in order."""
+    calls: list[tuple[str, str]] = []
+    fsync, replace, link, unlink = os.fsync, os.replace, os.link, Path.unlink
+
+    def synced(handle: int) -> None:
+        calls.append(("fsync", os.readlink(f"/proc/self/fd/{handle}")))
+        fsync(handle)
+
+    def replaced(source: Any, target: Any) -> None:
+        calls.append((f"name of {source}", str(target)))
+        replace(source, target)
+
+    def linked(source: Any, target: Any) -> None:
+        calls.append((f"name of {source}", str(target)))
+        link(source, target)
+
+    def unlinked(path: Path, missing_ok: bool = False) -> None:
+        unlink(path, missing_ok=missing_ok)
+        calls.append(("gone", str(path)))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    monkeypatch.setattr(os, "link", linked)
+    monkeypatch.setattr(Path, "unlink", unlinked)
+    return calls
+
+
+def check_named(calls: list[tuple[str, str]], target: Path) -> None:
+    at = next(number for number, (_, path) in enumerate(calls) if path == str(target))
+    source = calls[at][0].removeprefix("name of ")
+    assert ("fsync", source) in calls[:at], "the bytes were not durable when they got their name"
+    assert ("fsync", str(target.parent)) in calls[at:], "the name was not durable on return"
+
+
+@pytest.mark.parametrize("verb", ["put", "put_if_absent", "upload", "upload of memory"])
+def test_a_write_is_durable(verb: str, seen: list[tuple[str, str]], tmp_path: Path) -> None:
+    store = open_store(f"file://{tmp_path}/store")
+    for key in ("a/b/one", "a/b/two"):
+        seen.clear()
+        if verb == "upload":
+            (tmp_path / "source").write_bytes(b"x" * 100)
+            store.upload(key, tmp_path / "source")
+        elif verb == "upload of memory":
+            store.upload(key, memoryview(b"x" * 100))
+        else:
+            getattr(store, verb)(key, b"x" * 100)
+        check_named(seen, tmp_path / "store" / key)
+        if key.endswith("one"):
+            for folder in ("store", "store/a"):
+                assert ("fsync", str(tmp_path / folder)) in seen, "a new folder's own name was not durable"
+
+
+def test_a_removal_is_durable(seen: list[tuple[str, str]], tmp_path: Path) -> None:
+    store = open_store(f"file://{tmp_path}")
+    store.put("a/one", b"1")
+    store.put("a/two", b"2")
+    seen.clear()
+    store.delete("a/one")
+    assert seen.index(("gone", f"{tmp_path}/a/one")) < seen.index(("fsync", f"{tmp_path}/a"))
+
+
+def test_what_is_fetched_is_durable(seen: list[tuple[str, str]], tmp_path: Path) -> None:
+    checkpoints = CheckpointStore(open_store(f"file://{tmp_path}/store"), "")
+    claim = checkpoints.claim("test")
+    part = checkpoints.part(checkpoints.new_save(claim, 1), 0)
+    name = part.add_bytes("deep/state", b"x" * 100).key.split("/")[1]
+    checkpoints.commit(claim, name, 1, [part.finish()], kind="tensors", world_size=1, final=False)
+    newest = checkpoints.newest()
+    assert newest is not None
+    seen.clear()
+    checkpoints.fetch(newest, tmp_path / "out")
+    check_named(seen, tmp_path / "out/deep/state")
