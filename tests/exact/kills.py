@@ -26,6 +26,7 @@ NEVER = 10**9
 ZOMBIES_AT_ONCE = 2
 LIMIT_SECONDS = 90.0
 SAVE_EVERY = 3
+PRUNED = "checkpoint_mismatch no checkpoint"
 Answer = TypeVar("Answer")
 
 
@@ -125,7 +126,12 @@ class KilledRun:
             self._end(zombie)
         elif zombie.own_codes() == {int(ExitCode.FENCED)}:
             self.seen["fenced"] += 1
-        elif not zombie.lost_the_store():
+        elif zombie.own_codes() == {int(ExitCode.CONFIGURATION)} and PRUNED in zombie.errors(self.folder):
+            # It slept before it had read its checkpoint, which newer generations have pruned since.
+            self.seen["too late to restore"] += 1
+        elif zombie.lost_the_store():
+            self.seen["ended by the store"] += 1
+        else:
             codes = sorted(zombie.own_codes())
             self.wrong.append(f"{zombie.name} woke up and ended with {codes}: {zombie.errors(self.folder)}")
 

@@ -28,10 +28,10 @@ from tests.s3 import S3Server, at_random, nothing
 KILLS = 100
 FAULT_RATE = 0.03
 LAST_STEPS = 8
+SEEN = ("one rank first", "zombies", "fenced", "too late to restore", "ended by the store")
 COLUMNS = [
-    "run", "kills", "at 1/2/4 ranks", "one rank first", "zombies", "fenced", "ended by the store", "S3 faults", "S3 requests",
-    "shards", "steps", "commits", "losses compared", "losses that differ", "sha256 model", "sha256 optimizer",
-    "sha256 rng", "seconds", "held",
+    "run", "kills", "at 1/2/4 ranks", *SEEN, "S3 faults", "S3 requests", "shards", "steps", "commits",
+    "losses compared", "losses that differ", "sha256 model", "sha256 optimizer", "sha256 rng", "seconds", "held",
 ]  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def one_run(number: int, seed: str, kills: int, fault_rate: float = FAULT_RATE) 
         "run": number,
         "kills": run.kills.total(),
         "at 1/2/4 ranks": "/".join(str(run.kills[world]) for world in (1, 2, 4)),
-        **{name: run.seen[name] for name in ("one rank first", "zombies", "fenced", "ended by the store")},
+        **{name: run.seen[name] for name in SEEN},
         "S3 requests": requests,
         "S3 faults": faults.total(),
         "kinds of faults": dict(faults),
