@@ -11,6 +11,9 @@ from pathlib import Path
 
 from argosy.steps.contract.exit_codes import ExitCode
 
+PEER_LOST = (1, -6)
+PRUNED = "checkpoint_mismatch no checkpoint"
+
 
 @dataclass
 class Gang:
@@ -37,13 +40,26 @@ class Gang:
         """How those ended that nobody killed."""
         return {code for pid, code in self.codes.items() if pid not in self.killed}
 
+    def fenced(self) -> bool:
+        """Ended as who is fenced must: 73. When rank 0 learns it while it prunes, the others lose their peer."""
+        return int(ExitCode.FENCED) in self.own_codes() <= {int(ExitCode.FENCED), *PEER_LOST}
+
     def lost_the_store(self) -> bool:
         """Ended by themselves because the store failed for longer than the retries: restarted like any other end.
 
         The rank that met it exits 75; one whose peer did may only see a closed connection.
         """
-        codes = self.own_codes()
-        return int(ExitCode.TRANSIENT) in codes and codes <= {int(ExitCode.TRANSIENT), 1, -6}
+        return int(ExitCode.TRANSIENT) in self.own_codes() <= {int(ExitCode.TRANSIENT), *PEER_LOST}
+
+    def came_too_late(self, folder: Path) -> bool:
+        """Slept before it had read its checkpoint, which newer generations have pruned since."""
+        late = {int(ExitCode.CONFIGURATION), int(ExitCode.TRANSIENT), *PEER_LOST}
+        return int(ExitCode.CONFIGURATION) in self.own_codes() <= late and PRUNED in self.errors(folder)
+
+    def steps(self, folder: Path) -> int:
+        """How many steps rank 0 has told of."""
+        lines = folder / f"{self.name}-0.lines"
+        return lines.read_bytes().count(b"\n") if lines.exists() else 0
 
     def errors(self, folder: Path) -> str:
         """The last words of its ranks."""
@@ -64,12 +80,14 @@ class Gangs:
         self._of |= dict.fromkeys(gang.pids, gang)
         return gang
 
-    def wait(self, gang: Gang, seconds: float, *, everyone: bool = False) -> None:
-        """Until the time is over, or a rank (all ranks: ``everyone``) ended."""
-        until = time.monotonic() + seconds
+    def wait(
+        self, gang: Gang, seconds: float, *, everyone: bool = False, until: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Until the time is over, or a rank (all ranks: ``everyone``) ended, or ``until`` holds."""
+        end = time.monotonic() + seconds
         while True:
             for pid, code in self._reap().items():
                 self._of.pop(pid).codes[pid] = code
-            if (gang.codes and not everyone) or not gang.alive() or time.monotonic() >= until:
+            if (gang.codes and not everyone) or not gang.alive() or time.monotonic() >= end or until():
                 return
-            time.sleep(min(0.01, max(0.0, until - time.monotonic())))
+            time.sleep(min(0.02, max(0.0, end - time.monotonic())))

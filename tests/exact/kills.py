@@ -7,6 +7,7 @@ rank and later the others, or it stops the ranks (SIGSTOP), starts the next gang
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections import Counter
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from argosy.steps.contract import env
-from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
 from argosy.steps.supervisor.commits import Commits
@@ -26,7 +26,6 @@ NEVER = 10**9
 ZOMBIES_AT_ONCE = 2
 LIMIT_SECONDS = 90.0
 SAVE_EVERY = 3
-PRUNED = "checkpoint_mismatch no checkpoint"
 Answer = TypeVar("Answer")
 
 
@@ -48,9 +47,7 @@ class KilledRun:
         while self.kills.total() < times and not self.wrong:
             gang = self.start(self.chance.choice([1, 2, 4]), NEVER)
             self._wake(0.5)
-            # A third of the kills hits the start: rendezvous, restore, first step.
-            early = self.chance.random() < 0.33
-            self.gangs.wait(gang, self.chance.uniform(0.0, 0.25) if early else self.chance.uniform(0.25, 1.0))
+            self._wait_for_an_instant(gang)
             if gang.codes:
                 self._ended_itself(gang)
             elif self.chance.random() < 0.15 and len(self._asleep) < ZOMBIES_AT_ONCE:
@@ -81,6 +78,7 @@ class KilledRun:
         found = self._eventually(Commits.resume)
         name = f"g{claim.generation:04d}"
         environ = {
+            **{name: value for name, value in os.environ.items() if name.startswith("AWS_")},
             env.RUN_URI: self.uri,
             env.GENERATION: str(claim.generation),
             env.LOG_SEQ: str(claim.seq),
@@ -88,11 +86,28 @@ class KilledRun:
             env.CHECKPOINT_EVERY: str(SAVE_EVERY),
         }
         pids = self.zygote.start(
-            folder=str(self.folder), world=world, gang=name, end=end, recipe=self.recipe, environ=environ
+            "tests.exact.training:train",
+            world=world,
+            folder=self.folder,
+            gang=name,
+            environ=environ,
+            spoken=str(self.folder / name),
+            recipe=self.recipe,
+            end=end,
         )
         return self.gangs.add(Gang(name, world, pids))
 
     # ---- endings
+
+    def _wait_for_an_instant(self, gang: Gang) -> None:
+        # A third of the kills hits the start: rendezvous, restore, first step. The others are spread over the work that
+        # is done and not over seconds, so that they hit a busy machine's ranks where they hit a free one's.
+        if self.chance.random() < 0.33:
+            self.gangs.wait(gang, self.chance.uniform(0.0, 0.3))
+            return
+        steps = self.chance.randrange(14)
+        self.gangs.wait(gang, 20.0, until=lambda: gang.steps(self.folder) >= steps)
+        self.gangs.wait(gang, self.chance.uniform(0.0, 0.06))
 
     def _killed(self, gang: Gang) -> None:
         first = gang.alive() if self.chance.random() < 0.75 else [self.chance.choice(gang.alive())]
@@ -124,10 +139,9 @@ class KilledRun:
         if zombie.alive():
             self.wrong.append(f"{zombie.name} woke up and still runs: {zombie.errors(self.folder)}")
             self._end(zombie)
-        elif zombie.own_codes() == {int(ExitCode.FENCED)}:
+        elif zombie.fenced():
             self.seen["fenced"] += 1
-        elif zombie.own_codes() == {int(ExitCode.CONFIGURATION)} and PRUNED in zombie.errors(self.folder):
-            # It slept before it had read its checkpoint, which newer generations have pruned since.
+        elif zombie.came_too_late(self.folder):
             self.seen["too late to restore"] += 1
         elif zombie.lost_the_store():
             self.seen["ended by the store"] += 1

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import random
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -48,8 +47,8 @@ def parts(seed: int, samples: int, global_batch: int, shards: int) -> tuple[nn.M
     return model, optimizer, schedule, loader
 
 
-def train(spoken: Path, recipe: dict[str, int], end: int) -> None:
-    """Up to step ``end``, from the checkpoint that the environment names; lines go to the file ``spoken``."""
+def train(spoken: str, recipe: dict[str, int], end: int) -> None:
+    """Up to step ``end``, from the checkpoint that the environment names; lines go to ``spoken-RANK.lines``."""
     model, optimizer, schedule, loader = parts(**recipe)
     exact = ExactDataParallel(model, loader, bucket_megabytes=0.005)
     checkpointer = Checkpointer()
@@ -58,7 +57,7 @@ def train(spoken: Path, recipe: dict[str, int], end: int) -> None:
         begin = restored.step + 1
         for name, each in (("model", model), ("optimizer", optimizer), ("schedule", schedule), ("exact", exact)):
             each.load_state_dict(restored.state[name])  # type: ignore[attr-defined]
-    lines = os.open(spoken, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    lines = os.open(f"{spoken}-{loader.rank}.lines", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for step, shards in loader.shards(begin):
         loss = exact.backward(step, shards, lambda batch: F.cross_entropy(model(batch[0]), batch[1]))
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

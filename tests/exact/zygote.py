@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import signal
@@ -36,9 +37,15 @@ class Zygote:
         command = [sys.executable, "-m", "tests.exact.zygote"]
         self._process = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def start(self, **request: Any) -> list[int]:
-        """Fork a gang; its ranks' pids."""
-        return [int(pid) for pid in self._ask({"start": request})]
+    def start(
+        self, what: str, *, world: int, folder: Path, gang: str, environ: dict[str, str] | None = None, **arguments: Any
+    ) -> list[int]:
+        """Fork a gang whose ranks call ``what`` (module:function); their pids.
+
+        Below ``folder`` a rank leaves ``GANG-RANK.err`` and, when it returned, ``GANG-RANK.answer`` (JSON).
+        """
+        request = {"what": what, "world": world, "folder": str(folder), "gang": gang, "environ": environ or {}}
+        return [int(pid) for pid in self._ask({"start": {**request, "arguments": arguments}})]
 
     def reap(self) -> dict[int, int]:
         """What ended since the last call: pid -> exit code, or minus the signal."""
@@ -87,7 +94,9 @@ def _rank(rank: int, request: dict[str, Any]) -> int:
     if world > 1:
         store = dist.FileStore(str(folder / f"{request['gang']}.rendezvous"), world)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
-    training.train(folder / f"{request['gang']}-{rank}.lines", request["recipe"], int(request["end"]))
+    module, _, function = request["what"].partition(":")
+    answer = getattr(importlib.import_module(module), function)(**request["arguments"])
+    (folder / f"{request['gang']}-{rank}.answer").write_text(json.dumps(answer))
     return 0
 
 
@@ -134,6 +143,7 @@ def main() -> None:
     for pid in alive:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    os._exit(0)  # torch takes seconds to leave in order
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,39 +40,37 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
     record = Record("exact-kills", seed, folder)
     began = time.monotonic()
-    for number in range(len(record.cases()), count):
-        case = one_run(number, f"{seed}-{number}", KILLS)
-        record.add(case)
-        print(json.dumps(case), flush=True)
-        # A run that would not end in time is not begun.
-        if time.monotonic() - began + case["seconds"] * 1.3 > minutes * 60:
-            print(f"{number + 1} of {count} done; run the same command to go on", flush=True)
-            break
+    with closing(Zygote()) as zygote:
+        for number in range(len(record.cases()), count):
+            case = one_run(number, f"{seed}-{number}", KILLS, zygote)
+            record.add(case)
+            print(json.dumps(case), flush=True)
+            # A run that would not end in time is not begun.
+            if time.monotonic() - began + case["seconds"] * 1.3 > minutes * 60:
+                print(f"{number + 1} of {count} done; run the same command to go on", flush=True)
+                break
     table = record.write_table("Exact resume: runs killed (SIGKILL) 100 times each, at changing world sizes", COLUMNS)
     print(f"written: {table.relative_to(ROOT)}")
     return 0 if all(case["held"] for case in record.cases()) else 1
 
 
-def one_run(number: int, seed: str, kills: int, fault_rate: float = FAULT_RATE) -> dict[str, Any]:
+def one_run(number: int, seed: str, kills: int, zygote: Zygote, fault_rate: float = FAULT_RATE) -> dict[str, Any]:
     """Killed ``kills`` times, finished, and compared with a run of one process; what was found is under ``wrong``."""
     began = time.monotonic()
     recipe = {"seed": number + 1, "samples": 101, "global_batch": 22, "shards": (8, 5, 6, 11)[number % 4]}
     with served(seed, fault_rate) as server, tempfile.TemporaryDirectory() as folder:
-        zygote = Zygote()
-        try:
-            run = KilledRun("s3://argosy-tests/killed", Path(folder, "killed"), recipe, zygote, seed)
-            run.kill(kills)
-            end = run.finish(LAST_STEPS)
-            faults = Counter(request.fault for request in server.requests if request.fault)
-            requests = len(server.requests)
-            server.begin(nothing)
+        run = KilledRun("s3://argosy-tests/killed", Path(folder, "killed"), recipe, zygote, seed)
+        run.kill(kills)
+        end = run.finish(LAST_STEPS)
+        seconds = time.monotonic() - began
+        faults = Counter(request.fault for request in server.requests if request.fault)
+        requests = len(server.requests)
+        server.begin(nothing)
+        wrong, history = list(run.wrong), None
+        if not wrong:
             truth = undisturbed(zygote, Path(folder, "truth"), recipe, end, seed)
-        finally:
-            zygote.close()
-        wrong = list(run.wrong)
-        history = read(run.uri, run.folder) if not wrong else None
-        if history is not None:
-            wrong += differences(history, read(truth.uri, truth.folder), recipe)
+            history = read(run.uri, run.folder)
+            wrong = differences(history, read(truth.uri, truth.folder), recipe)
         if wrong:
             kept = Path(tempfile.gettempdir(), f"exact-kills-{seed}")
             shutil.copytree(folder, kept, dirs_exist_ok=True)
@@ -88,7 +86,7 @@ def one_run(number: int, seed: str, kills: int, fault_rate: float = FAULT_RATE) 
         "shards": recipe["shards"],
         **(proven(history) if history else {}),
         "losses that differ": sum("loss" in text for text in wrong),
-        "seconds": round(time.monotonic() - began),
+        "seconds": round(seconds),
         "wrong": wrong[:5],
         "held": not wrong,
     }
