@@ -42,7 +42,7 @@ class ExactDataParallel:
 
         ``threads``: of the CPU, the same whatever the number of ranks. ``strict``: refuse to go on where
         :meth:`load_state_dict` finds another environment; False prints what changed. ``bucket_megabytes``: memory for
-        a bucket of gradients, twice; the sum itself is spread over the ranks.
+        messages, up to three times; the sum itself is spread over the ranks.
 
         Raises:
             InputError: a model that cannot be exact (DDP, FSDP, several devices): the reason.

@@ -28,6 +28,8 @@ class _Piece:
 class _Bucket:
     pieces: list[_Piece]
     dtype: torch.dtype
+    waiting: list[Tensor]
+    """Rounds that were not sent yet."""
     total: Tensor
     """This rank's slice of the sum; the slices together may be padded by less than one element per rank."""
 
@@ -41,23 +43,23 @@ class ShardSum:
         self._world = world_size
         self._device = _meeting_place(like[0].device) if world_size > 1 else like[0].device
         self._buckets = self._planned(bucket_bytes)
+        # Small models send several rounds at once: what a message costs does not depend on its size then.
+        size = sum(tensor.numel() * tensor.element_size() for tensor in like)
+        self._rounds_at_once = max(1, bucket_bytes // max(1, size))
 
     def add(self, addends: Sequence[Tensor | None]) -> None:
         """One round: this rank's shard; None stands for zeros (nothing was computed there)."""
         for bucket in self._buckets:
-            sent = self._packed(bucket, addends)
-            received = sent
-            if self._world > 1:
-                received = torch.empty_like(sent)
-                dist.all_to_all_single(received, sent)
-            for part in received.view(self._world, -1):
-                bucket.total += part
+            bucket.waiting.append(self._packed(bucket, addends))
+            if len(bucket.waiting) == self._rounds_at_once:
+                self._send(bucket)
 
     def result(self) -> list[Tensor]:
         """The sums, with the types and layouts of ``like``; the next step begins at zero."""
         sums = [torch.empty_like(tensor) for tensor in self._like]
         flat = [torch.empty(each.numel(), dtype=each.dtype, device=each.device) for each in sums]
         for bucket in self._buckets:
+            self._send(bucket)
             whole = bucket.total
             if self._world > 1:
                 whole = torch.empty(bucket.total.numel() * self._world, dtype=whole.dtype, device=whole.device)
@@ -70,6 +72,19 @@ class ShardSum:
         for each, values in zip(sums, flat, strict=True):
             each.copy_(values.view(each.shape))
         return sums
+
+    def _send(self, bucket: _Bucket) -> None:
+        if not bucket.waiting:
+            return
+        rounds = torch.stack([packed.view(self._world, -1) for packed in bucket.waiting], dim=1)
+        bucket.waiting.clear()
+        received = rounds
+        if self._world > 1:
+            received = torch.empty_like(rounds)
+            dist.all_to_all_single(received, rounds)
+        for round_number in range(received.shape[1]):
+            for rank in range(self._world):
+                bucket.total += received[rank, round_number]
 
     def _packed(self, bucket: _Bucket, addends: Sequence[Tensor | None]) -> Tensor:
         packed = torch.zeros(bucket.total.numel() * self._world, dtype=bucket.dtype, device=self._device)
@@ -104,7 +119,7 @@ class ShardSum:
         total = torch.zeros(
             -(-length // self._world), dtype=torch.promote_types(dtype, torch.float32), device=self._device
         )
-        return _Bucket(pieces, dtype, total)
+        return _Bucket(pieces, dtype, [], total)
 
 
 def _meeting_place(device: torch.device) -> torch.device:

@@ -50,13 +50,13 @@ def trained(
     return digest([bits, state, generators_now()]), losses
 
 
-def plain(shards: int, global_batch: int, epochs: int | None = None, workers: int = 0) -> Any:
+def plain(shards: int, global_batch: int, epochs: int | None = None, megabytes: float = 0.001) -> Any:
     """The model of the kill test: batch norm, dropout."""
     model, _, _, _ = parts(3, 40, global_batch, shards)
-    loader = ResumableLoader(Points(40), global_batch_size=global_batch, seed=3, virtual_shards=shards, epochs=epochs,
-                             num_workers=workers)  # fmt: skip
+    loader = ResumableLoader(Points(40), global_batch_size=global_batch, seed=3, virtual_shards=shards,
+                             epochs=epochs)  # fmt: skip
     loss_of = lambda batch: F.cross_entropy(model(batch[0]), batch[1])  # noqa: E731
-    return trained(model, loader, loss_of, 6, bucket_megabytes=0.001)
+    return trained(model, loader, loss_of, 6, bucket_megabytes=megabytes)
 
 
 def branches(shards: int, global_batch: int) -> Any:

@@ -26,6 +26,7 @@ NEVER = 10**9
 ZOMBIES_AT_ONCE = 2
 LIMIT_SECONDS = 90.0
 SAVE_EVERY = 3
+STEPS_AT_MOST = 10
 Answer = TypeVar("Answer")
 
 
@@ -105,7 +106,7 @@ class KilledRun:
         if self.chance.random() < 0.33:
             self.gangs.wait(gang, self.chance.uniform(0.0, 0.3))
             return
-        steps = self.chance.randrange(14)
+        steps = self.chance.randrange(STEPS_AT_MOST)
         self.gangs.wait(gang, 20.0, until=lambda: gang.steps(self.folder) >= steps)
         self.gangs.wait(gang, self.chance.uniform(0.0, 0.06))
 

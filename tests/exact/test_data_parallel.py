@@ -25,7 +25,7 @@ Ranks = Callable[..., list[Any]]
     ("what", "arguments"),
     [
         ("plain", {"shards": 6, "global_batch": 23}),
-        ("plain", {"shards": 2, "global_batch": 9, "epochs": 1}),
+        ("plain", {"shards": 2, "global_batch": 9, "epochs": 1, "megabytes": 25}),
         ("branches", {"shards": 5, "global_batch": 11}),
     ],
     ids=["batch norm and dropout", "more ranks than shards, small last step", "unused parameters and bf16"],
