@@ -84,7 +84,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    for width in (256, 2048):
+    for width in (256, 1024):
         arms = {"DDP": ddp(width), **{f"exact, {count} shards": exact(width, count) for count in (2, 4, 8)}}
         rounds: list[dict[str, float]] = []
         for number in range(args.rounds + 1):
