@@ -26,12 +26,14 @@ NEVER = 10**9
 ZOMBIES_AT_ONCE = 2
 LIMIT_SECONDS = 90.0
 SAVE_EVERY = 3
-STEPS_AT_MOST = 10
 Answer = TypeVar("Answer")
 
 
 class KilledRun:
     """A run in ``uri``, its ranks' lines and errors in ``folder``. ``wrong`` collects what must not happen."""
+
+    steps_at_most = 10
+    """A gang is killed before it has trained so many steps."""
 
     def __init__(self, uri: str, folder: Path, recipe: Mapping[str, int], zygote: Zygote, seed: str) -> None:
         self.uri, self.folder, self.recipe, self.zygote = uri, folder, dict(recipe), zygote
@@ -106,7 +108,7 @@ class KilledRun:
         if self.chance.random() < 0.33:
             self.gangs.wait(gang, self.chance.uniform(0.0, 0.3))
             return
-        steps = self.chance.randrange(STEPS_AT_MOST)
+        steps = self.chance.randrange(self.steps_at_most)
         self.gangs.wait(gang, 20.0, until=lambda: gang.steps(self.folder) >= steps)
         self.gangs.wait(gang, self.chance.uniform(0.0, 0.06))
 

@@ -54,12 +54,13 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     return 0 if all(case["held"] for case in record.cases()) else 1
 
 
-def one_run(number: int, seed: str, kills: int, zygote: Zygote, fault_rate: float = FAULT_RATE) -> dict[str, Any]:
+def one_run(number: int, seed: str, kills: int, zygote: Zygote, steps_at_most: int = 10) -> dict[str, Any]:
     """Killed ``kills`` times, finished, and compared with a run of one process; what was found is under ``wrong``."""
     began = time.monotonic()
     recipe = {"seed": number + 1, "samples": 101, "global_batch": 22, "shards": (8, 5, 6, 11)[number % 4]}
-    with served(seed, fault_rate) as server, tempfile.TemporaryDirectory() as folder:
+    with served(seed, FAULT_RATE) as server, tempfile.TemporaryDirectory() as folder:
         run = KilledRun("s3://argosy-tests/killed", Path(folder, "killed"), recipe, zygote, seed)
+        run.steps_at_most = steps_at_most
         run.kill(kills)
         end = run.finish(LAST_STEPS)
         seconds = time.monotonic() - began
