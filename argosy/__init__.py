@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from argosy.steps.checkpointer.checkpointer import Checkpointer
+    from argosy.steps.exact.data_parallel import ExactDataParallel
+    from argosy.steps.exact.loader import ResumableLoader
     from argosy.steps.progress import report
     from argosy.workflows.spec.run import TrainingRun
 
 _WHERE = {
     "TrainingRun": "argosy.workflows.spec.run",
     "Checkpointer": "argosy.steps.checkpointer.checkpointer",
+    "ExactDataParallel": "argosy.steps.exact.data_parallel",
+    "ResumableLoader": "argosy.steps.exact.loader",
     "report": "argosy.steps.progress",
 }
 
-__all__ = ["Checkpointer", "TrainingRun", "report"]
+__all__ = ["Checkpointer", "ExactDataParallel", "ResumableLoader", "TrainingRun", "report"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,24 @@
+"""Fifty kills of one run: `make prove SUITE=exact-kills` does a thousand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.exact.zygote import Zygote
+from tests.prove.exact_kills import one_run
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.mark.timeout(600)
+def test_fifty_kills_leave_the_same_bits(seed: int, zygote: Zygote) -> None:
+    case = one_run(0, str(seed), 50, zygote, steps_at_most=5)
+    print(json.dumps(case, indent=1))
+    assert case["wrong"] == []
+    assert case["held"]
+    assert case["kills"] == 50
+    assert case["fenced"] > 0
+    assert case["S3 faults"] > 20
+    assert case["steps"] > 20
