@@ -11,7 +11,7 @@ import pytest
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
-from argosy.steps.launch.opaque import restore
+from argosy.steps.launch.restoring import restore
 from argosy.steps.store import open_store
 
 

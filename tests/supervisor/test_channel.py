@@ -119,7 +119,8 @@ def test_orders_reach_reports_and_an_older_restart_is_stopped(wire: Wire) -> Non
     assert wire.report(0, 3)[1]["root"] == {"cause": "hang"}
     assert wire.report(0, 2)[1]["command"] == "stop"
     wire.channel.order(Orders(command="exit", exit_code=76))
-    assert wire.check_in(0, 3)[1] == {"command": "exit", "exit_code": 76, "root": None, "step": 0}
+    answer = wire.check_in(0, 3)[1]
+    assert answer == {"command": "exit", "exit_code": 76, "root": None, "step": 0, "save": None, "parts": []}
     assert [report.restart for report in wire.channel.drain()] == [3, 3]
 
 
