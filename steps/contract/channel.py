@@ -126,8 +126,8 @@ class Report(Message):
     save: dict[str, Any] | None = None
     """Node 0, while it gathers a checkpoint of several nodes' files: {"name", "unit", "final"}; in every report."""
     part: dict[str, Any] | None = None
-    """The newest answer to a save, in every report: {"name", "node", "node_rank"} and "ref" (a PartRef: this node's
-    files are stored) or "flaw" (why they are not)."""
+    """The newest answer to a save, in every report: {"name", "node", "node_rank"} and "storing" (this node's files are
+    complete), "ref" (a PartRef: they are stored) or "flaw" (why they are not)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,8 @@ from argosy.steps.launch.units import Contents, contents, step_in
 from argosy.steps.launch.whole_files import Signature
 
 LOOK_SECONDS = 0.1
+SLACK_SECONDS = 5.0
+"""A node that finds in time that its files will not be complete must be heard before it is given up as silent."""
 
 
 class GivenUp(Exception):
@@ -69,25 +71,24 @@ class Gatherer:
         )
 
     def nothing(self) -> None:
-        """The run is over and there is nothing to save: the others need not wait for the last save."""
+        """Our ranks ended and nothing is left to save: the others need not wait for a last save."""
         self._reporter.gather({"name": "", "unit": "", "final": True})
 
     def _gathered(self, name: str, go_on: Callable[[], bool]) -> list[PartRef]:
-        deadline = time.monotonic() + self._seconds
+        deadline = time.monotonic() + self._seconds + SLACK_SECONDS
         while True:
-            answers = self._reporter.parts(name)
-            for answer in answers:
+            answers = {int(answer["node_rank"]): answer for answer in self._reporter.parts(name)}
+            for answer in answers.values():
                 if "flaw" in answer:
                     raise GivenUp(f"{answer['node']}: {answer['flaw']}")
-            if len(answers) == self._others:
-                ordered = sorted(answers, key=lambda answer: int(answer["node_rank"]))
-                return [PartRef(**answer["ref"]) for answer in ordered]
+            refs = [answer["ref"] for _, answer in sorted(answers.items()) if "ref" in answer]
+            if len(refs) == self._others:
+                return [PartRef(**ref) for ref in refs]
             if not go_on():
                 raise GivenUp("the ranks are being ended")
-            if time.monotonic() > deadline:
-                here = {int(answer["node_rank"]) for answer in answers}
-                away = ", ".join(str(rank) for rank in range(1, self._others + 1) if rank not in here)
-                raise GivenUp(f"no answer of node rank {away} within {self._seconds:.0f} s")
+            silent = [str(rank) for rank in range(1, self._others + 1) if rank not in answers]
+            if silent and time.monotonic() > deadline:
+                raise GivenUp(f"no answer of node rank {', '.join(silent)} within {self._seconds:.0f} s")
             time.sleep(LOOK_SECONDS)
 
 
@@ -112,7 +113,7 @@ class Contributor:
         self._ranks_run: Callable[[], bool] = lambda: True
         self._ended = threading.Event()
         self._closing = threading.Event()
-        self._answered = ""
+        self._answered: str | None = None
         self._last_done = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="checkpoints", daemon=True)
 
@@ -161,13 +162,16 @@ class Contributor:
                 return
 
     def _tell(self, save: dict[str, Any], told: dict[str, Any]) -> None:
-        who = {"name": save["name"], "node": self._reporter.node, "node_rank": self._assignment.node_rank}
-        self._reporter.answer({**who, **told})
+        self._say(save, told)
         self._answered = save["name"]
         if "flaw" in told:
             print(f"argosy: no part of {save['unit']} for its checkpoint: {told['flaw']}", file=sys.stderr, flush=True)
         if save["final"] or self._ended.is_set():
             self._last_done.set()
+
+    def _say(self, save: dict[str, Any], told: dict[str, Any]) -> None:
+        who = {"name": save["name"], "node": self._reporter.node, "node_rank": self._assignment.node_rank}
+        self._reporter.answer({**who, **told})
 
     def _try(self, save: dict[str, Any], *, late: bool) -> dict[str, Any] | None:
         """Our answer, or None: not yet. While a rank has ended and we do not know how, there is no answer."""
@@ -183,6 +187,7 @@ class Contributor:
         if ended:
             time.sleep(SETTLED_SECONDS)
         files = {**unit.files, **self._completeness.beside(found, ended=ended)}
+        self._say(save, {"storing": True})
         part = self._checkpoints.part(save["name"], self._assignment.node_rank)
         return {"ref": asdict(store_part(part, self._folder, files, node_path(self._assignment.node_rank, "")))}
 

@@ -99,7 +99,7 @@ class FolderWatch:
         found = contents(self._folder, self._args)
         unit = self._last_unit(found)
         if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
-            if self._every and final:
+            if self._every:
                 self._gatherer.nothing()
             return None
         if flaw := self._flaw_at_end(found, unit):
@@ -144,8 +144,9 @@ class FolderWatch:
             except FilesChanged:
                 continue
             except GivenUp as error:
-                self._done[unit.name] = self._state(found, unit)
-                self._complain(unit, f"{error}; the next one is tried")
+                if not self._closing.is_set():  # else the last commit may still take it
+                    self._done[unit.name] = self._state(found, unit)
+                    self._complain(unit, f"{error}; the next one is tried")
             except StepError as error:
                 if error.cause == Cause.FENCED or error is self._last_error:
                     # The commit log refuses this generation for good: without checkpoints training has no end.

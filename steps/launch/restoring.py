@@ -16,7 +16,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
-from argosy.steps.launch.units import is_unit
+from argosy.steps.launch.units import is_unit, unit_of
 from argosy.steps.launch.whole_files import matching
 
 
@@ -41,7 +41,7 @@ def restore(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointSto
     names = matching(folder, args.checkpoint_include)
     base = Path(args.checkpoint_path)
     one = base.joinpath(*(names if len(names) == 1 else ()))
-    newest = base / _newest(folder, names)
+    newest = base / _newest(folder, [name for name in names if unit_of(name, args.checkpoint_unit)] or names)
     return [arg.replace("{path}", str(one)).replace("{newest}", str(newest)) for arg in args.resume_arg]
 
 

@@ -24,6 +24,7 @@ from argosy.steps.store import open_store
         (["epoch_2.pt", "epoch_10.pt"], "*.pt", "{newest}", "out/epoch_10.pt"),
         (["epoch_10.pt", "epoch_2.pt"], "*.pt", "{newest}", "out/epoch_2.pt"),
         (["checkpoint-9/a/x.pt", "checkpoint-10/state.json"], "checkpoint-*/**/*", "{newest}", "out/checkpoint-10"),
+        (["global_step5/x.pt", "latest"], "**/*", "{newest}", "out/global_step5"),
         (["ckpt.pt"], "*.pt", "{other}", "{other}"),
     ],
 )

@@ -1,0 +1,136 @@
+"""Two nodes of two ranks each, real launch and torchrun: every rank writes its own file, on its own node's disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.store import open_store
+
+if TYPE_CHECKING:
+    from tests.launch.conftest import Gang
+
+pytestmark = pytest.mark.torch
+
+# Rank 3 is slow and writes in two halves; rank 0 says ``latest`` at once, as DeepSpeed does.
+TRAIN = """
+import json, os, pathlib, sys, time
+out, rank = pathlib.Path("out"), int(os.environ["RANK"])
+out.mkdir(exist_ok=True)
+first = 1
+if len(sys.argv) > 1:
+    mine = json.loads((pathlib.Path(sys.argv[-1]) / f"rank_{rank:02d}.json").read_text())
+    assert mine["rank"] == rank
+    first = mine["step"] + 1
+    print("resumed", mine["step"], flush=True)
+for step in range(first, 61):
+    if step % 10 == 0:
+        folder = out / f"global_step{step}"
+        folder.mkdir(exist_ok=True)
+        text = json.dumps({"step": step, "rank": rank, "pad": "x" * 100000})
+        time.sleep(0.3 * (rank == 3))
+        with open(folder / f"rank_{rank:02d}.json", "w") as target:
+            target.write(text[:50000]); target.flush()
+            if rank == 3 and step == 40 and first == 1:
+                print(f"step {step} loss 0.5", flush=True)
+                time.sleep(60)
+            target.write(text[50000:])
+        if rank == 0:
+            (out / "latest").write_text(f"global_step{step}")
+    print(f"step {step} loss {1 / step:.3f}", flush=True)
+    time.sleep(0.08)
+"""
+OPTIONS: dict[str, Any] = {
+    "script": "train.py",
+    "nproc_per_node": 2,
+    "checkpoint_mode": "opaque",
+    "checkpoint_path": "out",
+    "checkpoint_writers": "every",
+    "checkpoint_expect": ("rank_{rank:02d}.json",),
+    "resume_arg": ("{newest}",),
+}
+
+
+def step_of(store: CheckpointStore, checkpoint: Checkpoint, look: Path) -> int:
+    """The one step that every rank's file in the checkpoint is of."""
+    shutil.rmtree(look, ignore_errors=True)
+    store.fetch(checkpoint, look)
+    found = [json.loads(path.read_text()) for path in look.rglob("rank_*.json")]
+    assert sorted(record["rank"] for record in found) == [0, 1, 2, 3]
+    assert len({record["step"] for record in found}) == 1, found
+    step = found[0]["step"]
+    assert (look / "argosy-node-000000/latest").read_text() == f"global_step{step}"
+    return int(step)
+
+
+def test_one_step_of_all_ranks_or_nothing(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
+    gang = make_gang(2)
+    for index in range(2):
+        (gang.workspace(index) / "train.py").write_text(TRAIN)
+    store = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = store.claim("first")
+    gang.start(**OPTIONS)
+    fault = {"fault": "kill", "rank": 3, "step": 40, "code": None}
+    gang.assign(0, fault=fault, generation=claim.generation, log_seq=claim.seq)
+    gang.until(lambda: gang.phases().get("pod-1") == "failed", 60, "the killed rank")
+    commits = store.commits()
+    steps = [step_of(store, each, tmp_path / "look") for each in commits]
+    assert steps
+    assert steps == [10, 20, 30][: len(steps)]
+    assert [each.step for each in commits] == steps  # from the folders' names: the script saves, then tells
+
+    claim = store.claim("second")
+    gang.order("stop", root={"cause": "unknown", "rank": 3, "node": "node-1", "quote": ""})
+    gang.reports.clear()
+    newest = commits[-1]
+    again = {
+        "generation": claim.generation,
+        "log_seq": claim.seq,
+        "resume_digest": newest.digest,
+        "resume_step": newest.step,
+    }
+    gang.assign(1, **again)
+    gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "end")
+    assert [pod.text().count(f"resumed {newest.step}\n") for pod in gang.pods] == [2, 2]
+    last = store.newest()
+    assert last is not None
+    assert (step_of(store, last, tmp_path / "look"), last.step, last.final) == (60, 60, True)
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0, 0]
+
+
+def test_sigterm_of_all_pods_gives_a_last_checkpoint(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
+    gang = make_gang(2)
+    script = TRAIN.replace("import json,", "import signal, json,", 1).replace(
+        "first = 1\n", "first = 1\nended = []\nsignal.signal(signal.SIGTERM, lambda *_: ended.append(1))\n", 1
+    )
+    # Every rank saves step 5 when it is told to stop, and ends.
+    script = script.replace(
+        "for step in range(first, 61):",
+        "for step in range(first, 61):\n    while step == 5 and not ended: time.sleep(0.01)",
+    )
+    script = script.replace("step % 10 == 0", "step % 10 == 0 or ended").replace(
+        "    time.sleep(0.08)", "    if ended: sys.exit(0)\n    time.sleep(0.08)"
+    )
+    for index in range(2):
+        (gang.workspace(index) / "train.py").write_text(script)
+    store = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = store.claim("first")
+    gang.start(**OPTIONS)
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
+    gang.until(lambda: {step["rank"] for step in gang.steps() if step["step"] == 4} == {0, 1, 2, 3}, 60, "step 4")
+    for pod in gang.pods:
+        os.kill(pod.process.pid, signal.SIGTERM)
+    assert gang.exit_codes() == [76, 76]
+    newest = store.newest()
+    assert newest is not None
+    assert step_of(store, newest, tmp_path / "look") == 5
