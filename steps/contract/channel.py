@@ -127,7 +127,7 @@ class Report(Message):
     """Node 0, while it gathers a checkpoint of several nodes' files: {"name", "unit", "final"}; in every report."""
     part: dict[str, Any] | None = None
     """The newest answer to a save, in every report: {"name", "node", "node_rank"} and "storing" (this node's files are
-    complete), "ref" (a PartRef: they are stored) or "flaw" (why they are not)."""
+    complete), "ref" (a PartRef: they are stored; null: node 0 stores them) or "flaw" (why they are not)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,10 @@
-"""A checkpoint to which every node gives the files on its own disk.
+"""A checkpoint of which ranks of several nodes write files.
 
-Node 0 sees one of its own complete, draws a name for the save and asks the others through the supervisor. Each
-stores its part when its own files are complete and answers; node 0 commits when all have. A node that cannot, or
-that needs too long, makes that save be given up; names are never used twice, so a late part belongs to nothing.
+Node 0 sees one complete, draws a name for the save and asks the others through the supervisor. With writers = every
+each stores the files on its own disk when they are complete, and answers. On a folder that the nodes share node 0
+stores them all, and the others answer that none of their ranks still writes, or died in the middle of it: only they
+can see that. Node 0 commits when all have answered. A node that cannot, or that needs too long, makes that save be
+given up; names are never used twice, so a late answer belongs to nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import store_part
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.units import Contents, contents, step_in
-from argosy.steps.launch.whole_files import Signature
+from argosy.steps.launch.whole_files import Signature, facts, open_for_writing
 
 LOOK_SECONDS = 0.1
 SLACK_SECONDS = 5.0
@@ -42,14 +44,14 @@ class Gatherer:
     """Node 0's side."""
 
     def __init__(
-        self, checkpoints: CheckpointStore, claim: Claim, assignment: Assignment, reporter: Reporter, seconds: float
+        self, args: LaunchArgs, checkpoints: CheckpointStore, claim: Claim, assignment: Assignment, reporter: Reporter
     ) -> None:
-        """``seconds``: time for the other nodes."""
         self._checkpoints = checkpoints
         self._claim = claim
         self._others = assignment.nnodes - 1
         self._reporter = reporter
-        self._seconds = seconds
+        self._seconds = float(args.checkpoint_timeout_seconds)
+        self._below = node_path(0, "") if args.checkpoint_writers == "every" else ""
 
     def commit(
         self, step: int, unit: str, folder: Path, files: Signature, *, final: bool, go_on: Callable[[], bool]
@@ -62,8 +64,10 @@ class Gatherer:
         name = self._checkpoints.new_save(self._claim, step)
         self._reporter.gather({"name": name, "unit": unit, "final": final})
         try:
-            mine = store_part(self._checkpoints.part(name, 0), folder, files, node_path(0, ""))
+            mine = store_part(self._checkpoints.part(name, 0), folder, files, self._below)
             parts = [mine, *self._gathered(name, go_on)]
+            if facts(folder, files) != files:  # a rank of another node was still writing
+                raise FilesChanged(f"{unit} changed while the other nodes were asked; not committed")
         finally:
             self._reporter.gather(None)
         return self._checkpoints.commit(
@@ -81,9 +85,9 @@ class Gatherer:
             for answer in answers.values():
                 if "flaw" in answer:
                     raise GivenUp(f"{answer['node']}: {answer['flaw']}")
-            refs = [answer["ref"] for _, answer in sorted(answers.items()) if "ref" in answer]
-            if len(refs) == self._others:
-                return [PartRef(**ref) for ref in refs]
+            done = [answer for _, answer in sorted(answers.items()) if "ref" in answer]
+            if len(done) == self._others:
+                return [PartRef(**answer["ref"]) for answer in done if answer["ref"]]
             if not go_on():
                 raise GivenUp("the ranks are being ended")
             silent = [str(rank) for rank in range(1, self._others + 1) if rank not in answers]
@@ -177,6 +181,8 @@ class Contributor:
         """Our answer, or None: not yet. While a rank has ended and we do not know how, there is no answer."""
         ended = self._ended.is_set()
         found = contents(self._folder, self._args)
+        if self._args.checkpoint_writers != "every":
+            return self._testimony(found, ended=ended, late=late)
         unit = next((unit for unit in found.units if unit.name == save["unit"]), None)
         if unit is None:
             has = ", ".join(unit.name for unit in found.units) or "nothing"
@@ -190,6 +196,14 @@ class Contributor:
         self._say(save, {"storing": True})
         part = self._checkpoints.part(save["name"], self._assignment.node_rank)
         return {"ref": asdict(store_part(part, self._folder, files, node_path(self._assignment.node_rank, "")))}
+
+    def _testimony(self, found: Contents, *, ended: bool, late: bool) -> dict[str, Any] | None:
+        files = {**found.beside, **{name: state for unit in found.units for name, state in unit.files.items()}}
+        writing = sorted(open_for_writing(self._folder, files))
+        if not writing and (ended or self._ranks_run()):
+            return {"ref": None}
+        flaw = f"{writing[0]} is open for writing" if writing else "a rank of this node has ended"
+        return {"flaw": flaw} if late else None
 
 
 def _passed(save: dict[str, Any], found: Contents) -> bool:

@@ -59,9 +59,9 @@ class FolderWatch:
         self._completeness = completeness
         self._reporter = reporter
         self._every = args.checkpoint_writers == "every" and assignment.nnodes > 1
-        self._gatherer = Gatherer(
-            checkpoints, self._claim, assignment, reporter, float(args.checkpoint_timeout_seconds)
-        )
+        self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
+        """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
+        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter)
         self._clock = StepClock(assignment.resume_step)
         found = contents(folder, args)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
@@ -99,7 +99,7 @@ class FolderWatch:
         found = contents(self._folder, self._args)
         unit = self._last_unit(found)
         if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
-            if self._every:
+            if self._asks:
                 self._gatherer.nothing()
             return None
         if flaw := self._flaw_at_end(found, unit):
@@ -203,7 +203,7 @@ class FolderWatch:
         state = self._state(found, unit)
         step = self._clock.label(unit, again=self._done.get(unit.name) == state, final=final)
         files = self._files(found, unit, final)
-        if self._every:
+        if self._asks:
             done = self._gatherer.commit(step, unit.name, self._folder, files, final=final, go_on=go_on)
         else:
             name = self._checkpoints.new_save(self._claim, step)

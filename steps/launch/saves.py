@@ -66,7 +66,7 @@ class Saves:
         completeness = Completeness(args, folder, ranks)
         if node == 0:
             self._watch = FolderWatch(args, assignment, checkpoints, folder, completeness, self._reporter)
-        elif every:
+        elif every or args.checkpoint_expect:
             self._contributor = Contributor(args, assignment, checkpoints, folder, completeness, self._reporter)
 
     def environment(self) -> dict[str, str]:

@@ -28,7 +28,8 @@ def matching(folder: Path, include: Sequence[str]) -> list[str]:
     for glob in include or ("**/*",):
         with contextlib.suppress(FileNotFoundError):
             for path in folder.glob(glob):
-                if path.is_file() and not path.is_symlink():
+                # What another node just fetches into a folder that both share is not the script's.
+                if path.is_file() and not path.is_symlink() and not path.name.startswith(".argosy-"):
                     found.add(path.relative_to(folder).as_posix())
     return sorted(found)
 

@@ -32,12 +32,15 @@ from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.server import ChannelServer
 
 RANK = """
-import json, os, signal, sys
+import json, os, sys
 kept = []
 for line in sys.stdin:
     path, text, how = json.loads(line)
-    if how == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "close all":
+        for each in kept:
+            each.close()
+        print("done", flush=True)
+        continue
     os.makedirs(os.path.dirname(path), exist_ok=True)
     target = open(path, "w")
     target.write(text)
@@ -107,7 +110,9 @@ class Node:
 class Cluster:
     """Nodes of one gang and its restarts, the channel between them, and the checkpoints."""
 
-    def __init__(self, root: Path, nnodes: int = 2, nproc: int = 2, **options: Any) -> None:
+    def __init__(self, root: Path, nnodes: int = 2, nproc: int = 2, shared: bool = False, **options: Any) -> None:
+        """``shared``: one folder for all nodes."""
+        self.shared = shared
         self.root, self.nnodes, self.nproc = root, nnodes, nproc
         given: dict[str, Any] = {
             "checkpoint_mode": "opaque", "checkpoint_path": "out", "nproc_per_node": nproc,
@@ -153,7 +158,7 @@ class Cluster:
     def _node(self, index: int, assignment: Assignment) -> Node:
         identity = Identity(f"p{index}", f"node-{index}", index, self.endpoint.url, self.endpoint.token)
         reporter = Reporter(ChannelClient(self.endpoint.url, self.endpoint.token), identity, assignment)
-        workdir = self.root / f"work-{index}"
+        workdir = self.root / f"work-{0 if self.shared else index}"
         saves = Saves(self.args, assignment, open_store(self.args.store_uri), workdir, reporter)
         node = Node(workdir / "out", saves, reporter, [])
         node.added = saves.restore()

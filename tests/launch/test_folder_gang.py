@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,31 +104,3 @@ def test_one_step_of_all_ranks_or_nothing(make_gang: Callable[[int], Gang], tmp_
     assert (step_of(store, last, tmp_path / "look"), last.step, last.final) == (60, 60, True)
     gang.order("exit", 0)
     assert gang.exit_codes() == [0, 0]
-
-
-def test_sigterm_of_all_pods_gives_a_last_checkpoint(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
-    gang = make_gang(2)
-    script = TRAIN.replace("import json,", "import signal, json,", 1).replace(
-        "first = 1\n", "first = 1\nended = []\nsignal.signal(signal.SIGTERM, lambda *_: ended.append(1))\n", 1
-    )
-    # Every rank saves step 5 when it is told to stop, and ends.
-    script = script.replace(
-        "for step in range(first, 61):",
-        "for step in range(first, 61):\n    while step == 5 and not ended: time.sleep(0.01)",
-    )
-    script = script.replace("step % 10 == 0", "step % 10 == 0 or ended").replace(
-        "    time.sleep(0.08)", "    if ended: sys.exit(0)\n    time.sleep(0.08)"
-    )
-    for index in range(2):
-        (gang.workspace(index) / "train.py").write_text(script)
-    store = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
-    claim = store.claim("first")
-    gang.start(**OPTIONS)
-    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
-    gang.until(lambda: {step["rank"] for step in gang.steps() if step["step"] == 4} == {0, 1, 2, 3}, 60, "step 4")
-    for pod in gang.pods:
-        os.kill(pod.process.pid, signal.SIGTERM)
-    assert gang.exit_codes() == [76, 76]
-    newest = store.newest()
-    assert newest is not None
-    assert step_of(store, newest, tmp_path / "look") == 5

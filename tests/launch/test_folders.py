@@ -169,19 +169,24 @@ def test_all_nodes_files_in_one_folder_when_their_number_changed(cluster: Callab
     again.until(lambda: [again.step_of(one) for one in again.store.commits()] == [10, 20], "commit of one node")
 
 
+def finish(gang: Cluster, *, final: bool) -> None:
+    """Every rank ends well, and every node finishes."""
+    for node in gang.nodes:
+        for rank in node.ranks:
+            rank.exit()
+    ends = [threading.Thread(target=node.saves.finish, kwargs={"final": final}) for node in gang.nodes]
+    for end in ends:
+        end.start()
+    for end in ends:
+        end.join(15)
+    assert not any(end.is_alive() for end in ends)
+
+
 def test_the_end_takes_every_node_s_last_files(cluster: Callable[..., Cluster]) -> None:
     gang = cluster(**EVERY)
     gang.begin()
     gang.save(30)
-    for node in gang.nodes:
-        for rank in node.ranks:
-            rank.exit()
-    ends = [threading.Thread(target=node.saves.finish, kwargs={"final": True}) for node in gang.nodes]
-    for end in ends:
-        end.start()
-    for end in ends:
-        end.join(20)
-    assert not any(end.is_alive() for end in ends)
+    finish(gang, final=True)
     newest = gang.store.newest()
     assert newest is not None
     assert (gang.step_of(newest), newest.final) == (30, True)
@@ -190,10 +195,39 @@ def test_the_end_takes_every_node_s_last_files(cluster: Callable[..., Cluster]) 
 def test_the_end_of_a_run_that_saved_nothing(cluster: Callable[..., Cluster]) -> None:
     gang = cluster(**EVERY)
     gang.begin()
-    ends = [threading.Thread(target=node.saves.finish, kwargs={"final": True}) for node in gang.nodes]
-    for end in ends:
-        end.start()
-    for end in ends:
-        end.join(10)
-    assert not any(end.is_alive() for end in ends)
+    finish(gang, final=True)
     assert gang.store.newest() is None
+
+
+def test_a_last_checkpoint_after_a_sigterm(cluster: Callable[..., Cluster]) -> None:
+    gang = cluster(**EVERY)
+    gang.begin()
+    gang.save(10)
+    gang.until(lambda: gang.committed() == [10], "commit")
+    gang.save(15)
+    finish(gang, final=False)
+    assert gang.committed() == [10, 15]
+    finish(gang, final=False)  # nothing is new: nobody waits
+    assert gang.committed() == [10, 15]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_one_folder_that_all_nodes_share(cluster: Callable[..., Cluster], dies: bool) -> None:
+    """Node 0 commits, but only the other node sees that its rank has a file open, or died in the middle of it."""
+    gang = cluster(shared=True, checkpoint_timeout_seconds=2)
+    gang.begin()
+    gang.save(10)
+    gang.until(lambda: gang.committed() == [10], "commit")
+    assert {file.path for file in gang.store.commits()[0].files} == {
+        f"checkpoint-10/rank{rank}.json" for rank in range(4)
+    }
+    gang.save(20, skip=(3,))
+    node = gang.nodes[1]
+    node.ranks[1].write(node.folder / "checkpoint-20/rank3.json", json.dumps({"step": 20, "rank": 3}), "keep open")
+    if dies:
+        node.ranks[1].kill()
+    time.sleep(1.5)
+    assert gang.committed() == [10]
+    if not dies:
+        node.ranks[1].write(node.folder / "checkpoint-20/rank3.json", "", "close all")
+        gang.until(lambda: gang.committed()[-1] == 20, "commit")
