@@ -124,7 +124,7 @@ class Report(Message):
     """launch itself failed: {"cause", "message", "quote", "pod", "node", "time"}, plus "digest" for a corrupt
     checkpoint."""
     save: dict[str, Any] | None = None
-    """Node 0, while it gathers a checkpoint of several nodes' files: {"name", "unit", "final"}; in every report."""
+    """Node 0, while it gathers a checkpoint of several nodes' files: {"name", "unit", "last"}; in every report."""
     part: dict[str, Any] | None = None
     """The newest answer to a save, in every report: {"name", "node", "node_rank"} and "storing" (this node's files are
     complete), "ref" (a PartRef: they are stored; null: node 0 stores them) or "flaw" (why they are not)."""

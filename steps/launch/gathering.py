@@ -54,15 +54,24 @@ class Gatherer:
         self._below = node_path(0, "") if args.checkpoint_writers == "every" else ""
 
     def commit(
-        self, step: int, unit: str, folder: Path, files: Signature, *, final: bool, go_on: Callable[[], bool]
+        self,
+        step: int,
+        unit: str,
+        folder: Path,
+        files: Signature,
+        *,
+        final: bool,
+        last: bool,
+        go_on: Callable[[], bool],
     ) -> Saved:
-        """Commit our files and the other nodes'; ``go_on`` False: the ranks are being ended.
+        """Commit our files and the other nodes'; ``last``: our ranks ended well, so no other save follows;
+        ``go_on`` False: do not wait any longer.
 
         Raises:
             GivenUp: another node could not give its part. FilesChanged, StepError: see ``store_part`` and ``commit``.
         """
         name = self._checkpoints.new_save(self._claim, step)
-        self._reporter.gather({"name": name, "unit": unit, "final": final})
+        self._reporter.gather({"name": name, "unit": unit, "last": last})
         try:
             mine = store_part(self._checkpoints.part(name, 0), folder, files, self._below)
             parts = [mine, *self._gathered(name, go_on)]
@@ -76,7 +85,7 @@ class Gatherer:
 
     def nothing(self) -> None:
         """Our ranks ended and nothing is left to save: the others need not wait for a last save."""
-        self._reporter.gather({"name": "", "unit": "", "final": True})
+        self._reporter.gather({"name": "", "unit": "", "last": True})
 
     def _gathered(self, name: str, go_on: Callable[[], bool]) -> list[PartRef]:
         deadline = time.monotonic() + self._seconds + SLACK_SECONDS
@@ -170,7 +179,7 @@ class Contributor:
         self._answered = save["name"]
         if "flaw" in told:
             print(f"argosy: no part of {save['unit']} for its checkpoint: {told['flaw']}", file=sys.stderr, flush=True)
-        if save["final"] or self._ended.is_set():
+        if save["last"]:
             self._last_done.set()
 
     def _say(self, save: dict[str, Any], told: dict[str, Any]) -> None:

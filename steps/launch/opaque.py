@@ -96,18 +96,17 @@ class FolderWatch:
             StepError: the newest checkpoint is not whole (``finished_without_checkpoint``), or the store failed.
         """
         self.stop()
-        found = contents(self._folder, self._args)
-        unit = self._last_unit(found)
+        found, unit, flaw = self._found_at_end(go_on)
         if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
             if self._asks:
                 self._gatherer.nothing()
             return None
-        if flaw := self._flaw_at_end(found, unit):
+        if flaw:
             text = f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}"
             raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
         time.sleep(max(0.0, SETTLED_SECONDS - (time.time() - newest_change({**unit.files, **found.beside}))))
         try:
-            return self._commit(found, unit, final=final, go_on=go_on)
+            return self._commit(found, unit, final=final, last=True, go_on=go_on)
         except FilesChanged as error:
             text = f"every rank exited 0, but something still writes to {self._args.checkpoint_path}: {error}"
             raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
@@ -117,6 +116,20 @@ class FolderWatch:
                 return None
             text = f"every rank of this node exited 0, but {_called(unit, self._args)} was not committed: {error}"
             raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
+
+    def _found_at_end(self, go_on: Callable[[], bool]) -> tuple[Contents, Unit | None, str]:
+        """What lies there, the newest unit, and what is wrong with it: in a folder that nodes share the others' ranks
+        may still be writing to it.
+        """
+        deadline = time.monotonic() + self._args.checkpoint_timeout_seconds
+        while True:
+            found = contents(self._folder, self._args)
+            unit = self._last_unit(found)
+            flaw = self._flaw_at_end(found, unit) if unit is not None else ""
+            may_change = self._asks and not self._every and go_on() and time.monotonic() < deadline
+            if not flaw or not may_change:
+                return found, unit, flaw
+            time.sleep(LOOK_SECONDS)
 
     def _flaw_at_end(self, found: Contents, unit: Unit) -> str:
         if self._every and not unit.name:
@@ -140,7 +153,7 @@ class FolderWatch:
             if unit is None:
                 continue
             try:
-                self._commit(found, unit, final=False, go_on=lambda: not self._closing.is_set())
+                self._commit(found, unit, go_on=lambda: not self._closing.is_set())
             except FilesChanged:
                 continue
             except GivenUp as error:
@@ -198,13 +211,15 @@ class FolderWatch:
                     files |= other.files
         return files | self._completeness.beside(found, ended=final)
 
-    def _commit(self, found: Contents, unit: Unit, *, final: bool, go_on: Callable[[], bool]) -> Saved:
+    def _commit(
+        self, found: Contents, unit: Unit, *, final: bool = False, last: bool = False, go_on: Callable[[], bool]
+    ) -> Saved:
         began = time.monotonic()
         state = self._state(found, unit)
         step = self._clock.label(unit, again=self._done.get(unit.name) == state, final=final)
         files = self._files(found, unit, final)
         if self._asks:
-            done = self._gatherer.commit(step, unit.name, self._folder, files, final=final, go_on=go_on)
+            done = self._gatherer.commit(step, unit.name, self._folder, files, final=final, last=last, go_on=go_on)
         else:
             name = self._checkpoints.new_save(self._claim, step)
             part = store_part(self._checkpoints.part(name, 0), self._folder, files)

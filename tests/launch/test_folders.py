@@ -192,6 +192,26 @@ def test_the_end_takes_every_node_s_last_files(cluster: Callable[..., Cluster]) 
     assert (gang.step_of(newest), newest.final) == (30, True)
 
 
+def test_a_node_whose_ranks_end_first_waits_for_the_last_save(cluster: Callable[..., Cluster]) -> None:
+    """It answers a save that node 0 began while it still trained, and must stay for the last one."""
+    gang = cluster(**EVERY)
+    gang.begin()
+    gang.save(10, skip=(0, 1))
+    for rank in gang.nodes[1].ranks:
+        rank.exit()
+    early = threading.Thread(target=gang.nodes[1].saves.finish, kwargs={"final": True})
+    early.start()
+    gang.save(10, skip=(2, 3))
+    gang.until(lambda: gang.committed() == [10], "commit while node 0 trains on")
+    assert early.is_alive()
+    for rank in gang.nodes[0].ranks:
+        rank.exit()
+    gang.nodes[0].saves.finish(final=True)
+    early.join(10)
+    assert not early.is_alive()
+    assert [(gang.step_of(each), each.final) for each in gang.store.commits()] == [(10, False), (10, True)]
+
+
 def test_the_end_of_a_run_that_saved_nothing(cluster: Callable[..., Cluster]) -> None:
     gang = cluster(**EVERY)
     gang.begin()
