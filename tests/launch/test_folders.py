@@ -18,7 +18,8 @@ EVERY = {"checkpoint_writers": "every", "checkpoint_timeout_seconds": 20}
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
+    monkeypatch.setattr("argosy.steps.launch.reporter.REPORT_SECONDS", 0.05)
     from tests.launch.nodes import Cluster
 
     made: list[Cluster] = []
@@ -102,7 +103,7 @@ def test_an_answer_to_an_older_save_belongs_to_nothing(cluster: Callable[..., Cl
     gang.nodes[1].reporter.answer(late)
     gang.save(10)
     gang.until(lambda: gang.nodes[1].reporter.asked(), "question")
-    time.sleep(1.5)
+    time.sleep(0.8)
     assert gang.committed() == []
 
 
@@ -114,7 +115,7 @@ def test_the_supervisor_killed_between_the_parts_and_the_commit(cluster: Callabl
     gang.end_supervisor()  # node 1's answer finds nobody
     for rank in (2, 3):
         gang.nodes[1].save(rank, 10)
-    time.sleep(1.0)
+    time.sleep(0.6)
     assert gang.committed() == []
     gang.supervise()
     gang.channel.assign(gang.restart, {}, released=False)
@@ -146,7 +147,7 @@ def test_a_rank_killed_in_the_middle_of_its_file(cluster: Callable[..., Cluster]
     node.ranks[1].write(node.folder / f"checkpoint-10/rank{rank}.json", json.dumps({"step": 10}), "keep open")
     time.sleep(0.5)
     node.ranks[1].kill()
-    time.sleep(1.5)
+    time.sleep(0.8)
     assert gang.store.commits() == []
 
 
@@ -246,7 +247,7 @@ def test_one_folder_that_all_nodes_share(cluster: Callable[..., Cluster], dies: 
     node.ranks[1].write(node.folder / "checkpoint-20/rank3.json", json.dumps({"step": 20, "rank": 3}), "keep open")
     if dies:
         node.ranks[1].kill()
-    time.sleep(1.5)
+    time.sleep(0.8)
     assert gang.committed() == [10]
     if not dies:
         node.ranks[1].write(node.folder / "checkpoint-20/rank3.json", "", "close all")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
+    monkeypatch.setattr("argosy.steps.launch.reporter.REPORT_SECONDS", 0.05)
     from tests.launch.nodes import Cluster
 
     made: list[Cluster] = []
@@ -122,7 +123,7 @@ def test_an_early_latest_does_no_harm(cluster: Callable[..., Cluster]) -> None:
     gang.until(lambda: len(gang.store.commits()[-1:]) == 1 and "latest" in paths(gang), "commit with its latest")
     gang.save(20, name=pattern, skip=(1,))
     rank.write(latest, "global_step20")  # as DeepSpeed does: before the other ranks are done
-    time.sleep(1.0)
+    time.sleep(0.6)
     assert set(gang.committed()) == {10}
     gang.nodes[0].save(1, 20, name=pattern)
     gang.until(lambda: gang.committed()[-1] == 20, "commit")
