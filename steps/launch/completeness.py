@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.launch.units import Contents, Unit, step_in
+from argosy.steps.launch.units import Contents, Unit, contents, step_in
 from argosy.steps.launch.whole_files import Signature, looks_whole, newest_change, open_for_writing
 
 REST_SECONDS = 0.2
 _POINTER_BYTES = 512
+_WRITTEN_LAST = (("*.distcp", ".metadata"), ("training_args.bin", "trainer_state.json"))
+"""Of formats that everybody uses: where the first is, the second comes last (torch's distributed checkpoints, and
+Hugging Face's Trainer), in the same folder.
+"""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class Completeness:
     """The rules of one node: what every one of ``ranks`` has to leave, and what is written last."""
 
     def __init__(self, args: LaunchArgs, folder: Path, ranks: Sequence[int]) -> None:
+        self._args = args
         self._folder = folder
         self._marker = args.checkpoint_marker
         self._expected = [(rank, glob.format(rank=rank)) for glob in args.checkpoint_expect for rank in ranks]
@@ -45,13 +51,23 @@ class Completeness:
         pointers = self.pointers(found) if unit.name and newest else {}
         if busy := self._busy({**unit.files, **pointers}, ended):
             return Flaw(busy, busy=True)
-        missing = self._missing(unit) or self._unmarked(unit, newest) or self._elsewhere(found, unit, pointers)
+        missing = self._missing(unit) or self._unfinished(unit)
+        missing = missing or self._unmarked(unit, newest) or self._elsewhere(found, unit, pointers)
         if missing:
             return Flaw(missing)
         torn = next((name for name in unit.files if not self._whole(unit, name)), None)
         if torn is not None:
             return Flaw(f"{torn} is cut off or empty")
+        if not self._unchanged(unit):
+            # Its marker may have come after we listed it, and files with it.
+            return Flaw("it has just changed", busy=True)
         return None if ended or ranks_run() else Flaw("a rank of this node has ended")
+
+    def _unchanged(self, unit: Unit) -> bool:
+        now = contents(self._folder, self._args)
+        return any(other.name == unit.name and other.files == unit.files for other in now.units) or (
+            not unit.name and now.beside == unit.files
+        )
 
     def _busy(self, files: Signature, ended: bool) -> str:
         if not ended and time.time() - newest_change(files) < REST_SECONDS:
@@ -83,6 +99,14 @@ class Completeness:
             paths = [path for path in base.glob(glob) if path.relative_to(self._folder).as_posix() in unit.files]
             if not paths:
                 return f"there is no {glob} of rank {rank}"
+        return ""
+
+    def _unfinished(self, unit: Unit) -> str:
+        for name in unit.files if unit.name else ():
+            path = self._folder / name
+            for first, last in _WRITTEN_LAST:
+                if fnmatchcase(path.name, first) and not path.with_name(last).is_file():
+                    return f"{name} is there, but not yet {last}"
         return ""
 
     def _unmarked(self, unit: Unit, newest: bool) -> str:

@@ -146,6 +146,20 @@ def test_a_marker_is_waited_for(cluster: Callable[..., Cluster]) -> None:
     assert "checkpoint-10/DONE" in paths(gang)
 
 
+@pytest.mark.parametrize(
+    ("first", "last"), [("training_args.bin", "trainer_state.json"), ("__0_0.distcp", ".metadata")]
+)
+def test_what_everybody_writes_last_is_waited_for(cluster: Callable[..., Cluster], first: str, last: str) -> None:
+    gang = cluster(checkpoint_expect=())
+    folder, rank = gang.nodes[0].folder / "checkpoint-10", gang.nodes[0].ranks[0]
+    rank.write(folder / first, "x")
+    time.sleep(0.6)
+    assert gang.store.commits() == []
+    rank.write(folder / last, "{}")
+    gang.until(lambda: len(gang.store.commits()) == 1, "commit")
+    assert sorted(paths(gang)) == sorted(f"checkpoint-10/{name}" for name in (first, last))
+
+
 def test_a_log_that_stays_open_beside_the_checkpoints(cluster: Callable[..., Cluster]) -> None:
     gang = cluster()
     gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "runs/events", "x", "keep open")
