@@ -19,33 +19,44 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.torch
 
-# Rank 3 is slow and writes in two halves; rank 0 says ``latest`` at once, as DeepSpeed does.
+# Rank 3 is slow and writes in two halves; rank 0 says ``latest`` at once, as DeepSpeed does. Now and then all wait for
+# each other, as a collective would.
 TRAIN = """
 import json, os, pathlib, sys, time
-out, rank = pathlib.Path("out"), int(os.environ["RANK"])
+out, sync, rank = pathlib.Path("out"), pathlib.Path(sys.argv[1]), int(os.environ["RANK"])
 out.mkdir(exist_ok=True)
 first = 1
-if len(sys.argv) > 1:
+if len(sys.argv) > 2:
     mine = json.loads((pathlib.Path(sys.argv[-1]) / f"rank_{rank:02d}.json").read_text())
     assert mine["rank"] == rank
     first = mine["step"] + 1
     print("resumed", mine["step"], flush=True)
+def wait(pattern, count):
+    while len(list(sync.glob(pattern))) < count:
+        time.sleep(0.01)
 for step in range(first, 61):
+    if step % 10 == 5:
+        (sync / f"{first}-{step}-{rank}").touch()
+        wait(f"{first}-{step}-*", 4)
+        if step == 35:
+            wait("go", 1)
     if step % 10 == 0:
         folder = out / f"global_step{step}"
         folder.mkdir(exist_ok=True)
         text = json.dumps({"step": step, "rank": rank, "pad": "x" * 100000})
-        time.sleep(0.3 * (rank == 3))
+        time.sleep(0.2 * (rank == 3))
         with open(folder / f"rank_{rank:02d}.json", "w") as target:
             target.write(text[:50000]); target.flush()
             if rank == 3 and step == 40 and first == 1:
+                wait("wrote-40-*", 3)
                 print(f"step {step} loss 0.5", flush=True)
                 time.sleep(60)
             target.write(text[50000:])
+        (sync / f"wrote-{step}-{rank}").touch()
         if rank == 0:
             (out / "latest").write_text(f"global_step{step}")
     print(f"step {step} loss {1 / step:.3f}", flush=True)
-    time.sleep(0.08)
+    time.sleep(0.02)
 """
 OPTIONS: dict[str, Any] = {
     "script": "train.py",
@@ -76,15 +87,21 @@ def test_one_step_of_all_ranks_or_nothing(make_gang: Callable[[int], Gang], tmp_
         (gang.workspace(index) / "train.py").write_text(TRAIN)
     store = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
     claim = store.claim("first")
-    gang.start(**OPTIONS)
+    (tmp_path / "sync").mkdir()
+    gang.start(**OPTIONS, arg=(str(tmp_path / "sync"),))
+    # Killed while half of its file of step 40 is written, and all else of that step is there.
     fault = {"fault": "kill", "rank": 3, "step": 40, "code": None}
     gang.assign(0, fault=fault, generation=claim.generation, log_seq=claim.seq)
+
+    def committed() -> list[int]:
+        return [step_of(store, each, tmp_path / "look") for each in store.commits()]
+
+    gang.until(lambda: committed()[-1:] == [30], 60, "commit of step 30")
+    (tmp_path / "sync" / "go").touch()
     gang.until(lambda: gang.phases().get("pod-1") == "failed", 60, "the killed rank")
+    assert set(committed()) <= {10, 20, 30}
     commits = store.commits()
-    steps = [step_of(store, each, tmp_path / "look") for each in commits]
-    assert steps
-    assert steps == [10, 20, 30][: len(steps)]
-    assert [each.step for each in commits] == steps  # from the folders' names: the script saves, then tells
+    assert [each.step for each in commits] == committed()  # from the folders' names: the script saves, then tells
 
     claim = store.claim("second")
     gang.order("stop", root={"cause": "unknown", "rank": 3, "node": "node-1", "quote": ""})
