@@ -127,9 +127,14 @@ def test_an_early_latest_does_no_harm(cluster: Callable[..., Cluster]) -> None:
     assert set(gang.committed()) == {10}
     gang.nodes[0].save(1, 20, name=pattern)
     gang.until(lambda: gang.committed()[-1] == 20, "commit")
+    gang.save(30, name=pattern)  # whole, but the script would still go on from the one before
+    time.sleep(0.6)
+    assert gang.committed()[-1] == 20
+    rank.write(latest, "global_step30")
+    gang.until(lambda: gang.committed()[-1] == 30, "commit")
     gang.begin()
-    assert latest.read_text() == "global_step20"
-    assert not (gang.nodes[0].folder / "global_step10").exists()
+    assert latest.read_text() == "global_step30"
+    assert not (gang.nodes[0].folder / "global_step20").exists()
 
 
 def paths(gang: Cluster) -> list[str]:
