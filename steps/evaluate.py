@@ -11,11 +11,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.node_paths import merged
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.claims import heartbeat
 from argosy.steps.contract import env
@@ -82,7 +83,7 @@ def _prepare(store: ObjectStore, args: EvaluateArgs) -> Inputs:
     into = resolve(args.checkpoint_path) / args.checkpoint_digest
     shutil.rmtree(into, ignore_errors=True)  # of an evaluation that was killed: nothing unverified may stay
     into.mkdir(parents=True)
-    checkpoints.fetch(checkpoint, into)
+    checkpoints.fetch(replace(checkpoint, files=merged(checkpoint.files)), into)
     data_path, data_digest = resolve(args.data_path), ""
     if args.dataset_uri:
         manifest = take_snapshot(args.dataset_uri)

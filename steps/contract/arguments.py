@@ -133,6 +133,27 @@ class LaunchArgs(StepArgs):
     )
     checkpoint_path: str = option("opaque: folder the script writes to, relative to workdir", default="")
     checkpoint_include: tuple[str, ...] = option("opaque: glob of files that form the checkpoint; repeat", default=())
+    checkpoint_unit: tuple[str, ...] = option(
+        "opaque: glob of entries directly below the folder that are checkpoints of their own; repeat; none: folders "
+        "named by a step",
+        default=(),
+    )
+    checkpoint_units_stored: str = option(
+        "opaque: all: each commit holds every complete unit; empty: the newest", default=""
+    )
+    checkpoint_writers: str = option(
+        "opaque: every: each node commits the files on its own disk; empty: the first node all", default=""
+    )
+    checkpoint_expect: tuple[str, ...] = option(
+        "opaque: glob in a unit with {rank} that must match a file of every rank; repeat", default=()
+    )
+    checkpoint_marker: str = option("opaque: glob of the file that is written last", default="")
+    checkpoint_reshard: str = option(
+        "opaque, writers every: all: each node restores all nodes' files; empty: its own", default=""
+    )
+    checkpoint_timeout_seconds: int = option(
+        "opaque, writers every: time for the other nodes to complete a checkpoint, seconds", default=300
+    )
     resume_arg: tuple[str, ...] = option(
         "opaque: added to the arguments when something was restored; repeat", default=()
     )

@@ -123,6 +123,11 @@ class Report(Message):
     error: dict[str, Any] | None = None
     """launch itself failed: {"cause", "message", "quote", "pod", "node", "time"}, plus "digest" for a corrupt
     checkpoint."""
+    save: dict[str, Any] | None = None
+    """Node 0, while it gathers a checkpoint of several nodes' files: {"name", "unit", "last"}; in every report."""
+    part: dict[str, Any] | None = None
+    """The newest answer to a save, in every report: {"name", "node", "node_rank"} and "storing" (this node's files are
+    complete), "ref" (a PartRef: they are stored; null: node 0 stores them) or "flaw" (why they are not)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,3 +141,7 @@ class Orders(Message):
     """The root cause once it is known: {"cause", "rank", "node", "quote"}."""
     step: int = 0
     """Furthest step that any rank of this restart has told: the clock of a rank that tells none."""
+    save: dict[str, Any] | None = None
+    """The save that node 0 gathers now; see Report."""
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    """For node 0: what the other nodes answered to its save."""

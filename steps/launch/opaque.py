@@ -1,8 +1,9 @@
-"""Opaque mode: a script that merely writes files into a folder has them committed and gets them back.
+"""Opaque mode: a script that merely writes files into a folder has them committed.
 
-One writer per gang (node rank 0). A state of the folder is committed when nobody has its files open for writing,
-it has rested for a moment, and no rank of this pod had ended by then (a killed rank leaves torn files that look
-finished); what changes while it is copied to the store is not committed.
+Node rank 0 commits. A checkpoint counts when nobody has its files open for writing, it has rested for a moment, all
+that is expected of it is there, and no rank of this pod had ended by then (a killed rank leaves torn files that look
+finished); what changes while it is copied to the store is not committed. See units.py for what a checkpoint is,
+completeness.py for when it is whole, gathering.py for files of several nodes.
 """
 
 from __future__ import annotations
@@ -10,57 +11,33 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 from argosy.steps.checkpoint.log import Claim
-from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.manifest import Saved
 from argosy.steps.checkpoint.opaque import SETTLED_SECONDS, FilesChanged
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
+from argosy.steps.launch.completeness import Completeness, Flaw
+from argosy.steps.launch.folder_part import store_part
+from argosy.steps.launch.gathering import Gatherer, GivenUp
 from argosy.steps.launch.reporter import Reporter
-from argosy.steps.launch.whole_files import Signature, looks_whole, matching, newest_change, signature, written_now
+from argosy.steps.launch.step_clock import StepClock
+from argosy.steps.launch.units import Contents, Unit, contents
+from argosy.steps.launch.whole_files import Signature, newest_change
 
-REST_SECONDS = 0.2
 LOOK_SECONDS = 0.1
 RETRY_SECONDS = 1.0
-_STEPS_KEPT = 10_000
-
-
-def restore(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointStore, workdir: Path) -> list[str]:
-    """Put the assignment's checkpoint into the script's folder; the arguments that make the script use it.
-
-    What matches there already is removed first: it was never committed, so a killed rank may have torn it.
-
-    Raises:
-        StepError: ``checkpoint_corrupt``, or what the store reported.
-    """
-    folder = workdir / args.checkpoint_path
-    for name in matching(folder, args.checkpoint_include):
-        (folder / name).unlink()
-    if not assignment.resume_digest:
-        return []
-    checkpoint = checkpoints.by_digest(assignment.resume_digest)
-    folder.mkdir(parents=True, exist_ok=True)
-    checkpoints.fetch(checkpoint, folder)
-    names = matching(folder, args.checkpoint_include)
-    base = Path(args.checkpoint_path)
-    one = base.joinpath(*(names if len(names) == 1 else ()))
-    newest = base / _newest(folder, names)
-    return [arg.replace("{path}", str(one)).replace("{newest}", str(newest)) for arg in args.resume_arg]
-
-
-def _newest(folder: Path, names: list[str]) -> str:
-    """Of the files and subfolders that lie in ``folder`` itself, the one that was written to last."""
-    written: dict[str, int] = {}
-    for name in names:
-        top = name.split("/", 1)[0]
-        written[top] = max(written.get(top, 0), (folder / name).stat().st_mtime_ns)
-    return max(written, key=lambda top: (written[top], top), default="")
+PATIENCE_SECONDS = 30.0
+"""A checkpoint that nobody writes to and that is not whole is named after so long."""
+_NO_UNITS = (
+    "writers is every, and these files are not in a folder or file named by a step, so nobody can tell which of the "
+    "nodes' files belong together (see checkpoint.unit)"
+)
 
 
 class FolderWatch:
@@ -71,17 +48,25 @@ class FolderWatch:
         args: LaunchArgs,
         assignment: Assignment,
         checkpoints: CheckpointStore,
-        workdir: Path,
+        folder: Path,
+        completeness: Completeness,
         reporter: Reporter,
     ) -> None:
         self._args = args
-        self._folder = workdir / args.checkpoint_path
+        self._folder = folder
         self._checkpoints = checkpoints
         self._claim = Claim(assignment.generation, assignment.log_seq)
+        self._completeness = completeness
         self._reporter = reporter
-        self._committed = signature(self._folder, args.checkpoint_include)
-        self._last_step = assignment.resume_step
-        self._steps: deque[tuple[float, int]] = deque(maxlen=_STEPS_KEPT)
+        self._every = args.checkpoint_writers == "every" and assignment.nnodes > 1
+        self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
+        """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
+        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter)
+        self._clock = StepClock(assignment.resume_step)
+        found = contents(folder, args)
+        self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
+        """What was committed, or given up, of each unit."""
+        self._complained: set[str] = set()
         self._ranks_run: Callable[[], bool] = lambda: True
         self._closing = threading.Event()
         self._last_error: StepError | None = None
@@ -93,8 +78,8 @@ class FolderWatch:
         self._thread.start()
 
     def step(self, step: int, when: float) -> None:
-        """Rank 0 finished ``step``: what it saves later holds at least that."""
-        self._steps.append((when, step))
+        """Rank 0 finished ``step``."""
+        self._clock.tell(step, when)
 
     def stop(self) -> None:
         """Let a running commit end, begin no other."""
@@ -102,36 +87,79 @@ class FolderWatch:
         if self._thread.is_alive():
             self._thread.join()
 
-    def commit_rest(self, *, final: bool) -> Checkpoint | None:
+    def commit_rest(self, *, final: bool, go_on: Callable[[], bool] = lambda: True) -> Saved | None:
         """After the ranks ended well: commit what lies there; ``final`` also when it was committed before.
 
+        ``go_on`` False: wait for no other node.
+
         Raises:
-            StepError: a file is cut off or still written (``finished_without_checkpoint``), or the store failed.
+            StepError: the newest checkpoint is not whole (``finished_without_checkpoint``), or the store failed.
         """
         self.stop()
-        state = signature(self._folder, self._args.checkpoint_include)
-        if not state or (state == self._committed and not final):
+        found, unit, flaw = self._found_at_end(go_on)
+        if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
+            if self._asks:
+                self._gatherer.nothing()
             return None
-        torn = [name for name in state if not looks_whole(self._folder / name)]
-        if torn:
-            text = f"every rank exited 0, but {', '.join(torn)} in {self._args.checkpoint_path} is cut off"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text)
-        time.sleep(max(0.0, SETTLED_SECONDS - (time.time() - newest_change(state))))
+        if flaw:
+            text = f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}"
+            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
+        time.sleep(max(0.0, SETTLED_SECONDS - (time.time() - newest_change({**unit.files, **found.beside}))))
         try:
-            return self._commit(state, final=final)
+            return self._commit(found, unit, final=final, last=True, go_on=go_on)
         except FilesChanged as error:
             text = f"every rank exited 0, but something still writes to {self._args.checkpoint_path}: {error}"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text) from error
+            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
+        except GivenUp as error:
+            if not final:
+                print(f"argosy: the last checkpoint was not committed: {error}", file=sys.stderr, flush=True)
+                return None
+            text = f"every rank of this node exited 0, but {_called(unit, self._args)} was not committed: {error}"
+            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
+
+    def _found_at_end(self, go_on: Callable[[], bool]) -> tuple[Contents, Unit | None, str]:
+        """What lies there, the newest unit, and what is wrong with it: in a folder that nodes share the others' ranks
+        may still be writing to it.
+        """
+        deadline = time.monotonic() + self._args.checkpoint_timeout_seconds
+        while True:
+            found = contents(self._folder, self._args)
+            unit = self._last_unit(found)
+            flaw = self._flaw_at_end(found, unit) if unit is not None else ""
+            may_change = self._asks and not self._every and go_on() and time.monotonic() < deadline
+            if not flaw or not may_change:
+                return found, unit, flaw
+            time.sleep(LOOK_SECONDS)
+
+    def _flaw_at_end(self, found: Contents, unit: Unit) -> str:
+        if self._every and not unit.name:
+            return _NO_UNITS
+        flaw = self._completeness.flaw(found, unit, lambda: True, ended=True)
+        if flaw is not None:
+            return flaw.text
+        torn = set(found.beside) - set(self._completeness.beside(found, ended=True))
+        cut = next((name for name in sorted(torn) if found.beside[name][0]), None)
+        return f"{cut} beside it is cut off" if cut and unit.name else ""
+
+    def _last_unit(self, found: Contents) -> Unit | None:
+        if found.units:
+            return found.units[-1]
+        return Unit("", found.beside, None) if found.beside and not self._every else None
 
     def _watch(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):
-            state = signature(self._folder, self._args.checkpoint_include)
-            if not state or state == self._committed or not self._rests(state):
+            found = contents(self._folder, self._args)
+            unit = self._ready(found)
+            if unit is None:
                 continue
             try:
-                self._commit(state, final=False)
+                self._commit(found, unit, go_on=lambda: not self._closing.is_set())
             except FilesChanged:
                 continue
+            except GivenUp as error:
+                if not self._closing.is_set():  # else the last commit may still take it
+                    self._done[unit.name] = self._state(found, unit)
+                    self._complain(unit, f"{error}; the next one is tried")
             except StepError as error:
                 if error.cause == Cause.FENCED or error is self._last_error:
                     # The commit log refuses this generation for good: without checkpoints training has no end.
@@ -141,16 +169,62 @@ class FolderWatch:
                 print(f"argosy: checkpoint not committed: {error.cause}: {error}", file=sys.stderr, flush=True)
                 self._closing.wait(RETRY_SECONDS)
 
-    def _rests(self, state: Signature) -> bool:
-        if time.time() - newest_change(state) < REST_SECONDS or written_now(self._folder, state):
-            return False
-        return self._ranks_run() and all(looks_whole(self._folder / name) for name in state)
+    def _ready(self, found: Contents) -> Unit | None:
+        """The newest whole unit, unless that, or a newer one, was committed before."""
+        for unit in reversed(found.units):
+            if self._every and not unit.name:
+                self._complain(unit, _NO_UNITS)
+                return None
+            if self._done.get(unit.name) == self._state(found, unit):
+                return None
+            flaw = self._completeness.flaw(found, unit, self._ranks_run)
+            if flaw is None:
+                return unit
+            if unit.files.items() <= self._done.get(unit.name, {}).items():
+                return None  # committed, and meanwhile the script's ``latest`` names one that is not there yet
+            self._note(unit, flaw)
+        return None
 
-    def _commit(self, state: Signature, *, final: bool) -> Checkpoint:
+    def _note(self, unit: Unit, flaw: Flaw) -> None:
+        age = time.time() - newest_change(unit.files)
+        if not flaw.busy and age > PATIENCE_SECONDS and self._ranks_run():
+            self._complain(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")
+
+    def _complain(self, unit: Unit, why: str) -> None:
+        if unit.name not in self._complained:
+            self._complained.add(unit.name)
+            called = _called(unit, self._args)
+            print(f"argosy: checkpoint {called} not committed: {why}", file=sys.stderr, flush=True)
+
+    def _state(self, found: Contents, unit: Unit) -> Signature:
+        """What makes a commit of the unit another than the one before: its files, and who points to it."""
+        return {**unit.files, **(self._completeness.pointers(found) if unit.name else {})}
+
+    def _files(self, found: Contents, unit: Unit, final: bool) -> Signature:
+        """The unit's files, and what goes along with them."""
+        files = dict(unit.files)
+        if not unit.name:
+            return files
+        if self._args.checkpoint_units_stored == "all":
+            for other in found.units:
+                if self._completeness.flaw(found, other, lambda: True, newest=False) is None:
+                    files |= other.files
+        return files | self._completeness.beside(found, ended=final)
+
+    def _commit(
+        self, found: Contents, unit: Unit, *, final: bool = False, last: bool = False, go_on: Callable[[], bool]
+    ) -> Saved:
         began = time.monotonic()
-        step = self._step_of(state, final)
-        done = self._checkpoints.commit_directory(self._claim, step, self._folder, sorted(state), final=final)
-        self._committed, self._last_step = state, done.step
+        state = self._state(found, unit)
+        step = self._clock.label(unit, again=self._done.get(unit.name) == state, final=final)
+        files = self._files(found, unit, final)
+        if self._asks:
+            done = self._gatherer.commit(step, unit.name, self._folder, files, final=final, last=last, go_on=go_on)
+        else:
+            name = self._checkpoints.new_save(self._claim, step)
+            part = store_part(self._checkpoints.part(name, 0), self._folder, files)
+            done = self._checkpoints.commit(self._claim, name, step, [part], kind="files", world_size=1, final=final)
+        self._done[unit.name], self._clock.last = state, done.step
         self._reporter.event(
             "checkpoint_committed",
             step=done.step,
@@ -172,16 +246,6 @@ class FolderWatch:
         except StepError as error:
             print(f"argosy: old checkpoints not removed: {error.cause}: {error}", file=sys.stderr, flush=True)
 
-    def _step_of(self, state: Signature, final: bool) -> int:
-        """The last step told before the files changed; for a script that tells none, one more than the last commit.
 
-        A script may save before it tells the step, so at the end one later step belongs to the files as well.
-        """
-        changed = newest_change(state)
-        told = [step for when, step in self._steps if when <= changed]
-        later = [step for when, step in self._steps if when > changed]
-        if final and len(later) == 1:
-            told = later
-        if told:
-            return max(told[-1], self._last_step)
-        return self._last_step if state == self._committed else self._last_step + 1
+def _called(unit: Unit, args: LaunchArgs) -> str:
+    return f"{args.checkpoint_path}/{unit.name}" if unit.name else args.checkpoint_path

@@ -81,6 +81,7 @@ class Shim:
             environ.update(self._fault.environment())
         child = start_rank(self._command, environ)
         self._child = child
+        self._tell({"type": "started", "pid": child.process.pid})
         for number in _FORWARDED:
             signal.signal(number, self._forward)
         return wake, child

@@ -41,6 +41,8 @@ class RankRecords:
             told = {name: read(record[name]) for name, read in _STEP_FIELDS.items() if record.get(name) is not None}
             self._saves.step(told["rank"], told["step"], told.setdefault("time", 0.0))
             self._reporter.step(told)
+        elif kind == "started":
+            self._saves.started(int(record["pid"]))
         elif kind == "ending":
             self._reporter.ending(Ending.from_json(record["ending"]))
         elif kind == "checkpoint":

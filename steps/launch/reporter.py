@@ -42,6 +42,10 @@ class Reporter:
         self._endings: list[Ending] = []
         self._error: dict[str, Any] | None = None
         self._orders: Orders | None = None
+        self._save: dict[str, Any] | None = None
+        self._part: dict[str, Any] | None = None
+        self._told_save: dict[str, Any] | None = None
+        self._told_parts: list[dict[str, Any]] = []
         self._urgent = True
         self._closed = False
         self._away_since: float | None = None
@@ -113,6 +117,28 @@ class Reporter:
             self._phase = "failed"
             self._wake()
 
+    def gather(self, save: dict[str, Any] | None) -> None:
+        """Node 0: ask the other nodes for their parts of ``save``, or (None) no longer; told at once."""
+        with self._changed:
+            self._save, self._told_parts = save, []
+            self._wake()
+
+    def parts(self, name: str) -> list[dict[str, Any]]:
+        """Node 0: what other nodes answered to the save of this name so far."""
+        with self._changed:
+            return [part for part in self._told_parts if part.get("name") == name]
+
+    def asked(self) -> dict[str, Any] | None:
+        """Other nodes: the save that node 0 gathers now, as far as we know."""
+        with self._changed:
+            return self._told_save
+
+    def answer(self, part: dict[str, Any]) -> None:
+        """Other nodes: what became of our part; told at once."""
+        with self._changed:
+            self._part = part
+            self._wake()
+
     def endings(self) -> list[Ending]:
         """Of this restart so far."""
         with self._changed:
@@ -172,6 +198,7 @@ class Reporter:
             self._steps = self._steps[len(steps) :]
             self._events = self._events[len(events) :]
             self._urgent = self._urgent or len(self._steps) >= BATCH
+            self._told_save, self._told_parts = orders.save, orders.parts
             if orders.command != "continue":
                 self._orders = orders
             self._changed.notify_all()
@@ -194,6 +221,8 @@ class Reporter:
             events=events,
             endings=[asdict(ending) for ending in self._endings],
             error=self._error,
+            save=self._save,
+            part=self._part,
         )
 
     def _complain(self, error: Exception) -> None:

@@ -29,6 +29,8 @@ LOOK_SECONDS = 0.05
 STOP_GRACE_SECONDS = 5.0
 """For ranks of a restart that has failed already: their collectives are broken, there is nothing to save."""
 STACKS_SECONDS = 1.0
+LAST_SAVE_SECONDS = 10.0
+"""After a SIGTERM: how long this node waits for the others, when every node gives its part of a checkpoint."""
 _HANG_UP_SECONDS = 5.0
 _CLEAN = (0, int(ExitCode.PREEMPTED))
 RANKS_FOLDER = "/argosy/tmp/ranks"
@@ -130,7 +132,7 @@ class Restart:
         endings = self._reporter.endings()
         if code == 0 and len(endings) == self._args.nproc_per_node and all(ending.exit_code == 0 for ending in endings):
             assert self._saves is not None
-            self._saves.finish(final=True)
+            self._saves.finish(final=True, go_on=lambda: not (self._terminated.is_set() or self._reporter.orders()))
             self._reporter.enter("finished")
             self._finished = not self._reporter.failed()
         elif any(not ending.stopped and ending.exit_code != 0 for ending in endings):
@@ -160,7 +162,8 @@ class Restart:
         endings = self._reporter.endings()
         self._clean = len(endings) == self._args.nproc_per_node and all(_ended_clean(ending) for ending in endings)
         if self._clean:
-            self._saves.finish(final=False)
+            until = time.monotonic() + LAST_SAVE_SECONDS
+            self._saves.finish(final=False, go_on=lambda: time.monotonic() < until and not self._reporter.orders())
         self._clean = self._clean or self._saves.saved_last()
         how = "after a clean save" if self._clean else "without a clean save"
         text = f"{self._identity.pod} on {self._identity.node} was told to stop and its ranks ended {how}"

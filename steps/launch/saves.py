@@ -12,10 +12,12 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.launch.reporter import Reporter
+from argosy.steps.pods.processes import is_running
 from argosy.steps.store.base import ObjectStore
 
 if TYPE_CHECKING:
     from argosy.steps.checkpoint.store import CheckpointStore
+    from argosy.steps.launch.gathering import Contributor
     from argosy.steps.launch.opaque import FolderWatch
 
 
@@ -31,6 +33,8 @@ class Saves:
         self._workdir = workdir
         self._reporter = reporter
         self._watch: FolderWatch | None = None
+        self._contributor: Contributor | None = None
+        self._pids: list[int] = []
         self._last_expected = threading.Event()
         self._last_saved = threading.Event()
 
@@ -42,13 +46,28 @@ class Saves:
         """
         if self._args.checkpoint_mode != "opaque":
             return []
-        from argosy.steps.launch.opaque import FolderWatch, restore
+        from argosy.steps.launch.restoring import restore
 
         checkpoints = self._checkpoints()
         added = restore(self._args, self._assignment, checkpoints, self._workdir)
-        if self._assignment.node_rank == 0:
-            self._watch = FolderWatch(self._args, self._assignment, checkpoints, self._workdir, self._reporter)
+        self._prepare(checkpoints)
         return added
+
+    def _prepare(self, checkpoints: CheckpointStore) -> None:
+        """Who commits, and who only gives its part."""
+        from argosy.steps.launch.completeness import Completeness
+        from argosy.steps.launch.gathering import Contributor
+        from argosy.steps.launch.opaque import FolderWatch
+
+        args, assignment, nproc = self._args, self._assignment, self._args.nproc_per_node
+        folder, node = self._workdir / args.checkpoint_path, assignment.node_rank
+        every = args.checkpoint_writers == "every"
+        ranks = range(node * nproc, (node + 1) * nproc) if every else range(assignment.nnodes * nproc)
+        completeness = Completeness(args, folder, ranks)
+        if node == 0:
+            self._watch = FolderWatch(args, assignment, checkpoints, folder, completeness, self._reporter)
+        elif every or args.checkpoint_expect:
+            self._contributor = Contributor(args, assignment, checkpoints, folder, completeness, self._reporter)
 
     def environment(self) -> dict[str, str]:
         """Opaque: where the script is expected to write."""
@@ -56,10 +75,20 @@ class Saves:
             return {}
         return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
 
-    def start(self, ranks_run: Callable[[], bool]) -> None:
-        """The ranks run: watch the folder."""
-        if self._watch is not None:
-            self._watch.start(ranks_run)
+    def started(self, pid: int) -> None:
+        """A rank's process runs."""
+        self._pids.append(pid)
+
+    def start(self, no_ending: Callable[[], bool]) -> None:
+        """The ranks run: watch the folder. ``no_ending``: whether no rank's end was reported yet."""
+
+        def ranks_run() -> bool:
+            pids = list(self._pids)
+            return len(pids) == self._args.nproc_per_node and all(map(is_running, pids)) and no_ending()
+
+        for side in (self._watch, self._contributor):
+            if side is not None:
+                side.start(ranks_run)
 
     def step(self, rank: int, step: int, when: float) -> None:
         """A rank finished a step."""
@@ -79,19 +108,22 @@ class Saves:
         """Whether a commit came after :meth:`expect_last`."""
         return self._last_saved.is_set()
 
-    def finish(self, *, final: bool) -> None:
-        """All ranks of this node ended well: commit what lies there.
+    def finish(self, *, final: bool, go_on: Callable[[], bool] = lambda: True) -> None:
+        """All ranks of this node ended well: commit what lies there; ``go_on`` False: wait for no other node.
 
         Raises:
             StepError: it is not whole, or the store failed.
         """
         if self._watch is not None:
-            self._watch.commit_rest(final=final)
+            self._watch.commit_rest(final=final, go_on=go_on)
+        if self._contributor is not None:
+            self._contributor.finish(go_on=go_on)
 
     def stop(self) -> None:
         """Commit nothing more."""
-        if self._watch is not None:
-            self._watch.stop()
+        for side in (self._watch, self._contributor):
+            if side is not None:
+                side.stop()
 
     def _checkpoints(self) -> CheckpointStore:
         from argosy.steps.checkpoint.store import CheckpointStore

@@ -15,7 +15,11 @@ Signature = dict[str, tuple[int, int, int]]
 """Relative path -> size in bytes, mtime in ns, inode."""
 
 _ZIP = b"PK\x03\x04"
+_ZIP_HEAD = b"PK"
+_ALWAYS_ZIP = frozenset({".distcp", ".npz"})
 _SAFETENSORS_HEADER = 8
+_JSON_BYTES = 64 << 20
+"""A longer JSON file is judged by its last character alone."""
 
 
 def matching(folder: Path, include: Sequence[str]) -> list[str]:
@@ -24,15 +28,21 @@ def matching(folder: Path, include: Sequence[str]) -> list[str]:
     for glob in include or ("**/*",):
         with contextlib.suppress(FileNotFoundError):
             for path in folder.glob(glob):
-                if path.is_file() and not path.is_symlink():
+                # What another node just fetches into a folder that both share is not the script's.
+                if path.is_file() and not path.is_symlink() and not path.name.startswith(".argosy-"):
                     found.add(path.relative_to(folder).as_posix())
     return sorted(found)
 
 
 def signature(folder: Path, include: Sequence[str]) -> Signature:
     """The state of the matching files."""
+    return facts(folder, matching(folder, include))
+
+
+def facts(folder: Path, names: Iterable[str]) -> Signature:
+    """The state of these files; one that is gone is left out."""
     state: Signature = {}
-    for name in matching(folder, include):
+    for name in names:
         with contextlib.suppress(FileNotFoundError):
             found = (folder / name).stat()
             state[name] = (found.st_size, found.st_mtime_ns, found.st_ino)
@@ -46,31 +56,45 @@ def newest_change(state: Signature) -> float:
 
 def written_now(folder: Path, names: Iterable[str]) -> bool:
     """Whether a process below this one holds one of the files open for writing."""
-    wanted = {os.path.realpath(folder / name) for name in names}
-    return any(_writes(pid, wanted) for pid in processes.descendants(os.getpid()))
+    return bool(open_for_writing(folder, names))
 
 
-def _writes(pid: int, wanted: set[str]) -> bool:
+def open_for_writing(folder: Path, names: Iterable[str]) -> set[str]:
+    """Those of the files that a process below this one holds open for writing."""
+    wanted = {os.path.realpath(folder / name): name for name in names}
+    return {wanted[path] for pid in processes.descendants(os.getpid()) for path in _written(pid) if path in wanted}
+
+
+def _written(pid: int) -> list[str]:
+    found = []
     with contextlib.suppress(OSError):
         for handle in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError, StopIteration, ValueError):
-                if os.readlink(f"/proc/{pid}/fd/{handle}") in wanted:
-                    lines = Path(f"/proc/{pid}/fdinfo/{handle}").read_text().splitlines()
-                    flags = next(int(line.split()[1], 8) for line in lines if line.startswith("flags:"))
-                    if flags & os.O_ACCMODE != os.O_RDONLY:
-                        return True
-    return False
+                path = os.readlink(f"/proc/{pid}/fd/{handle}")
+                lines = Path(f"/proc/{pid}/fdinfo/{handle}").read_text().splitlines()
+                flags = next(int(line.split()[1], 8) for line in lines if line.startswith("flags:"))
+                if flags & os.O_ACCMODE != os.O_RDONLY:
+                    found.append(path)
+    return found
 
 
 def looks_whole(path: Path) -> bool:
-    """False for a zip (``torch.save``) or safetensors file that was cut off; True where nothing can be said."""
+    """False for a zip (``torch.save``), safetensors or JSON file that was cut off, and for an empty one.
+
+    True where nothing can be said.
+    """
     try:
         if path.stat().st_size == 0:
             return False
         if path.suffix == ".safetensors":
             return _safetensors_whole(path)
+        if path.suffix == ".json":
+            return _json_whole(path)
         with path.open("rb") as source:
-            return source.read(len(_ZIP)) != _ZIP or zipfile.is_zipfile(path)
+            head = source.read(len(_ZIP))
+        if head == _ZIP or (path.suffix in _ALWAYS_ZIP and _ZIP_HEAD.startswith(head[:2])):
+            return zipfile.is_zipfile(path)
+        return True
     except OSError:
         return False
 
@@ -87,3 +111,25 @@ def _safetensors_whole(path: Path) -> bool:
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             return False
     return size == _SAFETENSORS_HEADER + length + max(ends, default=0)
+
+
+def _json_whole(path: Path) -> bool:
+    if path.stat().st_size > _JSON_BYTES:
+        with path.open("rb") as source:
+            source.seek(-64, os.SEEK_END)
+            return source.read().rstrip()[-1:] in (b"}", b"]")
+    text = path.read_bytes()
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return _json_lines(text)
+    return True
+
+
+def _json_lines(text: bytes) -> bool:
+    """One value per line is no JSON file, but some scripts call it so."""
+    lines = text.splitlines()
+    try:
+        return len(lines) > 1 and all(isinstance(json.loads(line), dict) for line in lines if line.strip())
+    except (ValueError, RecursionError):
+        return False

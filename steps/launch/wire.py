@@ -1,8 +1,8 @@
 """What launch and the rank shims below it say to each other: JSON lines over a unix socket.
 
 A shim gets its settings in one environment variable (torchrun passes the environment on), connects, and sends
-``step``, ``checkpoint``, ``injected``, ``failure``, ``note`` and one ``ending``. launch sends ``release`` (the root
-cause is known: go) and ``stacks`` (the rank hangs: print where). Standard library only.
+``started``, ``step``, ``checkpoint``, ``injected``, ``failure``, ``note`` and one ``ending``. launch sends
+``release`` (the root cause is known: go) and ``stacks`` (the rank hangs: print where). Standard library only.
 """
 
 from __future__ import annotations

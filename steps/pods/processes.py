@@ -11,6 +11,8 @@ import signal
 import time
 
 GONE_SECONDS = 10.0
+_PF_EXITING = 0x4
+"""Flag of the kernel, set before it closes a process's files (``do_exit``)."""
 
 
 def start_time(pid: int) -> int | None:
@@ -22,6 +24,16 @@ def start_time(pid: int) -> int | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return None if rest[0] in (b"Z", b"X") else int(rest[19])
+
+
+def is_running(pid: int) -> bool:
+    """False once the process has begun to end: it has not closed its files before this turns False."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            rest = stat.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return rest[0] not in (b"Z", b"X") and not int(rest[6]) & _PF_EXITING
 
 
 def is_alive(pid: int, began: int) -> bool:

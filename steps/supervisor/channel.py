@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from argosy.steps.contract.channel import LONG_POLL_SECONDS, Assignment, CheckIn, Orders, Report
+from argosy.steps.supervisor.gathering import Gathering
 
 Keep = Callable[[str, Report], None]
 
@@ -41,6 +42,7 @@ class Channel:
         self._running = -1
         self._orders = Orders(command="continue")
         self._step = 0
+        self._gathering = Gathering()
         self._closed = False
 
     # The supervisor's side.
@@ -77,6 +79,7 @@ class Channel:
             self._assigned = dict(assignments)
             self._running = restart
             self._step = 0
+            self._gathering = Gathering()
             self._orders = Orders(command="continue")
             if released:
                 self._check_ins = {}
@@ -158,8 +161,9 @@ class Channel:
             if message.restart == self._running:
                 self._reports.append(message)
                 self._step = max([self._step, *_steps(message)])
+                self._gathering.hear(message)
                 self._changed.notify_all()
-                return {**asdict(self._orders), "step": self._step}
+                return {**asdict(self._orders), "step": self._step, **self._gathering.news(message.node_rank)}
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
 

@@ -37,7 +37,15 @@ BASE: dict[str, Any] = {
         "tolerations": [{"key": "k", "value": "v"}],
         "resources": {"cpu": "1", "memory": "2Gi", "gpu": 1, "gpu_resource": "a.b/c"},
     },
-    "checkpoint": {"mode": "opaque", "path": "out", "include": ["*.pt"], "resume_args": ["--resume"]},
+    "checkpoint": {
+        "mode": "opaque",
+        "path": "out",
+        "include": ["*.pt"],
+        "unit": ["checkpoint-*"],
+        "expect": ["*rank{rank}*"],
+        "marker": "done",
+        "resume_args": ["--resume"],
+    },
     "evaluation": {
         "script": "e.py",
         "args": ["x"],

@@ -12,6 +12,8 @@ from argosy.workflows.spec.explain import field_paths
 from argosy.workflows.spec.run import TrainingRun
 
 OPAQUE = {"checkpoint": {"mode": "opaque", "path": "out"}}
+MARKED = {"checkpoint": {"mode": "opaque", "path": "out", "marker": "done"}}
+EVERY = {"checkpoint": {"mode": "opaque", "path": "out", "marker": "done", "writers": "every"}}
 GPU = {"gang": {"nnodes": 1, "resources": {"gpu": 1}}}
 EVALUATION_GPU = {"evaluation": {"script": "e.py", "metric": "m", "direction": "min", "resources": {"gpu": 1}}}
 ON_MNT = {"storage": {"uri": "file:///mnt/store"}, "dataset": {"uri": "s3://b/d"}}
@@ -54,6 +56,13 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "gang.resources.gpu_resource": ("amd.com/gpu", GPU),
     "checkpoint.path": ("elsewhere", OPAQUE),
     "checkpoint.include": (["*.pt"], OPAQUE),
+    "checkpoint.unit": (["checkpoint-*"], OPAQUE),
+    "checkpoint.units_stored": ("all", OPAQUE),
+    "checkpoint.expect": (["*rank{rank}*"], OPAQUE),
+    "checkpoint.marker": ("done", OPAQUE),
+    "checkpoint.writers": ("every", MARKED),
+    "checkpoint.reshard": ("all", EVERY),
+    "checkpoint.timeout_seconds": (7, EVERY),
     "checkpoint.resume_args": (["--resume"], OPAQUE),
     "checkpoint.every_steps": (7, {}),
     "checkpoint.keep": (7, {}),

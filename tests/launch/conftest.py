@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -23,6 +22,7 @@ from argosy.steps.gang.host import Endpoint
 from argosy.steps.pods import processes
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.server import ChannelServer
+from tests.launch.nodes import hang_up
 
 TOKEN = "token-of-the-test"
 
@@ -125,20 +125,13 @@ class Gang:
         """The channel's server goes, and later comes back on its port with an empty memory."""
         assert self.server is not None
         self.server.__exit__(None, None, None)
-        self._hang_up()
+        hang_up(self.endpoint.port)
         time.sleep(away_seconds)
         self.channel = Channel(lambda gang, report: None)
         self.channel.expect("run-gang", frozenset(self.names))
         self.channel.assign(0, {}, released=False)
         self.server = ChannelServer(self.endpoint, self.channel)
         self.server.__enter__()
-
-    def _hang_up(self) -> None:
-        """End the connections that the server's threads still hold, as the end of its process would."""
-        for number in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as held:
-                if held.getsockname()[1] == self.endpoint.port:
-                    held.shutdown(socket.SHUT_RDWR)
 
     def order(self, command: Any, exit_code: int = 0, root: dict[str, Any] | None = None) -> None:
         self.channel.order(Orders(command=command, exit_code=exit_code, root=root))

@@ -11,7 +11,7 @@ import pytest
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
-from argosy.steps.launch.opaque import restore
+from argosy.steps.launch.restoring import restore
 from argosy.steps.store import open_store
 
 
@@ -24,6 +24,7 @@ from argosy.steps.store import open_store
         (["epoch_2.pt", "epoch_10.pt"], "*.pt", "{newest}", "out/epoch_10.pt"),
         (["epoch_10.pt", "epoch_2.pt"], "*.pt", "{newest}", "out/epoch_2.pt"),
         (["checkpoint-9/a/x.pt", "checkpoint-10/state.json"], "checkpoint-*/**/*", "{newest}", "out/checkpoint-10"),
+        (["global_step5/x.pt", "latest"], "**/*", "{newest}", "out/global_step5"),
         (["ckpt.pt"], "*.pt", "{other}", "{other}"),
     ],
 )

@@ -13,6 +13,7 @@ from argosy.workflows.spec.load import load_run, parse_run
 from argosy.workflows.spec.run import TrainingRun, warnings
 
 GOOD = 'name = "n"\nscript = "t.py"\n'
+OPAQUE = GOOD + '[checkpoint]\nmode = "opaque"\npath = "o"\n'
 EVALUATION = GOOD + '[evaluation]\nscript = "e.py"\nmetric = "loss"\ndirection = "min"\n'
 SECRET = "hf_" + "a1B2" * 8
 
@@ -114,6 +115,16 @@ WRONG = [
         "checkpoint.every_steps = 5: has no",
         "remove",
     ),
+    (OPAQUE + 'include = ["a**b"]', "checkpoint.include.0 = 'a**b': is no glob", "'**'"),
+    (OPAQUE + 'marker = "."', "checkpoint.marker = '.': is no glob", "'**'"),
+    (OPAQUE + 'unit = ["a/*"]', "checkpoint.unit.0 = 'a/*': is not directly below path", "checkpoint-*"),
+    (OPAQUE + 'expect = ["*.pt"]', "checkpoint.expect.0 = '*.pt': does not name the rank", "{rank:05d}"),
+    (OPAQUE + 'expect = ["{rang}"]', "checkpoint.expect.0 = '{rang}': does not name the rank", "{rank}"),
+    (OPAQUE + 'writers = "every"', "checkpoint.writers = 'every': needs expect or marker", "expect = "),
+    (OPAQUE + 'writers = "all"', "checkpoint.writers = 'all': must be 'first' or 'every'", "explain-config"),
+    (OPAQUE + 'reshard = "all"', "checkpoint.reshard = 'all': has an effect with writers = every only", "every"),
+    (OPAQUE + "timeout_seconds = 0", "checkpoint.timeout_seconds = 0: must be more than 0", "explain-config"),
+    (GOOD + '[checkpoint]\nmarker = "x"', "checkpoint.marker = 'x': has an effect in opaque mode only", "opaque"),
     (GOOD + "[checkpoint]\nkeep = -1", "checkpoint.keep = -1: must be at least 0", "explain-config"),
     (
         GOOD + "[retry]\nexit_codes = { 0 = 75 }",

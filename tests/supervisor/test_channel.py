@@ -119,7 +119,8 @@ def test_orders_reach_reports_and_an_older_restart_is_stopped(wire: Wire) -> Non
     assert wire.report(0, 3)[1]["root"] == {"cause": "hang"}
     assert wire.report(0, 2)[1]["command"] == "stop"
     wire.channel.order(Orders(command="exit", exit_code=76))
-    assert wire.check_in(0, 3)[1] == {"command": "exit", "exit_code": 76, "root": None, "step": 0}
+    answer = wire.check_in(0, 3)[1]
+    assert answer == {"command": "exit", "exit_code": 76, "root": None, "step": 0, "save": None, "parts": []}
     assert [report.restart for report in wire.channel.drain()] == [3, 3]
 
 
@@ -269,3 +270,35 @@ def test_slow_strangers_take_nothing_from_a_pod(wire: Wire) -> None:
         while threading.active_count() - before > STRANGERS + 20 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert threading.active_count() - before <= STRANGERS + 20
+
+
+def test_a_save_of_several_nodes_is_passed_on(wire: Wire) -> None:
+    """Reports repeat what they say, so neither order nor the supervisor's memory matters; names tell what is late."""
+    wire.channel.expect("g", frozenset({"p0", "p1", "p2"}))
+    wire.assign(0, 3)
+    first, second = ({"name": name, "unit": "u", "last": False} for name in ("a", "b"))
+
+    def part(name: str, node: int) -> dict[str, Any]:
+        return {"name": name, "node": f"n{node}", "node_rank": node, "ref": None}
+
+    def report(node: int, restart: int = 0, **news: Any) -> dict[str, Any]:
+        base = {"pod": f"p{node}", "node": f"n{node}", "node_rank": node, "restart": restart, "phase": "running"}
+        return wire.post("/v1/report", {**base, **news})[1]
+
+    assert report(1)["save"] is None
+    assert report(0, save=first)["parts"] == []
+    assert report(1)["save"] == first
+    report(2, part=part("a", 2))
+    assert report(0, save=first)["parts"] == [part("a", 2)]
+    assert report(0, save=second)["parts"] == []  # what came for the one before belongs to nothing
+    report(1, part=part("b", 1))
+    report(1, part=part("a", 1))  # a report that was under way for long
+    assert report(0, save=second)["parts"] == []
+    report(1, part=part("b", 1))  # and is repeated
+    assert report(0, save=second)["parts"] == [part("b", 1)]
+    assert report(0)["parts"] == []
+    assert report(1)["save"] is None
+    wire.assign(1, 3)
+    report(0, 1, save=first)
+    report(2, 0, part=part("a", 2))  # of the restart before
+    assert report(0, 1, save=first)["parts"] == []

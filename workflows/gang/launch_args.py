@@ -26,7 +26,14 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         data_path=data_path(run),
         checkpoint_mode=checkpoint.mode,
         checkpoint_path=checkpoint.path,
-        checkpoint_include=(checkpoint.include or ("*",)) if checkpoint.mode == "opaque" else (),
+        checkpoint_include=(checkpoint.include or ("**/*",)) if checkpoint.mode == "opaque" else (),
+        checkpoint_unit=checkpoint.unit,
+        checkpoint_units_stored=_unless(checkpoint.units_stored, "newest"),
+        checkpoint_writers=_unless(checkpoint.writers, "first"),
+        checkpoint_expect=checkpoint.expect,
+        checkpoint_marker=checkpoint.marker,
+        checkpoint_reshard=_unless(checkpoint.reshard, "own"),
+        checkpoint_timeout_seconds=checkpoint.timeout_seconds,
         resume_arg=checkpoint.resume_args,
         checkpoint_every_steps=checkpoint.every_steps,
         checkpoint_keep=checkpoint.keep,
@@ -37,6 +44,11 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         effective_batch_size=batch.effective_batch_size(gang.world_size) if batch else 0,
         learning_rate="" if rate is None else repr(rate),
     )
+
+
+def _unless(value: str, default: str) -> str:
+    """Empty for the default: the manifest shows what was chosen."""
+    return "" if value == default else value
 
 
 def data_path(run: TrainingRun) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from pathlib import PurePosixPath
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,14 +12,20 @@ from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Line, RelativePath, WholeNumber
 
+_OPAQUE_ONLY = (
+    "path", "include", "unit", "units_stored", "expect", "marker", "writers", "reshard", "timeout_seconds",
+    "resume_args",
+)  # fmt: skip
+_GLOBS = ("include", "unit", "expect")
+
 
 class Checkpoint(Table):
     """``[checkpoint]``: committed, verified, and restored after a failure."""
 
     mode: Literal["checkpointer", "opaque"] = Field(
         default="checkpointer",
-        description="checkpointer: the script uses argosy.Checkpointer. opaque: one rank writes files into a folder "
-        "and knows nothing of argosy.",
+        description="checkpointer: the script uses argosy.Checkpointer. opaque: ranks write files into a folder "
+        "and know nothing of argosy.",
     )
     path: RelativePath = Field(
         default="",
@@ -26,6 +33,43 @@ class Checkpoint(Table):
     )
     include: tuple[RelativePath, ...] = Field(
         default=(), description="opaque: globs below path of the files that form a checkpoint. Empty: every file."
+    )
+    unit: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="opaque: globs of files or folders directly below path that are checkpoints of their own; a commit "
+        "holds a complete one and the files beside it. Empty: folders named by a step (checkpoint-500, "
+        "global_step500, epoch=1-step=10.ckpt); where there are none, all files together are one checkpoint.",
+    )
+    units_stored: Literal["newest", "all"] = Field(
+        default="newest",
+        description="opaque: newest: a commit holds the newest complete unit. all: also the older ones that lie there, "
+        "stored anew each time (a script that goes back to its best one at the end needs that).",
+    )
+    expect: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="opaque: globs within a unit with {rank} in them (or {rank:05d}); a unit is complete when each "
+        'matches a file of every rank, as in expect = ["*/zero_pp_rank_{rank}_*.pt"].',
+    )
+    marker: RelativePath = Field(
+        default="",
+        description="opaque: glob of the file that the script writes last, in the unit, or beside it with the unit's "
+        "name in it. Without it a unit is not complete.",
+    )
+    writers: Literal["first", "every"] = Field(
+        default="first",
+        description="opaque: first: the first node commits what lies in path (the only writer, or a volume that all "
+        "nodes share). every: each node writes to a disk of its own and gets its own files back; a commit holds the "
+        "same unit of all nodes.",
+    )
+    reshard: Literal["own", "all"] = Field(
+        default="own",
+        description="opaque, writers every: own: each node restores the files it wrote, and their number must be the "
+        "same. all: each node restores the files of all nodes, in one folder.",
+    )
+    timeout_seconds: Annotated[WholeNumber, Field(gt=0)] = Field(
+        default=300,
+        description="opaque, writers every: time for the other nodes to complete a unit, seconds; then it is given up "
+        "and the next one is tried.",
     )
     resume_args: tuple[Line, ...] = Field(
         default=(),
@@ -62,9 +106,53 @@ class Checkpoint(Table):
                     field="every_steps",
                     value=self.every_steps,
                 )
+            self._check_units()
             return self
-        for field in ("path", "include", "resume_args"):
-            if value := getattr(self, field):
+        for field in _OPAQUE_ONLY:
+            if (value := getattr(self, field)) != type(self).model_fields[field].default:
                 remedy = 'remove it, or write mode = "opaque"'
                 raise Refusal("has an effect in opaque mode only", remedy, field=field, value=value)
         return self
+
+    def _check_units(self) -> None:
+        globs = {f"{field}.{number}": glob for field in _GLOBS for number, glob in enumerate(getattr(self, field))}
+        for field, glob in {**globs, "marker": self.marker or "*"}.items():
+            if not _is_glob(glob):
+                raise Refusal("is no glob", "name files; '**' stands alone, as in '**/*.pt'", field=field, value=glob)
+        for number, glob in enumerate(self.unit):
+            if "/" in glob.rstrip("/"):
+                rule, remedy = "is not directly below path", 'name the entry itself, as in unit = ["checkpoint-*"]'
+                raise Refusal(rule, remedy, field=f"unit.{number}", value=glob)
+        for number, glob in enumerate(self.expect):
+            if not _names_rank(glob):
+                rule, remedy = (
+                    "does not name the rank",
+                    'write it with {rank} or {rank:05d}, as in "*_rank_{rank}_*.pt"',
+                )
+                raise Refusal(rule, remedy, field=f"expect.{number}", value=glob)
+        if self.writers == "every" and not (self.expect or self.marker):
+            raise Refusal(
+                "needs expect or marker: nobody else can tell that all ranks of a node have written their files",
+                'add expect = ["*rank{rank}*"] with the names that the ranks write, or marker',
+                field="writers",
+                value=self.writers,
+            )
+        for field in ("reshard", "timeout_seconds"):
+            value = getattr(self, field)
+            if self.writers == "first" and value != type(self).model_fields[field].default:
+                raise Refusal(
+                    "has an effect with writers = every only", 'remove it, or write writers = "every"',
+                    field=field, value=value,
+                )  # fmt: skip
+
+
+def _is_glob(text: str) -> bool:
+    parts = PurePosixPath(text).parts
+    return bool(parts) and not any("**" in part and part != "**" for part in parts)
+
+
+def _names_rank(glob: str) -> bool:
+    try:
+        return glob.format(rank=0) != glob.format(rank=1) and ".." not in glob.format(rank=0)
+    except (ValueError, KeyError, IndexError, AttributeError, TypeError):
+        return False

@@ -1,0 +1,156 @@
+"""Is a checkpoint that a script writes complete? Nobody tells us, so everything that can be asked is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.launch.units import Contents, Unit, contents, step_in
+from argosy.steps.launch.whole_files import Signature, looks_whole, newest_change, open_for_writing
+
+REST_SECONDS = 0.2
+_POINTER_BYTES = 512
+_WRITTEN_LAST = (("*.distcp", ".metadata"), ("training_args.bin", "trainer_state.json"))
+"""Of formats that everybody uses: where the first is, the second comes last (torch's distributed checkpoints, and
+Hugging Face's Trainer), in the same folder.
+"""
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """Why a unit cannot be committed now; ``busy``: it is being written, which is no fault."""
+
+    text: str
+    busy: bool = False
+
+
+class Completeness:
+    """The rules of one node: what every one of ``ranks`` has to leave, and what is written last."""
+
+    def __init__(self, args: LaunchArgs, folder: Path, ranks: Sequence[int]) -> None:
+        self._args = args
+        self._folder = folder
+        self._marker = args.checkpoint_marker
+        self._expected = [(rank, glob.format(rank=rank)) for glob in args.checkpoint_expect for rank in ranks]
+
+    def flaw(
+        self, found: Contents, unit: Unit, ranks_run: Callable[[], bool], *, ended: bool = False, newest: bool = True
+    ) -> Flaw | None:
+        """What is wrong with the unit; None: it is whole. ``ended``: every rank has ended well. ``newest`` False: an
+        older unit that goes along, so no marker needs to name it.
+
+        The order matters: a rank that was killed begins to end before its files are closed, so whether the ranks run
+        is asked after whether somebody has the files open.
+        """
+        if not unit.files:
+            return Flaw("it has no files")
+        pointers = self.pointers(found) if unit.name and newest else {}
+        if busy := self._busy({**unit.files, **pointers}, ended):
+            return Flaw(busy, busy=True)
+        missing = self._missing(unit) or self._unfinished(unit)
+        missing = missing or self._unmarked(unit, newest) or self._elsewhere(found, unit, pointers)
+        if missing:
+            return Flaw(missing)
+        torn = next((name for name in unit.files if not self._whole(unit, name)), None)
+        if torn is not None:
+            return Flaw(f"{torn} is cut off or empty")
+        if not self._unchanged(unit):
+            # Its marker may have come after we listed it, and files with it.
+            return Flaw("it has just changed", busy=True)
+        return None if ended or ranks_run() else Flaw("a rank of this node has ended")
+
+    def _unchanged(self, unit: Unit) -> bool:
+        now = contents(self._folder, self._args)
+        return any(other.name == unit.name and other.files == unit.files for other in now.units) or (
+            not unit.name and now.beside == unit.files
+        )
+
+    def _busy(self, files: Signature, ended: bool) -> str:
+        if not ended and time.time() - newest_change(files) < REST_SECONDS:
+            return "it has just changed"
+        writing = sorted(open_for_writing(self._folder, files))
+        return f"{writing[0]} is open for writing" if writing else ""
+
+    def beside(self, found: Contents, *, ended: bool = False) -> Signature:
+        """Of the files beside the units those that rest and are whole: they go along with a unit."""
+        writing = open_for_writing(self._folder, found.beside)
+        rested = time.time() - (0.0 if ended else REST_SECONDS)
+        return {
+            name: state
+            for name, state in found.beside.items()
+            if name not in writing and state[1] / 1e9 <= rested and looks_whole(self._folder / name)
+        }
+
+    def pointers(self, found: Contents) -> Signature:
+        """Of the files beside the units those that say which unit is the last."""
+        return {name: state for name, state in found.beside.items() if _is_pointer(name) and state[0] <= _POINTER_BYTES}
+
+    def _base(self, unit: Unit) -> Path:
+        inside = self._folder / unit.name
+        return inside if unit.name and inside.is_dir() else self._folder
+
+    def _missing(self, unit: Unit) -> str:
+        base = self._base(unit)
+        for rank, glob in self._expected:
+            paths = [path for path in base.glob(glob) if path.relative_to(self._folder).as_posix() in unit.files]
+            if not paths:
+                return f"there is no {glob} of rank {rank}"
+        return ""
+
+    def _unfinished(self, unit: Unit) -> str:
+        for name in unit.files if unit.name else ():
+            path = self._folder / name
+            for first, last in _WRITTEN_LAST:
+                if fnmatchcase(path.name, first) and not path.with_name(last).is_file():
+                    return f"{name} is there, but not yet {last}"
+        return ""
+
+    def _unmarked(self, unit: Unit, newest: bool) -> str:
+        if not self._marker or any(path.is_file() for path in self._base(unit).glob(self._marker)):
+            return ""
+        beside = [path for path in self._folder.glob(self._marker) if path.is_file()]
+        if unit.name and (any(_names(path, unit) for path in beside) or (beside and not newest)):
+            return ""
+        return f"{beside[0].name} names another" if beside else f"its marker {self._marker} is not there"
+
+    def _elsewhere(self, found: Contents, unit: Unit, pointers: Signature) -> str:
+        """A script that goes on from the unit that ``latest`` names must find that one."""
+        for name, (size, _, _) in pointers.items():
+            path = self._folder / name
+            if not size or (_names_any(path, found) and not _names(path, unit)):
+                return f"{name} names another"
+        return ""
+
+    def _whole(self, unit: Unit, name: str) -> bool:
+        path = self._folder / name
+        empty_marker = self._marker and unit.files[name][0] == 0 and path in self._base(unit).glob(self._marker)
+        return bool(empty_marker) or looks_whole(path)
+
+
+def _is_pointer(name: str) -> bool:
+    return "/" not in name and name.startswith(("latest", "last"))
+
+
+def _said(path: Path) -> str:
+    try:
+        return path.read_bytes()[:_POINTER_BYTES].decode().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _names(path: Path, unit: Unit) -> bool:
+    said = _said(path)
+    last = said.rstrip("/").rpartition("/")[2]
+    if last.isascii() and last.isdigit():
+        return unit.step == int(last)
+    return last == unit.name or any(last == name.partition("/")[0] for name in unit.files)
+
+
+def _names_any(path: Path, found: Contents) -> bool:
+    """A step, or a unit that is there or that looks like those that are."""
+    last = _said(path).rstrip("/").rpartition("/")[2]
+    return (last.isascii() and last.isdigit()) or step_in(last) is not None or any(_names(path, u) for u in found.units)

@@ -1,0 +1,221 @@
+"""A checkpoint of which ranks of several nodes write files.
+
+Node 0 sees one complete, draws a name for the save and asks the others through the supervisor. With writers = every
+each stores the files on its own disk when they are complete, and answers. On a folder that the nodes share node 0
+stores them all, and the others answer that none of their ranks still writes, or died in the middle of it: only they
+can see that. Node 0 commits when all have answered. A node that cannot, or that needs too long, makes that save be
+given up; names are never used twice, so a late answer belongs to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.checkpoint.log import Claim
+from argosy.steps.checkpoint.manifest import PartRef, Saved, generation_of
+from argosy.steps.checkpoint.node_paths import node_path
+from argosy.steps.checkpoint.opaque import SETTLED_SECONDS, FilesChanged
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.launch.completeness import Completeness
+from argosy.steps.launch.folder_part import store_part
+from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.units import Contents, contents, step_in
+from argosy.steps.launch.whole_files import Signature, facts, open_for_writing
+
+LOOK_SECONDS = 0.1
+SLACK_SECONDS = 5.0
+"""A node that finds in time that its files will not be complete must be heard before it is given up as silent."""
+
+
+class GivenUp(Exception):
+    """This save was not committed; its parts belong to nothing."""
+
+
+class Gatherer:
+    """Node 0's side."""
+
+    def __init__(
+        self, args: LaunchArgs, checkpoints: CheckpointStore, claim: Claim, assignment: Assignment, reporter: Reporter
+    ) -> None:
+        self._checkpoints = checkpoints
+        self._claim = claim
+        self._others = assignment.nnodes - 1
+        self._reporter = reporter
+        self._seconds = float(args.checkpoint_timeout_seconds)
+        self._below = node_path(0, "") if args.checkpoint_writers == "every" else ""
+
+    def commit(
+        self,
+        step: int,
+        unit: str,
+        folder: Path,
+        files: Signature,
+        *,
+        final: bool,
+        last: bool,
+        go_on: Callable[[], bool],
+    ) -> Saved:
+        """Commit our files and the other nodes'; ``last``: our ranks ended well, so no other save follows;
+        ``go_on`` False: do not wait any longer.
+
+        Raises:
+            GivenUp: another node could not give its part. FilesChanged, StepError: see ``store_part`` and ``commit``.
+        """
+        name = self._checkpoints.new_save(self._claim, step)
+        self._reporter.gather({"name": name, "unit": unit, "last": last})
+        try:
+            mine = store_part(self._checkpoints.part(name, 0), folder, files, self._below)
+            parts = [mine, *self._gathered(name, go_on)]
+            if facts(folder, files) != files:  # a rank of another node was still writing
+                raise FilesChanged(f"{unit} changed while the other nodes were asked; not committed")
+        finally:
+            self._reporter.gather(None)
+        return self._checkpoints.commit(
+            self._claim, name, step, parts, kind="files", world_size=len(parts), final=final
+        )
+
+    def nothing(self) -> None:
+        """Our ranks ended and nothing is left to save: the others need not wait for a last save."""
+        self._reporter.gather({"name": "", "unit": "", "last": True})
+
+    def _gathered(self, name: str, go_on: Callable[[], bool]) -> list[PartRef]:
+        deadline = time.monotonic() + self._seconds + SLACK_SECONDS
+        while True:
+            answers = {int(answer["node_rank"]): answer for answer in self._reporter.parts(name)}
+            for answer in answers.values():
+                if "flaw" in answer:
+                    raise GivenUp(f"{answer['node']}: {answer['flaw']}")
+            done = [answer for _, answer in sorted(answers.items()) if "ref" in answer]
+            if len(done) == self._others:
+                return [PartRef(**answer["ref"]) for answer in done if answer["ref"]]
+            if not go_on():
+                raise GivenUp("the ranks are being ended")
+            silent = [str(rank) for rank in range(1, self._others + 1) if rank not in answers]
+            if silent and time.monotonic() > deadline:
+                raise GivenUp(f"no answer of node rank {', '.join(silent)} within {self._seconds:.0f} s")
+            time.sleep(LOOK_SECONDS)
+
+
+class Contributor:
+    """The other nodes' side: a thread that answers node 0's saves, one after the other."""
+
+    def __init__(
+        self,
+        args: LaunchArgs,
+        assignment: Assignment,
+        checkpoints: CheckpointStore,
+        folder: Path,
+        completeness: Completeness,
+        reporter: Reporter,
+    ) -> None:
+        self._args = args
+        self._assignment = assignment
+        self._checkpoints = checkpoints
+        self._folder = folder
+        self._completeness = completeness
+        self._reporter = reporter
+        self._ranks_run: Callable[[], bool] = lambda: True
+        self._ended = threading.Event()
+        self._closing = threading.Event()
+        self._answered: str | None = None
+        self._last_done = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="checkpoints", daemon=True)
+
+    def start(self, ranks_run: Callable[[], bool]) -> None:
+        """Begin; ``ranks_run`` says whether every rank of this pod still runs."""
+        self._ranks_run = ranks_run
+        self._thread.start()
+
+    def finish(self, *, go_on: Callable[[], bool]) -> None:
+        """Our ranks ended well: give our part of the last save, or learn that there is none."""
+        self._ended.set()
+        while not self._last_done.wait(LOOK_SECONDS) and self._thread.is_alive() and go_on():
+            pass
+
+    def stop(self) -> None:
+        """Answer nothing more."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _serve(self) -> None:
+        while not self._closing.wait(LOOK_SECONDS):
+            save = self._reporter.asked()
+            if save is None or save["name"] == self._answered:
+                continue
+            if not save["name"]:
+                self._last_done.set()
+                continue
+            if generation_of(save["name"]) == self._assignment.generation:
+                self._answer(save)
+
+    def _answer(self, save: dict[str, Any]) -> None:
+        """Store our part when our files of this unit are complete, or say why that cannot be."""
+        deadline = time.monotonic() + self._args.checkpoint_timeout_seconds
+        while not self._closing.wait(LOOK_SECONDS):
+            if self._reporter.asked() != save:
+                return  # given up, or the next one is asked for already
+            try:
+                told = self._try(save, late=time.monotonic() > deadline)
+            except FilesChanged:
+                continue
+            except (StepError, InputError) as error:
+                told = {"flaw": str(error)}
+            if told is not None:
+                self._tell(save, told)
+                return
+
+    def _tell(self, save: dict[str, Any], told: dict[str, Any]) -> None:
+        self._say(save, told)
+        self._answered = save["name"]
+        if "flaw" in told:
+            print(f"argosy: no part of {save['unit']} for its checkpoint: {told['flaw']}", file=sys.stderr, flush=True)
+        if save["last"]:
+            self._last_done.set()
+
+    def _say(self, save: dict[str, Any], told: dict[str, Any]) -> None:
+        who = {"name": save["name"], "node": self._reporter.node, "node_rank": self._assignment.node_rank}
+        self._reporter.answer({**who, **told})
+
+    def _try(self, save: dict[str, Any], *, late: bool) -> dict[str, Any] | None:
+        """Our answer, or None: not yet. While a rank has ended and we do not know how, there is no answer."""
+        ended = self._ended.is_set()
+        found = contents(self._folder, self._args)
+        if self._args.checkpoint_writers != "every":
+            return self._testimony(found, ended=ended, late=late)
+        unit = next((unit for unit in found.units if unit.name == save["unit"]), None)
+        if unit is None:
+            has = ", ".join(unit.name for unit in found.units) or "nothing"
+            return {"flaw": f"there is no {save['unit']}, but {has}"} if ended or late or _passed(save, found) else None
+        flaw = self._completeness.flaw(found, unit, self._ranks_run, ended=ended)
+        if flaw is not None:
+            return {"flaw": f"{unit.name}: {flaw.text}"} if late or (ended and not flaw.busy) else None
+        if ended:
+            time.sleep(SETTLED_SECONDS)
+        files = {**unit.files, **self._completeness.beside(found, ended=ended)}
+        self._say(save, {"storing": True})
+        part = self._checkpoints.part(save["name"], self._assignment.node_rank)
+        return {"ref": asdict(store_part(part, self._folder, files, node_path(self._assignment.node_rank, "")))}
+
+    def _testimony(self, found: Contents, *, ended: bool, late: bool) -> dict[str, Any] | None:
+        files = {**found.beside, **{name: state for unit in found.units for name, state in unit.files.items()}}
+        writing = sorted(open_for_writing(self._folder, files))
+        if not writing and (ended or self._ranks_run()):
+            return {"ref": None}
+        flaw = f"{writing[0]} is open for writing" if writing else "a rank of this node has ended"
+        return {"flaw": flaw} if late else None
+
+
+def _passed(save: dict[str, Any], found: Contents) -> bool:
+    """Whether the script has removed the unit that is asked for: only later ones are there."""
+    asked = step_in(save["unit"])
+    return bool(found.units) and asked is not None and all((unit.step or -1) > asked for unit in found.units)

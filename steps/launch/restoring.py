@@ -1,0 +1,97 @@
+"""Give a script its files back, and nothing that was never committed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
+from argosy.steps.checkpoint.node_paths import files_of, merged, nodes_of
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.errors import StepError
+from argosy.steps.launch.units import is_unit, unit_of
+from argosy.steps.launch.whole_files import matching
+
+
+def restore(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointStore, workdir: Path) -> list[str]:
+    """Put the assignment's checkpoint into the script's folder; the arguments that make the script use it.
+
+    What else matches there is removed: it was never committed, so a killed rank may have torn it.
+
+    Raises:
+        StepError: ``checkpoint_corrupt``; ``checkpoint_mismatch``: it was written by another number of nodes; or what
+            the store reported.
+    """
+    folder = workdir / args.checkpoint_path
+    if not assignment.resume_digest:
+        _clear(folder, args, ())
+        return []
+    checkpoint = checkpoints.by_digest(assignment.resume_digest)
+    files = _files_for(args, assignment, checkpoint)
+    _clear(folder, args, {file.path for file in files})
+    folder.mkdir(parents=True, exist_ok=True)
+    checkpoints.fetch(replace(checkpoint, files=files), folder)
+    names = matching(folder, args.checkpoint_include)
+    base = Path(args.checkpoint_path)
+    one = base.joinpath(*(names if len(names) == 1 else ()))
+    newest = base / _newest(folder, [name for name in names if unit_of(name, args.checkpoint_unit)] or names)
+    return [arg.replace("{path}", str(one)).replace("{newest}", str(newest)) for arg in args.resume_arg]
+
+
+def _files_for(args: LaunchArgs, assignment: Assignment, checkpoint: Checkpoint) -> tuple[ShardFile, ...]:
+    nodes = nodes_of(checkpoint.files)
+    if not nodes:
+        return checkpoint.files
+    if args.checkpoint_reshard == "all":
+        return merged(checkpoint.files)
+    if nodes != list(range(assignment.nnodes)):
+        text = (
+            f"checkpoint {checkpoint.digest[:12]} of step {checkpoint.step} holds files of {len(nodes)} nodes and "
+            f"{assignment.nnodes} run now: give as many nodes, or set checkpoint.reshard to all if the script can "
+            "load all nodes' files from one folder"
+        )
+        raise StepError(Cause.CHECKPOINT_MISMATCH, text, quote=text)
+    return files_of(checkpoint.files, assignment.node_rank)
+
+
+def _clear(folder: Path, args: LaunchArgs, keep: Collection[str]) -> None:
+    """Remove what matches and is not in ``keep``: those are replaced as a whole, so that on a volume that several
+    nodes share no file is ever missing once it was restored. A numbered folder goes with all that is in it: a script
+    takes the highest number, whatever is inside.
+    """
+    for name in matching(folder, args.checkpoint_include):
+        if name not in keep:
+            with contextlib.suppress(FileNotFoundError):
+                (folder / name).unlink()
+    tops = {name.partition("/")[0] for name in keep}
+    with contextlib.suppress(FileNotFoundError):
+        stale = [entry for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+        for entry in stale:
+            if entry.name not in tops and is_unit(entry.name, args.checkpoint_unit):
+                _remove(Path(entry.path), whole=os.path.normpath(args.checkpoint_path) != ".")
+
+
+def _remove(folder: Path, *, whole: bool) -> None:
+    """``whole`` False: beside the script's code, where a folder may be anything, only what is empty goes."""
+    if whole:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for root, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):
+            os.rmdir(root)
+
+
+def _newest(folder: Path, names: list[str]) -> str:
+    """Of the files and subfolders that lie in ``folder`` itself, the one that was written to last."""
+    written: dict[str, int] = {}
+    for name in names:
+        top = name.split("/", 1)[0]
+        written[top] = max(written.get(top, 0), (folder / name).stat().st_mtime_ns)
+    return max(written, key=lambda top: (written[top], top), default="")

@@ -1,0 +1,73 @@
+"""Which checkpoints lie in a script's folder: each numbered entry is one, or all files together are one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.launch.whole_files import Signature, newest_change, signature
+
+_WORDS = "checkpoint|ckpt|global_?step|step|iteration|iter|epoch"
+_NAME = re.compile(rf"(?!tmp|temp)(?:[A-Za-z0-9][\w=.+-]*[-_=.])?(?:{_WORDS})s?[-_=]?\d+(?:\.ckpt|\.pt)?", re.A | re.I)
+"""checkpoint-500, global_step500, iter_0000500, epoch=1-step=10.ckpt; not tmp-checkpoint-500."""
+_STEP = re.compile(r"(?<![A-Za-z])(?:checkpoint|ckpt|global_?step|step|iteration|iter)s?[-_=]?(\d+)", re.A | re.I)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One checkpoint: the files of a numbered folder, the files of one step, or (name "") all there are."""
+
+    name: str
+    files: Signature
+    step: int | None
+
+    @property
+    def order(self) -> tuple[int, float]:
+        """Sorts by age: the step in the name where it has one, then the time."""
+        return (-1 if self.step is None else self.step, newest_change(self.files))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What lies in a folder: the checkpoints, oldest first, and the matching files that belong to none."""
+
+    units: tuple[Unit, ...]
+    beside: Signature
+
+
+def step_in(name: str) -> int | None:
+    """The step that a name tells: 500 for ``checkpoint-500``; None when it tells none, or several."""
+    found = {int(number) for number in _STEP.findall(name)}
+    return found.pop() if len(found) == 1 else None
+
+
+def contents(folder: Path, args: LaunchArgs) -> Contents:
+    """The folder as it is now."""
+    groups: dict[str, Signature] = {}
+    beside: Signature = {}
+    for path, state in signature(folder, args.checkpoint_include).items():
+        name = unit_of(path, args.checkpoint_unit)
+        (groups.setdefault(name, {}) if name else beside)[path] = state
+    units = sorted((Unit(name, files, step_in(name)) for name, files in groups.items()), key=lambda unit: unit.order)
+    if not units and not args.checkpoint_unit and beside:
+        return Contents((Unit("", beside, None),), {})
+    return Contents(tuple(units), beside)
+
+
+def unit_of(path: str, globs: Sequence[str]) -> str:
+    """Name of the unit that a file belongs to; "" when it lies beside them."""
+    top, inside, _ = path.partition("/")
+    if not (any(fnmatchcase(top, glob) for glob in globs) if globs else inside and _NAME.fullmatch(top)):
+        return ""
+    # Files of one step belong together, whichever rank's name they bear.
+    step = step_in(top)
+    return top if inside or step is None else f"step={step}"
+
+
+def is_unit(name: str, globs: Sequence[str]) -> bool:
+    """Whether a folder of this name, directly below the checkpoint folder, is a checkpoint of its own."""
+    return bool(unit_of(f"{name}/x", globs))

@@ -1,0 +1,36 @@
+"""A checkpoint of several nodes' files, passed on between node 0, which commits it, and the others.
+
+Nothing here is durable and nothing needs to be: every report repeats what its node has to say, so a supervisor that
+was just started knows all of it after one report of each node. Names of saves are never used twice, so what comes
+late or twice is told by its name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.steps.contract.channel import Report
+
+
+class Gathering:
+    """What the nodes of one restart said; the channel's lock is held around every call."""
+
+    def __init__(self) -> None:
+        self._save: dict[str, Any] | None = None
+        self._parts: dict[int, dict[str, Any]] = {}
+
+    def hear(self, report: Report) -> None:
+        """A report of the restart that runs."""
+        if report.node_rank == 0:
+            self._save = report.save
+        if report.part is not None:
+            self._parts[report.node_rank] = report.part
+
+    def news(self, node_rank: int) -> dict[str, Any]:
+        """Fields of the orders for a node."""
+        if self._save is None:
+            return {}
+        if node_rank != 0:
+            return {"save": self._save}
+        name = self._save.get("name")
+        return {"parts": [part for rank, part in sorted(self._parts.items()) if rank and part.get("name") == name]}
