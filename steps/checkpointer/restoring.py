@@ -42,6 +42,7 @@ class Restoring:
         self._store = store
         self._ranks = ranks
         self._random = random
+        self._refusal: InputError | None = None
 
     def run(self, digest: str, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
         """Load the checkpoint that argosy chose ("": none), every byte verified before it is used.
@@ -93,16 +94,15 @@ class Restoring:
         try:
             restored = self._loaded(self._store.by_digest(digest), into, strict) if digest else None
         except InputError as error:
-            if self._ranks.world_size == 1:
-                raise
+            self._refusal = error
             return None, {"digest": digest, "input": str(error)[:500]}
         except StepError as error:
             return None, failure(error)
         return restored, {"digest": digest}
 
     def _check(self, rank: int, other: dict[str, Any], mine: dict[str, Any]) -> None:
-        if "input" in mine:
-            raise InputError(mine["input"])
+        if self._refusal is not None:
+            raise self._refusal
         if "input" in other:
             code = EXIT_CODE[Cause.USER_EXCEPTION]
             stop(Cause.USER_EXCEPTION, f"rank {rank} could not restore: {other['input']}", code)

@@ -14,7 +14,7 @@ from typing import Any
 from argosy.steps.contract.errors import InputError
 from argosy.steps.state.stored import StoredState
 
-_SHOWN = 8
+_SHOWN = 5
 _REMEDY = (
     "build `into` as the checkpoint was saved (the state of an optimizer that has not stepped is empty: "
     "torch.distributed.checkpoint.state_dict.get_state_dict() fills it), or give strict=False"
