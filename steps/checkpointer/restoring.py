@@ -42,6 +42,7 @@ class Restoring:
         self._store = store
         self._ranks = ranks
         self._random = random
+        self._refusal: InputError | None = None
 
     def run(self, digest: str, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
         """Load the checkpoint that argosy chose ("": none), every byte verified before it is used.
@@ -49,8 +50,7 @@ class Restoring:
         An error ends every rank with its cause's exit code; bad input on one rank ends the others with 70.
         """
         restored, record = self._attempt(digest, into, strict)
-        for rank, other in enumerate(self._ranks.gather(record)):
-            self._check(rank, checked(other), record)
+        self._check_all(self._ranks.gather(record))
         return restored
 
     def run_newest(self, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
@@ -61,8 +61,7 @@ class Restoring:
             others = self._ranks.gather(record)
             damage = [other["message"] for other in others if other.get("cause") == Cause.CHECKPOINT_CORRUPT]
             if not damage:
-                for rank, other in enumerate(others):
-                    self._check(rank, checked(other), record)
+                self._check_all(others)
                 return restored
             self._set_aside(digest, damage[0])
         return None
@@ -93,25 +92,27 @@ class Restoring:
         try:
             restored = self._loaded(self._store.by_digest(digest), into, strict) if digest else None
         except InputError as error:
-            if self._ranks.world_size == 1:
-                raise
+            self._refusal = error
             return None, {"digest": digest, "input": str(error)[:500]}
         except StepError as error:
             return None, failure(error)
         return restored, {"digest": digest}
 
-    def _check(self, rank: int, other: dict[str, Any], mine: dict[str, Any]) -> None:
-        if "input" in mine:
-            raise InputError(mine["input"])
-        if "input" in other:
-            code = EXIT_CODE[Cause.USER_EXCEPTION]
-            stop(Cause.USER_EXCEPTION, f"rank {rank} could not restore: {other['input']}", code)
-        if other["digest"] != mine["digest"]:
-            message = (
-                f"rank {self._ranks.rank} was told to resume from {mine['digest'] or 'scratch'}, rank {rank} from "
-                f"{other['digest'] or 'scratch'}"
-            )
-            stop(Cause.CHECKPOINT_MISMATCH, message, EXIT_CODE[Cause.CHECKPOINT_MISMATCH])
+    def _check_all(self, records: list[dict[str, Any]]) -> None:
+        for record in records:
+            checked(record)
+        if self._refusal is not None:
+            raise self._refusal
+        for rank, record in enumerate(records):
+            if "input" in record:
+                code = EXIT_CODE[Cause.USER_EXCEPTION]
+                stop(Cause.USER_EXCEPTION, f"rank {rank} could not restore: {record['input']}", code)
+            if record["digest"] != records[0]["digest"]:
+                message = (
+                    f"rank 0 was told to resume from {records[0]['digest'] or 'scratch'}, rank {rank} from "
+                    f"{record['digest'] or 'scratch'}"
+                )
+                stop(Cause.CHECKPOINT_MISMATCH, message, EXIT_CODE[Cause.CHECKPOINT_MISMATCH])
 
     def _loaded(self, checkpoint: Checkpoint, into: Mapping[str, Any] | None, strict: bool) -> Restored:
         read = verified_reader(self._store, checkpoint)

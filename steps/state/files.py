@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from argosy.steps.contract.errors import InputError
 from argosy.steps.state.filling import Read, Region, fill
 from argosy.steps.state.matching import in_place, match
-from argosy.steps.state.placement import my_blocks
+from argosy.steps.state.placement import local_of, my_blocks
 from argosy.steps.state.share import Block, FileLayout, source_of
 from argosy.steps.state.stored import STATE_PATH, StoredState, state_bytes, stored_state
 from argosy.steps.state.tree import decode, encode
@@ -59,16 +60,30 @@ def read_into(read: Read, into: Any, *, strict: bool) -> tuple[int, Any]:
         InputError: names, shapes or types differ; see :func:`argosy.steps.state.matching.match`.
         ValueError: as :func:`read_state`.
     """
+    import torch
+
     tree, tensors = encode(into)
     stored = stored_state(read(STATE_PATH))
     found = match(stored, tree, tensors, strict=strict)
     regions: dict[str, list[Region]] = {}
     for name, source in found.tensors.items():
         regions.setdefault(source, []).extend(my_blocks(name, tensors[name]))
+    twins = [(path, name, source, torch.empty_like(local_of(tensors[name]))) for path, name, source in found.twins]
+    for _, name, source, copy in twins:
+        regions.setdefault(source, []).extend(my_blocks(name, tensors[name], copy))
     fill(stored, regions, read)
+    for path, name, _, copy in twins:
+        _check_equal(path, local_of(tensors[name]), copy)
     arrays = _fetched(stored, sorted(found.arrays), read)
     mine: dict[Any, Any] = {in_place(name): tensor for name, tensor in tensors.items()}
     return stored.step, decode(found.tree, mine | arrays)
+
+
+def _check_equal(path: str, mine: Any, twin: Any) -> None:
+    import torch
+
+    if not torch.equal(*(tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (mine, twin))):
+        raise InputError(f"{path} is tied to another tensor here, and the checkpoint holds two that differ: untie them")
 
 
 def _fetched(stored: StoredState, names: list[str], read: Read) -> dict[Any, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from argosy.steps.contract.errors import InputError
 from argosy.steps.state.stored import StoredState
 
-_SHOWN = 8
+_SHOWN = 5
 _REMEDY = (
     "build `into` as the checkpoint was saved (the state of an optimizer that has not stepped is empty: "
     "torch.distributed.checkpoint.state_dict.get_state_dict() fills it), or give strict=False"
@@ -33,8 +33,9 @@ class Match:
     """Paths of ``into`` that the checkpoint lacks: left as they are."""
     unexpected: list[str] = field(default_factory=list)
     """Paths of tensors of the checkpoint for which ``into`` has no tensor: not read."""
-    divided: list[str] = field(default_factory=list)
-    """Paths of one tensor of ``into`` that are several in the checkpoint."""
+    twins: list[tuple[str, str, str]] = field(default_factory=list)
+    """(Path, name in ``into``, stored name) of one tensor of ``into`` that is several in the checkpoint (torch DCP
+    stores tied tensors apart): the stored ones must be equal."""
 
 
 def match(stored: StoredState, into: Any, tensors: Mapping[str, Any], *, strict: bool) -> Match:
@@ -45,14 +46,13 @@ def match(stored: StoredState, into: Any, tensors: Mapping[str, Any], *, strict:
     """
     found = Match()
     found.tree = _Merge(found).merged(into, stored.tree, ())
-    if strict and (found.missing or found.unexpected or found.divided):
+    if strict and (found.missing or found.unexpected):
         raise InputError(f"the checkpoint of step {stored.step} does not fit: {_words(found)}; {_REMEDY}")
+    pairs = [*found.tensors.items(), *((name, other) for _, name, other in found.twins)]
     wrong = [
         f"{name!r}: {theirs.dtype} {list(theirs.shape)} in the checkpoint, "
         f"{str(mine.dtype).removeprefix('torch.')} {list(mine.shape)} here"
-        for name, mine, theirs in (
-            (name, tensors[name], stored.tensors[other]) for name, other in found.tensors.items()
-        )
+        for name, mine, theirs in ((name, tensors[name], stored.tensors[other]) for name, other in pairs)
         if tuple(mine.shape) != theirs.shape or str(mine.dtype).removeprefix("torch.") != theirs.dtype
     ]
     if wrong:
@@ -67,7 +67,6 @@ def _words(found: Match) -> str:
     kinds = (
         (found.missing, "missing in the checkpoint"),
         (found.unexpected, "not in the given state"),
-        (found.divided, "one tensor here and several in the checkpoint"),
     )
     return "; ".join(f"{words}: {_listed(names)}" for names, words in kinds if names)
 
@@ -104,7 +103,7 @@ class _Merge:
         if _is(stored, "$tensor") or _is(stored, "$ndarray"):
             source = next(iter(stored.values()))
             if self._found.tensors.setdefault(name, source) != source:
-                self._found.divided.append(_shown(path))
+                self._found.twins.append((_shown(path), name, source))
         else:
             self._found.missing.append(_shown(path))
             self._found.unexpected += list(_places(stored, path))

@@ -55,12 +55,15 @@ def narrowed(tensor: Any, start: tuple[int, ...], shape: tuple[int, ...]) -> Any
     return tensor
 
 
-def my_blocks(name: str, tensor: Any) -> list[tuple[tuple[int, ...], Any]]:
-    """(Offset in the whole tensor, view of this rank's memory) of everything that this rank holds."""
+def my_blocks(name: str, tensor: Any, memory: Any = None) -> list[tuple[tuple[int, ...], Any]]:
+    """(Offset in the whole tensor, view of this rank's memory) of everything that this rank holds.
+
+    ``memory``: views of this instead, which has the shape of what the rank holds.
+    """
+    local = local_of(tensor) if memory is None else memory
     if not is_dtensor(tensor):
-        return [((0,) * tensor.dim(), tensor)]
+        return [((0,) * tensor.dim(), local)]
     runs = _my_runs(name, tensor)
-    local = local_of(tensor)
     return [] if runs is None else [(offset, narrowed(local, at, shape)) for offset, shape, at in blocks_of(runs)]
 
 

@@ -125,9 +125,9 @@ def _deal(pieces: list[Piece], holders: tuple[int, ...], shares: list[list[Piece
 def files_of(share: Sequence[Piece]) -> list[list[Piece]]:
     """The pieces of one rank, grouped into files of about :data:`FILE_BYTES`."""
     files: list[list[Piece]] = []
-    filled = FILE_BYTES
+    filled = 0
     for piece in sorted(share, key=lambda piece: piece.name):
-        if filled + piece.size > FILE_BYTES:
+        if not files or filled + piece.size > FILE_BYTES:
             files.append([])
             filled = 0
         files[-1].append(piece)
