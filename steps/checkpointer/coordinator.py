@@ -7,6 +7,7 @@ A state machine without sockets or clocks of its own: records go in, records com
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,7 +108,7 @@ class Coordinator:
         """Call it now and then: who has not reported in time ends the save, by name."""
         for number, save in sorted(self._saves.items()):
             if len(save.ranks) < self._world_size and self._clock() - save.began > self._timeout:
-                late = _named(set(range(self._world_size)) - save.ranks)
+                late = named(set(range(self._world_size)) - save.ranks)
                 text = f"{late} did not store save {number} within {self._timeout:.0f} s of the first that did"
                 self._end(number, failure(Cause.HANG, text))
 
@@ -127,9 +128,7 @@ class Coordinator:
         missing = set(self._gone) - save.ranks if save is not None else set()
         if missing:
             why = self._gone[min(missing)]
-            self._end(
-                number, failure(Cause.PEER_LOST, f"{_named(missing)} left before save {number} was stored: {why}")
-            )
+            self._end(number, failure(Cause.PEER_LOST, f"{named(missing)} left before save {number} was stored: {why}"))
 
     def _complete(self, number: int, save: _Save) -> None:
         differing = disagreement(save.claims)
@@ -178,6 +177,7 @@ def disagreement(claims: Sequence[Sequence[Any]]) -> str:
     return ""
 
 
-def _named(ranks: set[int]) -> str:
+def named(ranks: AbstractSet[int]) -> str:
+    """The ranks for people."""
     shown = ", ".join(map(str, sorted(ranks)[:8])) + (", …" if len(ranks) > 8 else "")
     return f"rank {shown}" if len(ranks) == 1 else f"ranks {shown}"

@@ -107,6 +107,7 @@ class Gang:
             self._coordinate()
         if place.rank == place.first_rank:
             self._lead()
+            self._tick()
 
     # ---- roles
 
@@ -126,15 +127,16 @@ class Gang:
             server = listen_coordinator(place.host)
             self.address = own_address(server, place.host or socket.gethostname())
             self._leaders = Peers(self._loop, server, place.token, self._from_leader, self._leader_left)
-        self._tick()
 
     def _lead(self) -> None:
         place = self._place
         self._part = NodePart(
-            place.node_ranks,
+            range(place.first_rank, place.first_rank + place.node_ranks),
+            place.timeout,
             store=self._store_part,
             work=functools.partial(self._loop.work, "part", 1),
             tell=self._up,
+            clock=time.monotonic,
         )
         if place.node_ranks > 1:
             server = listen_node(place.token, place.first_rank)
@@ -248,8 +250,10 @@ class Gang:
             self._announce({"is": "outcome", "number": 0, "failure": failure_of(error)})
 
     def _tick(self) -> None:
-        assert self._coordinator is not None
-        self._coordinator.tick()
+        assert self._part is not None
+        self._part.tick()
+        if self._coordinator is not None:
+            self._coordinator.tick()
         self._loop.later(_TICK_SECONDS, self._tick)
 
     # ---- the end

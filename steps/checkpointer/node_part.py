@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from argosy.steps.checkpoint.manifest import PartRef, ShardFile
-from argosy.steps.checkpointer.coordinator import Work, disagreement, failure_of
+from argosy.steps.checkpointer.coordinator import Work, disagreement, failure, failure_of, named
 from argosy.steps.checkpointer.lines import Record
+from argosy.steps.contract.causes import Cause
 
 
 class NodePart:
@@ -16,14 +17,19 @@ class NodePart:
 
     def __init__(
         self,
-        ranks: int,
+        ranks: Sequence[int],
+        timeout: float,
         *,
         store: Callable[[str, Sequence[ShardFile]], PartRef],
         work: Work,
         tell: Callable[[Record], None],
+        clock: Callable[[], float],
     ) -> None:
         """``ranks``: how many the node has; ``store(name, files)`` writes the part; ``tell`` goes up."""
-        self._ranks = ranks
+        self._ranks = frozenset(ranks)
+        self._timeout = timeout
+        self._clock = clock
+        self._began: dict[int, float] = {}
         self._store = store
         self._work = work
         self._tell = tell
@@ -35,9 +41,23 @@ class NodePart:
             return self._tell(record)
         number = int(record["number"])
         reports = self._reports.setdefault(number, {})
+        self._began.setdefault(number, self._clock())
         reports[int(record["rank"])] = record
-        if len(reports) == self._ranks:
-            self._part(number, [reports[rank] for rank in sorted(self._reports.pop(number))])
+        if len(reports) == len(self._ranks):
+            del self._reports[number], self._began[number]
+            self._part(number, [reports[rank] for rank in sorted(reports)])
+
+    def tick(self) -> None:
+        """Call it now and then: who of this node has not stored in time ends the save, by name."""
+        for number, began in sorted(self._began.items()):
+            if self._clock() - began > self._timeout:
+                late = named(self._ranks - self._reports.pop(number).keys())
+                del self._began[number]
+                text = (
+                    f"{late} did not store save {number} within {self._timeout:.0f} s of the first of the node that did"
+                )
+                reason = failure(Cause.HANG, text)
+                self._tell({"is": "refused", "number": number, "rank": min(self._ranks), "failure": reason})
 
     def _part(self, number: int, reports: list[Record]) -> None:
         claims = [[r["step"], r["final"], r["fingerprint"], r["rank"]] for r in reports]
