@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import socket
+import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +19,10 @@ from argosy.steps.checkpointer.ranks import Ranks
 from argosy.steps.checkpointer.restoring import Restored, Restoring
 from argosy.steps.checkpointer.saver import Saver
 from argosy.steps.checkpointer.saving import Saving
+from argosy.steps.checkpointer.stopping import stop_for
 from argosy.steps.contract import env
-from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.paths import resolve
 from argosy.steps.state.files import read_state
 from argosy.steps.store.opening import open_store
@@ -66,9 +69,11 @@ class Checkpointer:
         setting = os.environ.get(env.CHECKPOINT_EVERY, "") or ("" if every is None else str(every))
         self._schedule = Schedule(0) if setting == "auto" else None
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
+        self._keep = max(1, _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), keep or DEFAULT_KEEP))
+        self._claim: Claim | None = None
         terms = Terms(
             uri=store,
-            keep=max(1, _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), keep or DEFAULT_KEEP)),
+            keep=self._keep,
             timeout=_number(env.CHECKPOINT_TIMEOUT, os.environ.get(env.CHECKPOINT_TIMEOUT, ""), DEFAULT_TIMEOUT),
             failure_hours=failure_hours if self._schedule is not None else None,
         )
@@ -178,6 +183,22 @@ class Checkpointer:
             Stopped: as :meth:`save` does.
         """
         self._saver.close()
+
+    def _claimed(self) -> Claim:
+        """For a save that this process commits itself (torch DCP)."""
+        if self._saver.has_joined:
+            raise InputError("this Checkpointer has saved by itself: it cannot commit what torch DCP saves as well")
+        if self._claim is None:
+            self._claim = _claimed(self._store, self._managed)
+        return self._claim
+
+    def _prune(self) -> None:
+        try:
+            self._store.prune(self._keep, self._claim)
+        except StepError as error:
+            if error.cause is Cause.FENCED:
+                stop_for(error)
+            print(f"argosy: old checkpoints not removed: {error}", file=sys.stderr, flush=True)
 
 
 def _claimed(store: CheckpointStore, managed: bool) -> Claim:

@@ -66,6 +66,11 @@ class Saver:
         self._step_seconds = 0.0
 
     @property
+    def has_joined(self) -> bool:
+        """Whether the writers know each other, so that rank 0's is the one that commits."""
+        return self._joined is not None
+
+    @property
     def rank(self) -> int:
         """This rank, once it has joined the others."""
         return self._joined.rank if self._joined else 0
@@ -101,10 +106,7 @@ class Saver:
         if self._snapshot is not None and self._snapshot.fits(tensors):
             return self._snapshot
         writer = self.start()
-        try:
-            snapshot = Snapshot(tensors, ranks.rank, ranks.world_size)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        snapshot = Snapshot(tensors, ranks.rank, ranks.world_size)
         try:
             writer.arena.grow(snapshot.window if self._streaming else snapshot.size)
         except StepError as error:

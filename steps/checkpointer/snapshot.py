@@ -25,7 +25,7 @@ class Snapshot:
     """The plan of one layout. ``fits`` says whether a state still has it."""
 
     def __init__(self, tensors: Mapping[str, Any], rank: int, world_size: int) -> None:
-        """Raises ValueError: a type that has no place in a checkpoint."""
+        """Raises InputError as :func:`argosy.steps.state.share.layout_of` does."""
         self.layout = layout_of(tensors, rank, world_size)
         self._names = list(tensors)
         self._signatures = [_signature(tensor) for tensor in tensors.values()]

@@ -95,9 +95,9 @@ def test_a_change_after_save_is_not_stored_and_the_next_save_waits(tmp_path: Pat
     assert [(found.step, found.digest) for found in store.commits()] == [(1, digest), (2, second[0].digest)]
     store.fetch(store.commits()[0], tmp_path / "first")
     assert same(Checkpointer.load(tmp_path / "first").state, state_of(1))
+    late = Checkpointer(tmp_path)
+    late.save(5, state)
     with pytest.raises(InputError, match="steps never go back"):
-        late = Checkpointer(tmp_path)
-        late.save(5, state)
         late.save(4, state)
 
 
@@ -120,9 +120,13 @@ def test_a_killed_writer_stops_the_training(tmp_path: Path, capsys: pytest.Captu
     checkpointer = Checkpointer(tmp_path, every=10)
     checkpointer.save(10, state_of(1)).wait()
     os.kill(pid_of(checkpointer), signal.SIGKILL)
-    with pytest.raises(Stopped) as caught:
+
+    def train() -> None:
         for step in range(11, 10_000_000):
             checkpointer.due(step)
+
+    with pytest.raises(Stopped) as caught:
+        train()
     assert caught.value.code == 75
     assert "was killed by signal 9" in capsys.readouterr().err
     checkpointer.close()
