@@ -33,6 +33,7 @@ class Arena:
         self.handle = os.memfd_create("argosy-arena", os.MFD_CLOEXEC) if handle is None else handle
         self.map: mmap.mmap | None = None
         self.address = 0
+        self._kept: list[mmap.mmap | None] = []
         self.size = 0
         self._pin: ctypes.c_char | None = None
         if handle is None:
@@ -45,6 +46,10 @@ class Arena:
         self._pin = ctypes.c_char.from_buffer(self.map)
         self.address = ctypes.addressof(self._pin)
         self.size = size
+
+    def keep_mapped(self) -> None:
+        """A device knows this map: it must stay when a larger one takes its place."""
+        self._kept.append(self.map)
 
     def grow(self, size: int) -> None:
         """Have ``size`` bytes, every page in place (the script's side).

@@ -51,9 +51,10 @@ class Checkpointer:
         """``path``: folder for use outside argosy (inside, the run's store is used and ``path`` ignored).
 
         ``every`` steps (0: never due; "auto": from what a save costs and how often gangs fail) and ``keep``
-        checkpoints: the run's own settings where it has some. ``save_rng``: also keep and restore each rank's random
-        generators (Python, NumPy, torch). ``asynchronous``: a save is stored by a process of its own while training
-        goes on, which takes as much shared memory as this rank saves; False: ``save`` waits, and needs little memory.
+        checkpoints (0: all): the run's own settings where it has some. ``save_rng``: also keep and restore each
+        rank's random generators (Python, NumPy, torch). ``asynchronous``: a save is stored by a process of its own
+        while training goes on, which takes as much shared memory as this rank saves; False: ``save`` waits, and
+        needs little memory.
 
         Raises:
             InputError: outside argosy without ``path``; a setting that is not a number.
@@ -69,7 +70,8 @@ class Checkpointer:
         setting = os.environ.get(env.CHECKPOINT_EVERY, "") or ("" if every is None else str(every))
         self._schedule = Schedule(0) if setting == "auto" else None
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
-        self._keep = max(1, _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), keep or DEFAULT_KEEP))
+        wanted = DEFAULT_KEEP if keep is None else keep
+        self._keep = _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), wanted)
         self._claim: Claim | None = None
         terms = Terms(
             uri=store,
@@ -193,6 +195,8 @@ class Checkpointer:
         return self._claim
 
     def _prune(self) -> None:
+        if self._keep < 1:
+            return
         try:
             self._store.prune(self._keep, self._claim)
         except StepError as error:

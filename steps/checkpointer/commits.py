@@ -63,6 +63,8 @@ class Commits:
         Raises:
             StepError: ``fenced``.
         """
+        if self._keep < 1:
+            return
         try:
             self._store.prune(self._keep, self._claim)
         except StepError as error:

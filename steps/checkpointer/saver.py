@@ -115,6 +115,7 @@ class Saver:
             self._streaming = True
             print(f"argosy: {error}: saved one file at a time, training waits for it", file=sys.stderr, flush=True)
             writer.arena.grow(snapshot.window)
+        snapshot.pin(writer.arena)
         writer.answers.pop("mapped", None)
         writer.send({"do": "map"})
         if ranks.rank == 0:
