@@ -56,6 +56,7 @@ class Writer:
         module = "argosy.steps.checkpointer"
         # The script's own folder stays out (-P, without sys.path[0]): a file of the user's must not shadow a module.
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path[1:] if path)}
+        environ[env.CHECKPOINT_WRITER] = "1"
         return subprocess.Popen(
             [sys.executable, "-P", "-m", module, *map(str, handles), str(os.getpid())],
             pass_fds=(*handles, *([int(progress)] if progress.isdigit() else [])),
