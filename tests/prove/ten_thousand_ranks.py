@@ -135,7 +135,7 @@ def once(number: int) -> dict[str, Any]:
     loop = Loop()
     place = Place(
         rank=0, world_size=NODES * PER_NODE, first_rank=0, node_ranks=PER_NODE, token=TOKEN, timeout=60.0,
-        host="127.0.0.1", generation=claim.generation, seq=claim.seq, keep=3,
+        host="127.0.0.1", generation=claim.generation, seq=claim.seq, keep=0,
     )  # fmt: skip
     mine: list[Record] = []
     gang = Gang(loop, place, checkpoints, deliver=mine.append, noted_step=lambda: 0)
@@ -160,6 +160,7 @@ def once(number: int) -> dict[str, Any]:
     newest = unseen.newest()
     per_node = sum(requests.values()) / NODES
     whole = newest is not None and len(newest.files) == NODES * PER_NODE * SHARDS and nodes.told[1] == NODES - 1
+    gang.leave()
     for one in (loop, nodes.loop):
         one.stop()
     return {
