@@ -115,8 +115,10 @@ def main() -> None:
         argosy.report(step, loss=shown, tokens=inputs.numel(), end_step=args.steps)
         if rank == 0 and (step % args.log_every == 0 or step == args.steps):
             print(f"step {step} loss {shown:.4f}", flush=True)
+        state = {"model": gpt.state_dict(), "optimizer": optimizer.state_dict()}
+        if step == begin:
+            checkpointer.prepare(state)  # now the optimizer has its moments: the first save costs what later ones do
         if checkpointer.due(step) or step == args.steps:
-            state = {"model": gpt.state_dict(), "optimizer": optimizer.state_dict()}
             checkpointer.save(step, state, final=step == args.steps)
     if dist.is_initialized():
         dist.destroy_process_group()

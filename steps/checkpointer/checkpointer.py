@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import sys
-import time
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from argosy.steps import progress
 from argosy.steps.checkpoint.log import Claim
-from argosy.steps.checkpoint.manifest import Saved
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.checkpointer.interval import Schedule, failure_hours
+from argosy.steps.checkpointer.joining import Terms
 from argosy.steps.checkpointer.ranks import Ranks
 from argosy.steps.checkpointer.restoring import Restored, Restoring
-from argosy.steps.checkpointer.saving import Save
+from argosy.steps.checkpointer.saver import Saver
+from argosy.steps.checkpointer.saving import Saving
 from argosy.steps.checkpointer.stopping import stop_for
 from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
@@ -26,6 +28,8 @@ from argosy.steps.state.files import read_state
 from argosy.steps.store.opening import open_store
 
 DEFAULT_KEEP = 3
+DEFAULT_TIMEOUT = 900
+"""Seconds that the ranks' writers wait for the slowest of them."""
 
 
 class Checkpointer:
@@ -39,14 +43,18 @@ class Checkpointer:
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        every: int | None = None,
+        every: int | Literal["auto"] | None = None,
         keep: int | None = None,
         save_rng: bool = False,
+        asynchronous: bool = True,
     ) -> None:
         """``path``: folder for use outside argosy (inside, the run's store is used and ``path`` ignored).
 
-        ``every`` steps (0: never due) and ``keep`` checkpoints: the run's own settings where it has some.
-        ``save_rng``: also keep and restore each rank's random generators (Python, NumPy, torch).
+        ``every`` steps (0: never due; "auto": from what a save costs and how often gangs fail) and ``keep``
+        checkpoints (0: all): the run's own settings where it has some. ``save_rng``: also keep and restore each
+        rank's random generators (Python, NumPy, torch). ``asynchronous``: a save is stored by a process of its own
+        while training goes on, which takes as much shared memory as this rank saves; False: ``save`` waits, and
+        needs little memory.
 
         Raises:
             InputError: outside argosy without ``path``; a setting that is not a number.
@@ -55,15 +63,41 @@ class Checkpointer:
         if not uri and path is None:
             raise InputError(f"Checkpointer outside argosy: {env.RUN_URI} is not set; write Checkpointer(path='ckpts')")
         self._managed = bool(uri)
-        self._store = CheckpointStore(open_store(uri or Path(path or "").absolute().as_uri()), "")
-        self._every = _setting(env.CHECKPOINT_EVERY, every, 0)
-        self._keep = max(1, _setting(env.CHECKPOINT_KEEP, keep, DEFAULT_KEEP))
+        store = uri or Path(path or "").absolute().as_uri()
+        self._store = CheckpointStore(open_store(store), "")
         self._save_rng = save_rng
+        self._asynchronous = asynchronous
+        setting = os.environ.get(env.CHECKPOINT_EVERY, "") or ("" if every is None else str(every))
+        self._schedule = Schedule(0) if setting == "auto" else None
+        self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
+        wanted = DEFAULT_KEEP if keep is None else keep
+        self._keep = _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), wanted)
         self._claim: Claim | None = None
+        terms = Terms(
+            uri=store,
+            keep=self._keep,
+            timeout=_number(env.CHECKPOINT_TIMEOUT, os.environ.get(env.CHECKPOINT_TIMEOUT, ""), DEFAULT_TIMEOUT),
+            failure_hours=failure_hours if self._schedule is not None else None,
+        )
+        claimed = functools.partial(_claimed, self._store, self._managed)
+        self._saver = Saver(self._store, terms, claimed, asynchronous=asynchronous, save_rng=save_rng)
+        weakref.finalize(self, self._saver.release).atexit = False
 
     def due(self, step: int) -> bool:
-        """Whether a checkpoint is wanted after step ``step`` (counted from 1)."""
-        return self._every > 0 and step > 0 and step % self._every == 0
+        """Whether a checkpoint is wanted after step ``step`` (counted from 1). Call it after every step, on every rank.
+
+        Raises:
+            Stopped: the checkpoint before could not be stored, or a newer generation rules; on every rank after the
+            same step.
+        """
+        if self._schedule is None and self._every == 0:
+            return False
+        if self._asynchronous:
+            self._saver.start()  # its first seconds pass while training does
+        self._saver.look(step)
+        if self._schedule is not None:
+            return step > 0 and self._schedule.due(step)
+        return step > 0 and step % self._every == 0
 
     # ---- restore
 
@@ -84,8 +118,12 @@ class Checkpointer:
         """
         restoring = Restoring(self._store, Ranks(), random=self._save_rng)
         if self._managed:
-            return restoring.run(os.environ.get(env.RESUME_DIGEST, ""), into, strict=strict)
-        return restoring.run_newest(into, strict=strict)
+            restored = restoring.run(os.environ.get(env.RESUME_DIGEST, ""), into, strict=strict)
+        else:
+            restored = restoring.run_newest(into, strict=strict)
+        if restored is not None and self._schedule is not None:
+            self._schedule = Schedule(restored.step)
+        return restored
 
     @staticmethod
     def load(path: str | os.PathLike[str] | None = None) -> Restored:
@@ -108,44 +146,57 @@ class Checkpointer:
 
     # ---- save
 
-    def save(self, step: int, state: Mapping[str, Any], *, final: bool = False) -> Saved:
-        """Save and commit; durable when it returns. Collective: every rank calls it with the same state.
+    def prepare(self, state: Mapping[str, Any]) -> None:
+        """Make the first save as cheap as later ones: writer started, memory in place. Collective.
+
+        Call it once in the warm-up, when the state has its tensors (an optimizer's often come with the first step).
+
+        Raises:
+            InputError, Stopped: as :meth:`save` does.
+        """
+        self._saver.prepare(state)
+
+    def save(self, step: int, state: Mapping[str, Any], *, final: bool = False, wait: bool | None = None) -> Saving:
+        """Save and commit. Every rank calls it with the same state and may change it as soon as this returns.
 
         Each rank writes its share of the tensors. ``state``: nested dicts and lists of tensors, arrays, numbers and
-        strings; numbers and strings are rank 0's. ``final``: this checkpoint is the training's result.
+        strings; numbers and strings are rank 0's. ``final``: this checkpoint is the training's result, and is
+        committed when this returns. ``wait``: be committed on return (default: no, or as ``asynchronous=False``
+        has it); else ``.wait()`` of the result does that. A save waits for the one before.
 
         Raises:
             InputError: a value that has no place in a checkpoint (on every rank that has it).
-            Stopped: fenced by a newer generation (73), or the store failed (its cause's code); on all ranks.
+            Stopped: this or the save before was fenced by a newer generation (73), or the store failed (its cause's
+            code); on all ranks.
         """
-        began = time.monotonic()
-        ranks = Ranks()
-        save = Save(self._store, ranks, self._claimed, save_rng=self._save_rng)
-        saved = save.run(step, state, final=final)
-        if ranks.rank == 0:
-            seconds = time.monotonic() - began
-            progress.committed(
-                step,
-                digest=saved.digest,
-                size=saved.bytes,
-                seconds=seconds,
-                final=final,
-                generation=saved.generation,
-            )
-            self._prune()
-        return saved
+        saving = self._saver.save(step, state, final=final)
+        if self._schedule is not None:
+            news = self._schedule.saved(step, self._saver.decided())
+            if news and self._saver.rank == 0:
+                print(f"argosy: {news}", flush=True)
+        if final or (not self._asynchronous if wait is None else wait):
+            saving.wait()
+        return saving
+
+    def close(self) -> None:
+        """Wait for the save that is under way, and let the writer go; the end of the process does it too.
+
+        Raises:
+            Stopped: as :meth:`save` does.
+        """
+        self._saver.close()
 
     def _claimed(self) -> Claim:
-        if self._claim is None and self._managed:
-            generation, seq = os.environ.get(env.GENERATION, ""), os.environ.get(env.LOG_SEQ, "")
-            if not generation.isdigit() or not seq.isdigit():
-                raise InputError(f"{env.GENERATION} and {env.LOG_SEQ} are not set: only a train step may save")
-            self._claim = Claim(int(generation), int(seq))
-        elif self._claim is None:
-            self._claim = self._store.claim(f"{socket.gethostname()}:{os.getpid()}")
+        """For a save that this process commits itself (torch DCP)."""
+        if self._saver.has_joined:
+            raise InputError("this Checkpointer has saved by itself: it cannot commit what torch DCP saves as well")
+        if self._claim is None:
+            self._claim = _claimed(self._store, self._managed)
         return self._claim
 
     def _prune(self) -> None:
+        if self._keep < 1:
+            return
         try:
             self._store.prune(self._keep, self._claim)
         except StepError as error:
@@ -154,10 +205,18 @@ class Checkpointer:
             print(f"argosy: old checkpoints not removed: {error}", file=sys.stderr, flush=True)
 
 
-def _setting(name: str, given: int | None, default: int) -> int:
-    text = os.environ.get(name, "")
+def _claimed(store: CheckpointStore, managed: bool) -> Claim:
+    if not managed:
+        return store.claim(f"{socket.gethostname()}:{os.getpid()}")
+    generation, seq = os.environ.get(env.GENERATION, ""), os.environ.get(env.LOG_SEQ, "")
+    if not generation.isdigit() or not seq.isdigit():
+        raise InputError(f"{env.GENERATION} and {env.LOG_SEQ} are not set: only a train step may save")
+    return Claim(int(generation), int(seq))
+
+
+def _number(name: str, text: str, default: int) -> int:
     if not text:
-        return default if given is None else given
+        return default
     if not text.isdigit():
         raise InputError(f"{name} = {text!r}: a whole number is needed")
     return int(text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from argosy.steps.contract.causes import Cause
@@ -24,15 +26,33 @@ class Stopped(SystemExit):
 
 
 _exit_code: int | None = None
+_last_acts: list[tuple[int, Callable[[], None]]] = []
+
+
+def at_exit(action: Callable[[], None]) -> None:
+    """Call ``action`` when this process (no child that it forked) ends; when it raises Stopped, with that code."""
+    _last_acts.append((os.getpid(), action))
+
+
+def forget_exit(action: Callable[[], None]) -> None:
+    """Do not call it any more."""
+    _last_acts[:] = [(pid, other) for pid, other in _last_acts if other != action]
 
 
 @atexit.register
 def _leave() -> None:
+    stopped_before = _exit_code is not None
+    for pid, action in _last_acts[::-1]:
+        if pid == os.getpid():
+            with contextlib.suppress(Stopped):
+                action()
     # Registered at import, so that what the script registered later has run. A process group that was not destroyed
     # may abort in the interpreter's last moments ("terminate called without an active exception", SIGABRT): the
     # rank would be judged by that signal instead of by the code it stopped with.
     distributed = sys.modules.get("torch.distributed")
-    if _exit_code is not None and distributed is not None and distributed.is_initialized():
+    unfinished = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    # What is learned only now can no longer be raised.
+    if _exit_code is not None and (unfinished or not stopped_before):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(_exit_code)

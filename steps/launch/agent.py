@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from argosy.steps.contract import env
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.rank_child import die_with_parent
 from argosy.steps.pods import processes
@@ -44,6 +45,11 @@ def adopt_orphans() -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def _writers() -> set[int]:
+    """Processes that still store what a rank has saved: a rank that SIGTERM ended may have left a whole checkpoint."""
+    return processes.carrying(env.CHECKPOINT_WRITER, "1", whole=True) & processes.descendants(os.getpid())
 
 
 class Agent:
@@ -88,10 +94,10 @@ class Agent:
                 self._process.send_signal(signal.SIGTERM)
 
     def end(self, grace_seconds: float) -> None:
-        """SIGTERM, wait for at most ``grace_seconds``, then SIGKILL everything below this process."""
+        """SIGTERM, wait ``grace_seconds`` for ranks and their writers, then SIGKILL everything below this process."""
         self.terminate()
         deadline = time.monotonic() + grace_seconds
-        while self._process.poll() is None and time.monotonic() < deadline:
+        while (self._process.poll() is None or _writers()) and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
         processes.kill_all(lambda: processes.descendants(os.getpid()))
         self._process.wait()

@@ -100,6 +100,7 @@ def test_inside_argosy_the_environment_decides(
     assert [step for step in range(12) if checkpointer.due(step)] == [5, 10]
     assert checkpointer.restore() is None
     saved = [checkpointer.save(step, {"w": torch.full((4,), step)}, final=step == 15) for step in (5, 10, 15)]
+    checkpointer.close()
     assert not (tmp_path / "ignored").exists()
     assert [found.step for found in managed.commits()] == [10, 15]
     newest = managed.newest()
@@ -144,10 +145,12 @@ def test_corrupt_ends_with_72_and_the_line(
 
 def test_fenced_ends_with_73(managed: CheckpointStore, capsys: pytest.CaptureFixture[str]) -> None:
     checkpointer = Checkpointer()
-    checkpointer.save(1, {"w": torch.ones(1)})
+    checkpointer.save(1, {"w": torch.ones(1)}).wait()
     managed.claim("a newer gang")
+    saving = checkpointer.save(2, {"w": torch.ones(1)})
     with pytest.raises(Stopped) as caught:
-        checkpointer.save(2, {"w": torch.ones(1)})
+        saving.wait()
+    assert not saving.done()
     assert (caught.value.code, caught.value.cause) == (73, Cause.FENCED)
     assert not isinstance(caught.value, Exception)
     line = capsys.readouterr().err
@@ -161,8 +164,8 @@ def test_fenced_ends_with_73(managed: CheckpointStore, capsys: pytest.CaptureFix
 def test_a_store_that_fails_ends_with_its_code(
     managed: CheckpointStore, faulty: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checkpointer = Checkpointer()
-    checkpointer._store = CheckpointStore(faulty(open_store(os.environ[env.RUN_URI]), 2, "fail-before"), "")
+    checkpointer = Checkpointer(asynchronous=False)
+    checkpointer._saver.store = CheckpointStore(faulty(open_store(os.environ[env.RUN_URI]), 2, "fail-before"), "")
     with pytest.raises(Stopped) as caught:
         checkpointer.save(1, {"w": torch.ones(1)})
     assert caught.value.code == 75
@@ -171,7 +174,7 @@ def test_a_store_that_fails_ends_with_its_code(
 
 def test_alone_it_walks_back_past_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for step in (1, 2):
-        Checkpointer(tmp_path).save(step, {"w": torch.full((9,), step)})
+        Checkpointer(tmp_path).save(step, {"w": torch.full((9,), step)}).wait()
     (shard,) = tmp_path.glob("data/0000000002-*/files/tensors/*")
     shard.write_bytes(shard.read_bytes()[:-1] + b"x")
     restored = Checkpointer(tmp_path).restore()

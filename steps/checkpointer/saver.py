@@ -1,0 +1,299 @@
+"""The script's side of saving: a snapshot into the arena, then the writer has it and training goes on.
+
+No collective in a save but the first, which introduces the writers to each other (``prepare`` does it early).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from argosy.steps.checkpoint.log import Claim
+from argosy.steps.checkpoint.manifest import Saved
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.checkpointer import stopping
+from argosy.steps.checkpointer.arena import BOARD
+from argosy.steps.checkpointer.joining import Joined, Terms, join
+from argosy.steps.checkpointer.ranks import Ranks
+from argosy.steps.checkpointer.saving import Saving
+from argosy.steps.checkpointer.snapshot import Snapshot
+from argosy.steps.checkpointer.writer import Writer
+from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.state import random_generators
+from argosy.steps.state.files import STATE_PATH, state_bytes
+from argosy.steps.state.tree import encode
+
+_ANSWER_SECONDS = 60.0
+"""How much longer than all writers for each other a script waits for its own."""
+_SLOW_SECONDS = 0.1
+_NO_TENSORS = b'"tensors":{}}'
+
+
+class Saver:
+    """All saves of one Checkpointer on one rank; at most one is under way."""
+
+    def __init__(
+        self, store: CheckpointStore, terms: Terms, claimed: Callable[[], Claim], *, asynchronous: bool, save_rng: bool
+    ) -> None:
+        self.store = store
+        self._terms = terms
+        self._claimed = claimed
+        self._process = asynchronous
+        self._save_rng = save_rng
+        self._writer: Writer | None = None
+        self._joined: Joined | None = None
+        self._snapshot: Snapshot | None = None
+        self._streaming = not asynchronous
+        """One file at a time through a small arena: slower, and needs little memory."""
+        self._number = 0
+        self._current: Saving | None = None
+        self._outcomes: dict[int, dict[str, Any]] = {}
+        self._last_failure: dict[str, Any] | None = None
+        self._step = 0
+        self._refused = False
+        """A state of this rank could not be saved: the script has been told by an exception."""
+        self._raised = False
+        """Stopped has been raised."""
+        self._told_slow = False
+        self._mark: tuple[int, float] | None = None
+        self._step_seconds = 0.0
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether the writers know each other, so that rank 0's is the one that commits."""
+        return self._joined is not None
+
+    @property
+    def rank(self) -> int:
+        """This rank, once it has joined the others."""
+        return self._joined.rank if self._joined else 0
+
+    # ---- getting ready
+
+    def start(self) -> Writer:
+        """Have a writer started; it is not waited for. Not collective."""
+        if self._writer is None:
+            self._writer = Writer(self.store, self._outcomes, process=self._process)
+            stopping.at_exit(self.close)
+        return self._writer
+
+    def prepare(self, state: Mapping[str, Any]) -> None:
+        """Collective: writers that know each other, and an arena whose pages are in place."""
+        self._join(lambda: self.make_room(state))
+        self._await(lambda writer: "mapped" in writer.answers)
+
+    def make_room(self, state: Mapping[str, Any]) -> None:
+        """What can be done of ``prepare`` without the other ranks."""
+        self.start()
+        self._make_room(encode(state)[1], Ranks())
+
+    def _join(self, ready: Callable[[], None]) -> None:
+        ranks = Ranks()
+        writer = self.start()
+        if self._joined is None:
+            self._joined = join(writer, ranks, self._terms, self._claimed, ready)
+        else:
+            ready()
+
+    def _make_room(self, tensors: Mapping[str, Any], ranks: Ranks) -> Snapshot:
+        if self._snapshot is not None and self._snapshot.fits(tensors):
+            return self._snapshot
+        writer = self.start()
+        snapshot = Snapshot(tensors, ranks.rank, ranks.world_size)
+        try:
+            writer.arena.grow(snapshot.window if self._streaming else snapshot.size)
+        except StepError as error:
+            if self._streaming:
+                raise
+            self._streaming = True
+            print(f"argosy: {error}: saved one file at a time, training waits for it", file=sys.stderr, flush=True)
+            writer.arena.grow(snapshot.window)
+        snapshot.pin(writer.arena)
+        writer.answers.pop("mapped", None)
+        writer.send({"do": "map"})
+        if ranks.rank == 0:
+            writer.send({"do": "describe"}, [json.dumps(snapshot.layout.tensors, separators=(",", ":")).encode()])
+        self._snapshot = snapshot
+        return snapshot
+
+    # ---- saving
+
+    def save(self, step: int, state: Mapping[str, Any], *, final: bool) -> Saving:
+        """Not collective, the first time excepted; raises as Checkpointer.save does."""
+        if self._joined is None:
+            self._join(lambda: None)
+        self._settle(step)
+        if step < self._step:
+            raise InputError(f"step = {step}: step {self._step} is committed already; steps never go back")
+        began = time.monotonic()
+        self._number += 1
+        try:
+            self._hand_over(step, state, final, began)
+        except InputError as error:
+            self._refuse(error)
+            raise
+        except StepError as error:
+            self._stop_for(error)
+        self._step, self._mark = step, None
+        self._current = Saving(functools.partial(self._ask, self._number))
+        return self._current
+
+    def _hand_over(self, step: int, state: Mapping[str, Any], final: bool, began: float) -> None:
+        assert self._writer is not None
+        assert self._joined is not None
+        tree, tensors = encode(state)
+        snapshot = self._snapshot
+        if snapshot is None or not snapshot.fits(tensors):
+            snapshot = self._make_room(tensors, Ranks())
+        extras, describes = self._extras(step, tree)
+        nonce = hashlib.sha256(f"{self._joined.token}:{self._number}".encode()).hexdigest()[:16]
+        record: dict[str, Any] = {
+            "do": "save", "number": self._number, "step": step, "final": final, "nonce": nonce,
+            "generation": self._joined.generation, "fingerprint": snapshot.layout.fingerprint, "began": began,
+            "step_seconds": self._step_seconds, "extras": list(extras), "describes": describes,
+        }  # fmt: skip
+        files = snapshot.layout.files
+        if self._streaming:
+            self._stream(snapshot, tensors, {**record, "extras": [], "describes": ""})
+            placed = []
+        else:
+            for number, start in enumerate(snapshot.starts):
+                snapshot.copy(number, tensors, self._writer.arena, start)
+            snapshot.finish()
+            placed = [[file.path, start, file.size] for file, start in zip(files, snapshot.starts, strict=True)]
+        stall = time.monotonic() - began
+        self._writer.send({**record, "files": placed, "last": True, "stall": stall}, list(extras.values()))
+
+    def _stream(self, snapshot: Snapshot, tensors: Mapping[str, Any], record: dict[str, Any]) -> None:
+        writer = self.start()
+        for number, file in enumerate(snapshot.layout.files):
+            snapshot.copy(number, tensors, writer.arena, BOARD)
+            snapshot.finish()
+            before = writer.stored
+            writer.send({**record, "files": [[file.path, BOARD, file.size]], "last": False, "stall": 0.0})
+            self._await(lambda writer, before=before: writer.stored > before or writer.failure is not None)  # type: ignore[misc]
+
+    def _extras(self, step: int, tree: Any) -> tuple[dict[str, bytes], str]:
+        """Small files of this save's own, by path; and which of them the description of the tensors belongs to."""
+        assert self._joined is not None
+        extras: dict[str, bytes] = {}
+        if self._save_rng:
+            extras[random_generators.random_path(self._joined.rank)] = random_generators.capture()
+        if self._joined.rank != 0:
+            return extras, ""
+        whole = state_bytes(step, tree, {})
+        assert whole.endswith(_NO_TENSORS)
+        extras[STATE_PATH] = whole[: -len(_NO_TENSORS)] + b'"tensors":'
+        return extras, STATE_PATH
+
+    def _refuse(self, error: InputError) -> None:
+        assert self._writer is not None
+        self._refused = True
+        message = f"rank {self.rank} could not save: {error}"
+        code = int(EXIT_CODE[Cause.USER_EXCEPTION])
+        reason = {"cause": str(Cause.USER_EXCEPTION), "message": message, "code": code}
+        self._writer.send({"do": "refuse", "number": self._number, "failure": reason})
+
+    # ---- what became of it
+
+    def _ask(self, number: int, wait: bool) -> Saved | None:
+        writer = self._writer
+        if number not in self._outcomes and writer is not None:
+            if wait:
+                self._await(lambda writer: number in writer.outcomes or writer.failure is not None)
+            elif not writer.ended:
+                with contextlib.suppress(StepError):
+                    writer.poll()
+        if number in self._outcomes:
+            return Saved(**self._outcomes[number]["saved"])
+        if wait:
+            self._raise_failure()
+        return None
+
+    def _raise_failure(self) -> NoReturn:
+        self._raised = True
+        failure = self._writer.failure if self._writer is not None else self._last_failure
+        if failure is not None:
+            stopping.checked(failure["failure"])
+        stopping.stop_for(StepError(Cause.UNKNOWN, "the Checkpointer was closed before its save was committed"))
+
+    def _stop_for(self, error: StepError) -> NoReturn:
+        self._raised = True
+        stopping.stop_for(error)
+
+    def _await(self, known: Callable[[Writer], bool]) -> None:
+        assert self._writer is not None
+        deadline = time.monotonic() + self._terms.timeout + _ANSWER_SECONDS
+        try:
+            self._writer.poll()
+            while not known(self._writer):
+                self._writer.await_news(deadline)
+        except StepError as error:
+            self._stop_for(error)
+
+    def _settle(self, step: int) -> None:
+        """Wait for the save before: there is one arena, and what became of that save is learned here by every rank."""
+        if self._current is None:
+            return
+        began = time.monotonic()
+        self._current.wait()
+        waited = time.monotonic() - began
+        if waited > _SLOW_SECONDS and self.rank == 0 and not self._told_slow:
+            self._told_slow = True
+            print(
+                f"argosy: step {step} waited {waited:.1f} s for the checkpoint of step {self._step}: "
+                "saves come faster than they can be stored; save less often, or into a faster store",
+                file=sys.stderr,
+                flush=True,
+            )
+        for number in [number for number in self._outcomes if number < self._number]:
+            del self._outcomes[number]
+
+    def decided(self) -> int:
+        """Steps between saves as decided with the save before the last; 0: nothing was."""
+        return int(self._outcomes.get(self._number - 1, {}).get("every", 0))
+
+    def look(self, step: int) -> None:
+        """Called after every step: ends the training when it has to, on every rank after the same step."""
+        writer = self._writer
+        if writer is None:
+            return
+        writer.arena.note_step(step)
+        now = time.monotonic()
+        if self._mark is None:
+            self._mark = step, now
+        elif step > self._mark[0]:
+            self._step_seconds = (now - self._mark[1]) / (step - self._mark[0])
+        try:
+            writer.poll()
+        except StepError as error:
+            self._stop_for(error)
+        if writer.failure is not None and step >= int(writer.failure["stop_at"]):
+            self._raise_failure()
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Wait for the save that is under way, then let the writer go; Stopped when that save failed."""
+        if self._writer is None:
+            return
+        try:
+            if self._current is not None and not self._refused and not self._raised:
+                self._current.wait()
+        finally:
+            writer, self._writer = self._writer, None
+            self._last_failure = writer.failure
+            stopping.forget_exit(self.close)
+            writer.close()
+
+    def release(self) -> None:
+        """As :meth:`close`, for an owner that is gone: a failure counts at the end of the process."""
+        with contextlib.suppress(stopping.Stopped):
+            self.close()

@@ -1,0 +1,148 @@
+"""The script's hold on its writer: starts it, talks to it, and says how it ended when it did."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.checkpointer.arena import Arena
+from argosy.steps.checkpointer.background import Background
+from argosy.steps.checkpointer.lines import Lines, Record, ready
+from argosy.steps.contract import env
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+
+_END_SECONDS = 15.0
+_SAID_BYTES = 600
+
+
+class Writer:
+    """A process (or a thread of this one) that stores what the arena holds."""
+
+    def __init__(self, store: CheckpointStore, outcomes: dict[int, Record], *, process: bool) -> None:
+        """Start it; it is not waited for. ``outcomes`` is filled with what became of each save, by its number."""
+        self.arena = Arena()
+        ours, theirs = socket.socketpair()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread: threading.Thread | None = None
+        self._said = os.memfd_create("argosy-writer-said", os.MFD_CLOEXEC)
+        self.answers: dict[str, Record] = {}
+        """``ready`` and ``mapped``, once they have come."""
+        self.outcomes = outcomes
+        self.stored = 0
+        """Windows that were stored."""
+        self.failure: Record | None = None
+        """An outcome that ends the training."""
+        if process:
+            self._process = self._spawn(theirs)
+            theirs.close()
+        else:
+            background = Background(theirs, self.arena, store)
+            self._thread = threading.Thread(target=background.run, name="argosy-writer", daemon=True)
+            self._thread.start()
+        self._lines = Lines(ours)
+
+    def _spawn(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
+        handles = (theirs.fileno(), self.arena.handle)
+        progress = os.environ.get(env.PROGRESS_FD, "")
+        module = "argosy.steps.checkpointer"
+        # The script's own folder stays out (-P, without sys.path[0]): a file of the user's must not shadow a module.
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path[1:] if path)}
+        environ[env.CHECKPOINT_WRITER] = "1"
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", module, *map(str, handles), str(os.getpid())],
+            pass_fds=(*handles, *([int(progress)] if progress.isdigit() else [])),
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=self._said,
+            env=environ,
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has hung up."""
+        return self._lines.ended
+
+    def send(self, record: Record, payload: Sequence[bytes] = ()) -> None:
+        """Say something.
+
+        Raises:
+            StepError: the writer has ended.
+        """
+        try:
+            self._lines.send(record, payload)
+        except OSError as error:
+            raise self._death() from error
+
+    def poll(self) -> None:
+        """Take in what it said, without waiting.
+
+        Raises:
+            StepError: the writer has ended, and had not said why.
+        """
+        for record, _ in self._lines.read():
+            match record["is"]:
+                case "stored":
+                    self.stored += 1
+                case "outcome" if "failure" in record:
+                    self.failure = self.failure or record
+                case "outcome":
+                    self.outcomes[int(record["number"])] = record
+                case kind:
+                    self.answers[str(kind)] = record
+        if self._lines.ended and self.failure is None:
+            raise self._death()
+
+    def await_news(self, deadline: float) -> None:
+        """Wait for something to be said, then take it in.
+
+        Raises:
+            StepError: the writer has ended, or said nothing until ``deadline`` (``time.monotonic``).
+        """
+        seconds = max(0.0, deadline - time.monotonic())
+        if not self._lines.ended and not ready(self._lines, select.POLLIN, seconds):
+            raise StepError(Cause.HANG, f"the checkpoint writer {self._name()} does not answer")
+        self.poll()
+
+    def _name(self) -> str:
+        return f"(process {self._process.pid})" if self._process is not None else "(a thread)"
+
+    def _death(self) -> StepError:
+        code: Any = self._process.wait(_END_SECONDS) if self._process is not None else None
+        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
+        said = os.pread(self._said, 1 << 16, 0)[-_SAID_BYTES:].decode(errors="replace").strip()
+        text = f"the checkpoint writer {self._name()} {how}" + (f": {said}" if said else "")
+        return StepError(Cause.NATIVE_CRASH, text)
+
+    def close(self) -> None:
+        """Let it go, and wait until it has; what it said on its way is printed."""
+        if not self._lines.ended:
+            self._lines.try_send({"do": "bye"})
+        self._lines.hang_up()
+        if self._process is not None:
+            try:
+                self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._thread is not None:
+            self._thread.join(_END_SECONDS)
+        said = os.pread(self._said, 1 << 16, 0)
+        if said:
+            sys.stderr.write(said.decode(errors="replace"))
+            sys.stderr.flush()
+        os.close(self._said)
+        self._lines.close()
+        self.arena.close()
+
+    def forget(self) -> None:
+        """In a child that the script forked: this end is the parent's."""
+        self._lines.close()
