@@ -28,7 +28,7 @@ from tests.prove.record import ROOT, Record
 from tests.prove.unaware.killer import Kill, Killer
 from tests.prove.unaware.style import STYLES, Style
 
-KILLS_PER_RUN = 7
+KILLS_PER_RUN = 10
 LIMIT_SECONDS = 480.0
 TITLE = "Ranks of scripts that never heard of argosy killed (SIGKILL) at random instants"
 COLUMNS = [

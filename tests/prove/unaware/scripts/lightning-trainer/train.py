@@ -1,7 +1,7 @@
 """A Lightning Trainer as people write it: ModelCheckpoint, and ckpt_path to go on.
 
 python train.py --devices 2
-python train.py --devices 2 --ckpt_path checkpoints/last.ckpt
+python train.py --devices 2 --ckpt_path checkpoints/epoch=9-step=200.ckpt
 """
 
 import argparse
