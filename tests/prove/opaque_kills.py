@@ -19,17 +19,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import StepError
-from argosy.steps.store import open_store
 from benchmarks.environments import LOCKS, frameworks_python
-from tests.prove.engine_kill import events, leftovers, run_store
+from tests.prove.engine_kill import events, leftovers
 from tests.prove.record import ROOT, Record
-from tests.prove.unaware.killer import Kill, Killer
+from tests.prove.unaware.commits import commits, store_of
+from tests.prove.unaware.killer import KINDS, Kill, Killer
 from tests.prove.unaware.style import STYLES, Style
 
 KILLS_PER_RUN = 10
-LIMIT_SECONDS = 480.0
+LIMIT_SECONDS = 1500.0
 TITLE = "Ranks of scripts that never heard of argosy killed (SIGKILL) at random instants"
 COLUMNS = [
     "style", "kills", "while saving", "before a step", "restored", "losses compared", "losses that differ",
@@ -102,9 +101,9 @@ def kill_some(
             [str(python.parent / "argosy"), "run", "run.toml"],
             cwd=work, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
-    killer = Killer(engine, work, style.folder, lambda: _commits(work))
+    killer = Killer(engine, work, style.folder, lambda: commits(work))
     try:
-        killer.run(min(most, KILLS_PER_RUN), draw, LIMIT_SECONDS)
+        killer.run(draw.choices(KINDS, k=min(most, KILLS_PER_RUN)), draw, LIMIT_SECONDS)
     except subprocess.TimeoutExpired:
         engine.wait()
     case = {
@@ -119,27 +118,9 @@ def kill_some(
     return case
 
 
-def _store(work: Path) -> CheckpointStore | None:
-    where = run_store(work)
-    return CheckpointStore(open_store(where[0]), where[1]) if where else None
-
-
-def _commits(work: Path) -> int:
-    """How often the step of the newest commit moved on, which is what renews the budgets."""
-    store = _store(work)
-    return len({commit.step for commit in store.commits()}) if store else 0
-
-
-def restarts(style: Style, work: Path) -> list[list[tuple[int, str]]]:
-    """(step, loss) as rank 0 of each restart printed them, oldest restart first."""
-    logs = work.glob(".argosy/runs/*/nodes/*/pods/*/volumes/tmp/ranks/*-*/rank-0.log")
-    ordered = sorted(logs, key=lambda log: [int(number) for number in log.parent.name.split("-")])
-    return [style.losses(log.read_text(errors="replace")) for log in ordered]
-
-
 def judged(style: Style, work: Path, kills: list[Kill], code: int, reference: dict[int, str]) -> dict[str, Any]:
     """What the run left, and whether it holds."""
-    printed = restarts(style, work)
+    printed = style.restarts(work)
     told = [pair for losses in printed for pair in losses]
     began = [event.fields for event in events(work) if event.kind == "restart_began"]
     restored = [int(fields.get("restored_step") or 0) for fields in began]
@@ -177,7 +158,7 @@ def _wrong(printed: list[list[tuple[int, str]]], restored: list[int]) -> int:
 
 def _ends_well(work: Path) -> bool:
     """Whether the newest commit is the final one and all its bytes are right."""
-    store = _store(work)
+    store = store_of(work)
     newest = store.newest() if store else None
     if store is None or newest is None or not newest.final:
         return False

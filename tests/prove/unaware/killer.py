@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +47,8 @@ class Killer:
         self._gone: set[int] = set()
         self.kills: list[Kill] = []
 
-    def run(self, most: int, draw: random.Random, limit_seconds: float) -> None:
-        """Kill at most ``most`` times; returns when the engine has ended.
+    def run(self, plan: Sequence[str], draw: random.Random, limit_seconds: float) -> None:
+        """Kill once for each kind in ``plan``, as long as the run goes on; returns when the engine has ended.
 
         Raises:
             subprocess.TimeoutExpired: it did not within ``limit_seconds``; it is killed then.
@@ -56,13 +56,13 @@ class Killer:
         deadline = time.monotonic() + limit_seconds
         idle, committed = 0, 0
         try:
-            while len(self.kills) < most and self._engine.poll() is None and time.monotonic() < deadline:
+            while len(self.kills) < len(plan) and self._engine.poll() is None and time.monotonic() < deadline:
                 ranks = self._ranks()
                 if not ranks:
                     time.sleep(LOOK_SECONDS)
                     continue
                 idle = 0 if self._commits() > committed else idle
-                kind = "training" if idle >= MOST_WITHOUT_COMMIT else draw.choice(KINDS)
+                kind = "training" if idle >= MOST_WITHOUT_COMMIT else plan[len(self.kills)]
                 if self._kill(kind, draw, deadline):
                     idle = 1 if self._commits() > committed else idle + 1
                     committed = self._commits()

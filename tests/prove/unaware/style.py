@@ -62,6 +62,12 @@ class Style:
                 found.append((round(float(match["step"]) * self.unit), match["loss"]))
         return found
 
+    def restarts(self, work: Path) -> list[list[tuple[int, str]]]:
+        """(step, loss) as rank 0 of each restart below ``work`` printed them, oldest restart first."""
+        logs = work.glob(".argosy/runs/*/nodes/*/pods/*/volumes/tmp/ranks/*-*/rank-0.log")
+        ordered = sorted(logs, key=lambda log: [int(number) for number in log.parent.name.split("-")])
+        return [self.losses(log.read_text(errors="replace")) for log in ordered]
+
 
 _TRAINER = r"^\{'loss': '?(?P<loss>[^',]+)'?, .*'epoch': '?(?P<step>[^',}]+)"
 STYLES = (
