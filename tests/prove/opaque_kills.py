@@ -71,12 +71,20 @@ def _environ(folder: Path) -> dict[str, str]:
 def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
     """Loss by step of a run without argosy and without kills; made once for a script and a lock."""
     texts = [(style.source / "train.py").read_bytes(), *(lock.read_bytes() for lock in LOCKS)]
-    key = hashlib.sha256(b"\0".join([*texts, f"{style.ranks} {style.arguments}".encode()])).hexdigest()[:12]
+    key = hashlib.sha256(b"\0".join([*texts, f"{style.nodes * style.ranks} {style.arguments}".encode()])).hexdigest()[
+        :12
+    ]
     kept = folder / f"opaque-kills-reference-{key}.json"
     if not kept.exists():
         work = folder / "opaque-kills-reference"
         style.copy(work, {})
-        command = [str(python), "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={style.ranks}"]
+        command = [
+            str(python),
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            f"--nproc-per-node={style.nodes * style.ranks}",
+        ]
         environ = {**os.environ, **_environ(folder), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
         ran = subprocess.run(
             [*command, "train.py", *style.arguments],
@@ -112,7 +120,7 @@ def kill_some(
     }
     if not case["held"]:
         kept = folder / f"opaque-kills-failed-{int(time.time())}"
-        shutil.copytree(work, kept, ignore=shutil.ignore_patterns("data"))
+        shutil.copytree(work, kept, ignore=shutil.ignore_patterns("data", "*.sock"))
         shutil.copy(folder / "opaque-kills.log", kept)
         print(f"NOT HELD; kept: {kept}", file=sys.stderr)
     return case

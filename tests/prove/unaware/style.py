@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "deepspeed-zero3"
 _PLAIN = r"^step (?P<step>\d+) loss (?P<loss>\S+)"
 
 
@@ -16,7 +17,7 @@ _PLAIN = r"^step (?P<step>\d+) loss (?P<loss>\S+)"
 class Style:
     """``line`` finds step and loss of one printed line; ``unit`` is what its step counts in, steps.
 
-    ``share``: so many styles of one kind share the kills.
+    ``ranks`` are those of one of ``nodes``. ``share``: so many styles of one kind share the kills.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Style:
     unit: float = 1.0
     args: tuple[str, ...] = ()
     share: int = 1
+    nodes: int = 1
 
     @property
     def source(self) -> Path:
@@ -75,7 +77,8 @@ STYLES = (
     Style("nanoGPT, 2 ranks", "nanogpt", 2, r"^iter (?P<step>\d+): loss (?P<loss>\S+)", share=2),
     Style("HF Trainer", "hf-trainer", 2, _TRAINER, unit=256),  # an epoch has 256 steps
     Style("Lightning", "lightning-trainer", 2),
-    Style("DeepSpeed ZeRO-1", "deepspeed-zero", 2, args=("--stage", "1"), share=3),
-    Style("DeepSpeed ZeRO-2", "deepspeed-zero", 2, args=("--stage", "2"), share=3),
-    Style("DeepSpeed ZeRO-3", "deepspeed-zero", 2, args=("--stage", "3"), share=3),
+    Style("DeepSpeed ZeRO-1", "deepspeed-zero", 2, args=("--stage", "1"), share=4),
+    Style("DeepSpeed ZeRO-2", "deepspeed-zero", 2, args=("--stage", "2"), share=4),
+    Style("DeepSpeed ZeRO-3", "deepspeed-zero", 2, args=("--stage", "3"), share=4),
+    Style("DeepSpeed example, 2 nodes", str(EXAMPLE), 1, args=("--steps", "120"), share=4, nodes=2),
 )
