@@ -46,7 +46,7 @@ class GPT(torch.nn.Module):
 
 
 def get_batch(iter_num):
-    generator = torch.Generator().manual_seed(1000 * iter_num + rank)
+    generator = torch.Generator().manual_seed(1000 * (iter_num + 1) + rank)
     start = torch.randint(vocab_size, (batch_size, 1), generator=generator)
     data = (start + 7 * torch.arange(block_size + 1)) % vocab_size
     return data[:, :-1], data[:, 1:]
@@ -66,6 +66,8 @@ if ddp:
 
 while True:
     if iter_num % eval_interval == 0 and iter_num > 0 and master_process:
+        with torch.no_grad():
+            print(f"step {iter_num}: val loss {raw_model(*get_batch(-1)).item():.6f}")
         checkpoint = {"model": raw_model.state_dict(), "optimizer": optimizer.state_dict(), "iter_num": iter_num}
         torch.save(checkpoint, os.path.join(out_dir, "ckpt.pt"))
     if iter_num >= max_iters:
