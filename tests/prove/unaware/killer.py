@@ -96,7 +96,7 @@ class Killer:
         while self._runs(deadline):
             time.sleep(AIM_SECONDS)
             looks += 1
-            if looks % _LOOKS == 0 and self._commits() - before > SAVES:
+            if looks % _LOOKS == 0 and self._commits() - before > 2 * SAVES:
                 # A script that renames whole files into the folder is never seen writing there.
                 rank = draw.choice(sorted(ranks))
                 return self._strike("saving", {rank: ranks[rank]}, began)
