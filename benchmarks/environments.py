@@ -1,7 +1,8 @@
-"""The peer's own environment, made once in the user's cache and never in the tree."""
+"""Environments of others' software, made once in the user's cache and never in the tree."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 
 from benchmarks.paired import BenchError
 
+ROOT = Path(__file__).resolve().parents[1]
 METAFLOW = "metaflow==2.19.39"
+LOCKS = (ROOT / "requirements" / "dev.txt", ROOT / "requirements" / "frameworks.txt")
 
 
 def metaflow_python() -> Path:
@@ -19,26 +22,43 @@ def metaflow_python() -> Path:
     Raises:
         BenchError: it cannot be installed (no network and no cache).
     """
+    return _made(METAFLOW.replace("==", "-"), "bench", [[METAFLOW]])
+
+
+def frameworks_python() -> Path:
+    """The interpreter of a venv with argosy, and transformers, Lightning and DeepSpeed beside the locked torch.
+
+    Raises:
+        BenchError: it cannot be installed (no network and no cache).
+    """
+    # The tree is part of the name: argosy is installed as a link to it.
+    key = hashlib.sha256(b"\0".join([*(lock.read_bytes() for lock in LOCKS), os.fsencode(ROOT)])).hexdigest()[:12]
+    locked = ["--require-hashes", *(word for lock in LOCKS for word in ("-r", str(lock)))]
+    return _made(key, "frameworks", [locked, ["--no-deps", "--no-build-isolation", "-e", str(ROOT)]])
+
+
+def _made(name: str, kind: str, installations: list[list[str]]) -> Path:
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    venv = base / "argosy" / f"bench-{METAFLOW.replace('==', '-')}-py{sys.version_info.major}.{sys.version_info.minor}"
+    venv = base / "argosy" / f"{kind}-{name}-py{sys.version_info.major}.{sys.version_info.minor}"
     python = venv / "bin" / "python"
     done = venv / ".installed"  # written last: its existence means that the installation completed
     if not done.exists():
         shutil.rmtree(venv, ignore_errors=True)
-        for command in _commands(venv, python):
+        # Without DS_BUILD_OPS=0 DeepSpeed would compile its CUDA kernels.
+        environ = {**os.environ, "DS_BUILD_OPS": "0"}
+        for command in _commands(venv, python, installations):
             print(f"  {' '.join(command[-3:])}", file=sys.stderr, flush=True)
-            made = subprocess.run(command, capture_output=True, text=True, check=False)
+            made = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
             if made.returncode != 0:
-                raise BenchError(f"cannot install {METAFLOW}: {made.stderr.strip()[-500:]}")
+                raise BenchError(f"cannot install {kind} {name}: {made.stderr.strip()[-500:]}")
         done.touch()
     return python
 
 
-def _commands(venv: Path, python: Path) -> list[list[str]]:
-    uv = shutil.which("uv")
+def _commands(venv: Path, python: Path, installations: list[list[str]]) -> list[list[str]]:
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     if uv is not None:
-        return [
-            [uv, "venv", "--quiet", "--python", sys.executable, str(venv)],
-            [uv, "pip", "install", "--quiet", "--python", str(python), METAFLOW],
-        ]
-    return [[sys.executable, "-m", "venv", str(venv)], [str(python), "-m", "pip", "install", "--quiet", METAFLOW]]
+        install = [uv, "pip", "install", "--quiet", "--python", str(python)]
+        return [[uv, "venv", "--quiet", "--python", sys.executable, str(venv)], *(install + i for i in installations)]
+    install = [str(python), "-m", "pip", "install", "--quiet"]
+    return [[sys.executable, "-m", "venv", str(venv)], *(install + i for i in installations)]

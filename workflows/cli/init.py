@@ -17,6 +17,7 @@ from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks
 from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.cli.script_facts import ScriptFacts, fixed, read_script
+from argosy.workflows.cli.trainer_facts import TrainerFacts
 
 NAME_LENGTH = 40
 KILLED = "watch it being killed and resumed"
@@ -79,8 +80,7 @@ def command(
     guess.put("script", _relative(script, path), "")
     if args:
         guess.put("args", list(args), "")
-    _gang(guess, facts, ranks)
-    _checkpoint(guess, facts, opaque, include, resume_arg)
+    _checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks))
     text = "\n".join(guess.lines) + "\n"
     _write(path, text, force)
     missing = [flag.name for flag in facts.flags if flag.required and not _among(flag.name, args)]
@@ -132,11 +132,15 @@ def _name(name: str | None, script: Path) -> str:
     return slug if slug[:1].isalpha() else f"train-{slug}"[:NAME_LENGTH].strip("-")
 
 
-def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> None:
+def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tuple[int, int]:
     guess.lines += ["", "[gang]"]
     here = gpus() if facts.cuda is not None else 0
     if ranks is not None:
         (nodes, each), why = ranks, ""
+    elif facts.trainer is not None and not here and facts.trainer.library != "DeepSpeed":
+        # It shares its devices out itself: more ranks than it was told of are an error there.
+        nodes, each = 1, facts.trainer.devices or 1
+        why = f"line {facts.trainer.line}: {facts.trainer.library} takes its ranks from torchrun; change it with -j NxP"
     elif facts.distributed is None:
         nodes, each, why = 1, 1, "the script uses neither DDP, FSDP nor deepspeed: one process"
     elif here:
@@ -151,25 +155,51 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> No
     guess.put("nproc_per_node", each, why)
     if here and ranks is None:
         guess.lines.append(f"resources = {{ gpu = {each} }}")
+    return nodes, each
 
 
 def _checkpoint(
-    guess: Guess, facts: ScriptFacts, opaque: str | None, include: tuple[str, ...], resume_arg: tuple[str, ...]
+    guess: Guess,
+    facts: ScriptFacts,
+    opaque: str | None,
+    include: tuple[str, ...],
+    resume_arg: tuple[str, ...],
+    ranks: tuple[int, int],
 ) -> None:
     if opaque is None and facts.checkpointer is not None:
         guess.lines += ["", "[checkpoint]"]
         guess.put("mode", "checkpointer", f"line {facts.checkpointer} uses argosy.Checkpointer")
         return
+    trainer = facts.trainer
+    if trainer is not None and opaque is None and trainer.folder is None:
+        raise InputError(
+            f"SCRIPT: line {trainer.line}: {trainer.library} saves where only a run could tell; {trainer.remedy}"
+        )
     folder, patterns, why = _saved(facts, opaque, include)
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")
     guess.put("path", folder, why)
-    guess.put("include", patterns, "")
-    arguments, because = _resume(facts, resume_arg, f"{folder}/{patterns[0]}")
+    if patterns:
+        guess.put("include", patterns, "")
+    if trainer is not None:
+        _completeness(guess, trainer, ranks)
+    arguments, because = _resume(facts, resume_arg, f"{folder}/{patterns[0] if patterns else '*'}")
     if arguments:
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
+
+
+def _completeness(guess: Guess, trainer: TrainerFacts, ranks: tuple[int, int]) -> None:
+    """When a checkpoint is whole: known for the files that the library writes."""
+    nodes, each = ranks
+    if trainer.expect and nodes * each > 1:
+        guess.put("expect", list(trainer.expect), f"{trainer.library} writes such a file for each rank")
+    if trainer.marker and nodes == 1:
+        guess.put("marker", trainer.marker, f"{trainer.library} writes it last")
+    if trainer.expect and nodes > 1:
+        guess.put("writers", "every", "the ranks of each node write to a disk of their own")
+        guess.put("reshard", "all", f"{trainer.library} reads files of the first node everywhere")
 
 
 def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> tuple[str, list[str], str]:
@@ -177,7 +207,11 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
             raise InputError(f"--opaque {opaque!r}: name a folder below the one the script runs in, as in --opaque out")
         known = [each.pattern for each in fixed(facts.saves) if each.folder == str(Path(opaque))]
-        return str(Path(opaque)), list(include) or known or ["*.pt"], ""
+        usual = ["*.pt"] if facts.trainer is None else list(facts.trainer.include)
+        return str(Path(opaque)), list(include) or known or usual, ""
+    if facts.trainer is not None and facts.trainer.folder is not None:
+        why = f"line {facts.trainer.line}: {facts.trainer.library} saves there"
+        return facts.trainer.folder, list(include or facts.trainer.include), why
     usable = [each for each in fixed(facts.saves) if not each.folder.startswith(("/", ".."))]
     if not usable:
         lines = [
@@ -209,6 +243,13 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tupl
     if flag is not None:
         why = f"line {flag.line} declares {flag.name} with a value; {{newest}} stands for what was written last"
         return [flag.name, "{newest}"], why
+    if (trainer := facts.trainer) is not None and trainer.resume_args:
+        return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
+    if trainer is not None and trainer.resumes == "itself":
+        return [], f"the script asks {trainer.library} for its newest checkpoint itself"
+    if trainer is not None and not trainer.resumes:
+        why = f"the script never tells {trainer.library} to go on, so every restart begins anew"
+        return [], f"{why}; let it, and name the flag with --resume-arg"
     if facts.init_from is not None:
         return ["--init_from=resume"], f"line {facts.init_from} compares init_from with 'resume'"
     return [], "no --resume flag found: the script must look for its checkpoint itself; else name it with --resume-arg"

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.path_guess import Names, guess
+from argosy.workflows.cli.trainer_facts import TrainerFacts, trainer_facts
 
 DISTRIBUTED = frozenset(
     {"init_process_group", "DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"}
@@ -59,11 +60,14 @@ class ScriptFacts:
     """Line with nanoGPT's init_from == "resume"."""
     end: int | None = None
     """The last step it would report, as its flags say: an epoch if it prints epochs only. None: not known."""
+    trainer: TrainerFacts | None = None
+    """The library that saves for it."""
 
     def resume_flag(self) -> Flag | None:
         """The flag that makes the script go on from its checkpoint."""
         found = {flag.name: flag for flag in self.flags}
-        return next((found[name] for name in RESUME_FLAGS if name in found), None)
+        known = (*RESUME_FLAGS, *(self.trainer.resume_flags if self.trainer else ()))
+        return next((found[name] for name in known if name in found), None)
 
 
 def read_script(path: Path, arguments: Sequence[str] = ()) -> ScriptFacts:
@@ -115,6 +119,7 @@ def _facts(tree: ast.Module, given: dict[str, str | None]) -> ScriptFacts:
         cuda=next((line for name, line in _used(nodes) if name in ("cuda", "nccl")), None),
         init_from=_init_from(nodes),
         end=_end({_attribute(flag.name): flag.default for flag in flags} | given, calls),
+        trainer=trainer_facts(nodes, names),
     )
 
 

@@ -1,0 +1,112 @@
+"""init on scripts that leave saving to a library: the same files that `make prove SUITE=opaque-kills` is run with."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from argosy.workflows.spec.load import load_run
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "prove" / "unaware" / "scripts"
+HF = "from transformers import Trainer, TrainingArguments\n"
+LIGHTNING = "import lightning as L\nfrom lightning.pytorch.callbacks import ModelCheckpoint\n"
+
+
+@pytest.fixture
+def written(argosy, tmp_path):
+    """The [checkpoint] and [gang] that init writes for a script, and what it said."""
+
+    def call(script: str, *argv: str):
+        (tmp_path / "train.py").write_text(script)
+        code, out, err = argosy("init", "train.py", "-o", "run.toml", "--force", *argv)
+        assert code == 0, err
+        load_run(tmp_path / "run.toml")
+        found = tomllib.loads((tmp_path / "run.toml").read_text())
+        return found["checkpoint"], found["gang"], out
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("style", "args"),
+    [
+        ("nanogpt", ()),
+        ("hf-trainer", ("--", "--output_dir", "out")),
+        ("lightning-trainer", ()),
+        ("deepspeed-zero", ()),
+    ],
+)
+def test_what_is_proved_is_what_init_writes(style, args, argosy, tmp_path) -> None:
+    folder = tmp_path / style
+    folder.mkdir()
+    shutil.copy(SCRIPTS / style / "train.py", folder)
+    code, _, err = argosy("init", f"{style}/train.py", "-j", "1x2", "-o", f"{style}/run.toml", *args)
+    assert code == 0, err
+    assert (folder / "run.toml").read_text() == (SCRIPTS / style / "run.toml").read_text()
+
+
+def test_ranks_on_several_nodes_write_to_several_disks(written) -> None:
+    script = f'{HF}t = Trainer(args=TrainingArguments("o"))\nt.train(resume_from_checkpoint=x)\n'
+    checkpoint, gang, _ = written(script, "-j", "2x4")
+    assert (checkpoint["writers"], checkpoint["reshard"]) == ("every", "all")
+    assert "marker" not in checkpoint
+    assert gang == {"nnodes": 2, "nproc_per_node": 4}
+
+
+def test_one_rank_leaves_no_file_with_its_number(written) -> None:
+    checkpoint, gang, _ = written(f'{HF}Trainer(args=TrainingArguments(output_dir="runs/a")).train()\n')
+    assert (checkpoint["path"], checkpoint["marker"]) == ("runs/a", "trainer_state.json")
+    assert "expect" not in checkpoint
+    assert gang == {"nnodes": 1, "nproc_per_node": 1}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("t.train()", "the script never tells transformers.Trainer to go on"),
+        ("t.train(resume_from_checkpoint=None)", "the script never tells"),
+        (
+            "t.train(resume_from_checkpoint=True)",
+            "the script asks transformers.Trainer for its newest checkpoint itself",
+        ),
+        ("last = get_last_checkpoint('o'); t.train(resume_from_checkpoint=last)", "for its newest checkpoint itself"),
+        ("t.train(resume_from_checkpoint=args.where)", "no --resume flag found"),
+    ],
+)
+def test_no_argument_that_the_script_would_not_understand(call, said, written) -> None:
+    checkpoint, _, out = written(f'{HF}t = Trainer(args=TrainingArguments(output_dir="o"))\n{call}\n')
+    assert "resume_args" not in checkpoint
+    assert said in out
+
+
+def test_a_flag_of_the_scripts_own(written) -> None:
+    script = f'{HF}p.add_argument("--resume_from_checkpoint")\nt = Trainer(args=TrainingArguments(output_dir="o"))\n'
+    checkpoint, _, _ = written(f"{script}t.train(resume_from_checkpoint=a.resume_from_checkpoint)\n")
+    assert checkpoint["resume_args"] == ["--resume_from_checkpoint", "{newest}"]
+
+
+def test_lightning_has_as_many_ranks_as_it_was_told(written) -> None:
+    script = f'{LIGHTNING}L.Trainer(devices=2, callbacks=[ModelCheckpoint("ck")]).fit(m, ckpt_path="last")\n'
+    checkpoint, gang, out = written(script)
+    assert gang == {"nnodes": 1, "nproc_per_node": 2}
+    assert checkpoint == {"mode": "opaque", "path": "ck", "include": ["*.ckpt"]}
+    assert "for its newest checkpoint itself" in out
+
+
+@pytest.mark.parametrize(
+    ("script", "remedy"),
+    [
+        (f"{LIGHTNING}L.Trainer().fit(m)\n", "ModelCheckpoint(dirpath='checkpoints')"),
+        (f"{HF}Trainer(args=TrainingArguments(output_dir=where()))\n", "--output_dir out"),
+        ("import deepspeed\nengine.save_checkpoint(where())\n", "--opaque FOLDER"),
+    ],
+)
+def test_a_folder_that_cannot_be_read_is_not_guessed(script, remedy, argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(script)
+    code, _, err = argosy("init", "train.py")
+    assert code == 2
+    assert remedy in err
+    assert "saves where only a run could tell" in err

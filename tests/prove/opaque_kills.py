@@ -1,0 +1,177 @@
+"""Unaware scripts with the real libraries in opaque mode, their ranks SIGKILLed at random instants.
+
+nanoGPT, HF Trainer, Lightning and DeepSpeed; ``--count`` kills of each style, several in one run. Each run must end by
+itself at the last step, every loss that any of its restarts printed must be the one that an uninterrupted run without
+argosy printed for that step, and nothing may be left over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.contract.errors import StepError
+from benchmarks.environments import LOCKS, frameworks_python
+from tests.prove.engine_kill import events, leftovers
+from tests.prove.record import ROOT, Record
+from tests.prove.unaware.commits import commits, store_of
+from tests.prove.unaware.killer import KINDS, Kill, Killer
+from tests.prove.unaware.style import STYLES, Style
+
+KILLS_PER_RUN = 10
+LIMIT_SECONDS = 1500.0
+TITLE = "Ranks of scripts that never heard of argosy killed (SIGKILL) at random instants"
+COLUMNS = [
+    "style", "kills", "while saving", "before a step", "restored", "losses compared", "losses that differ",
+    "resumed wrongly", "last step", "exit", "left over", "seconds", "held",
+]  # fmt: skip
+
+
+def prove(*, count: int, seed: int, minutes: float) -> int:
+    """Run until each style had ``count`` kills or ``minutes`` are over; 0 when all that were run held."""
+    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
+    record = Record("opaque-kills", seed, folder)
+    deadline = time.monotonic() + minutes * 60
+    python = frameworks_python()
+    only = os.environ.get("ARGOSY_PROVE_STYLE", "")
+    for style in (style for style in STYLES if only in style.name):
+        wanted = -(-count // style.share)
+        while (done := _killed(record, style)) < wanted:
+            if time.monotonic() > deadline:
+                print(f"{done} of {wanted} kills of {style.name} done; run the same command to go on", flush=True)
+                return 0 if all(case["held"] for case in record.cases()) else 1
+            reference = uninterrupted(style, python, folder)
+            number = len(record.cases())
+            case = kill_some(style, python, folder, random.Random(f"{seed}-{number}"), wanted - done, reference)
+            record.add({"case": number, **case})
+            print(json.dumps(case), flush=True)
+    table = record.write_table(TITLE, COLUMNS)
+    print(f"written: {table.relative_to(ROOT)}")
+    return 0 if all(case["held"] for case in record.cases()) else 1
+
+
+def _killed(record: Record, style: Style) -> int:
+    return sum(case["kills"] for case in record.cases() if case["style"] == style.name)
+
+
+def _environ(folder: Path) -> dict[str, str]:
+    # A pod's home is empty: without this DeepSpeed would compile its operators again in each.
+    return {"TORCH_EXTENSIONS_DIR": str(folder / "torch-extensions")}
+
+
+def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
+    """Loss by step of a run without argosy and without kills; made once for a script and a lock."""
+    texts = [(style.source / "train.py").read_bytes(), *(lock.read_bytes() for lock in LOCKS)]
+    key = hashlib.sha256(b"\0".join([*texts, f"{style.nodes * style.ranks} {style.arguments}".encode()])).hexdigest()[
+        :12
+    ]
+    kept = folder / f"opaque-kills-reference-{key}.json"
+    if not kept.exists():
+        work = folder / "opaque-kills-reference"
+        style.copy(work, {})
+        command = [
+            str(python),
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            f"--nproc-per-node={style.nodes * style.ranks}",
+        ]
+        environ = {**os.environ, **_environ(folder), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+        ran = subprocess.run(
+            [*command, "train.py", *style.arguments],
+            cwd=work, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=LIMIT_SECONDS, check=False,
+        )  # fmt: skip
+        if ran.returncode != 0:
+            raise SystemExit(f"{style.name} fails without argosy:\n{ran.stdout[-3000:]}")
+        kept.write_text(json.dumps(dict(style.losses(ran.stdout))))
+    return {int(step): loss for step, loss in json.loads(kept.read_text()).items()}
+
+
+def kill_some(
+    style: Style, python: Path, folder: Path, draw: random.Random, most: int, reference: dict[int, str]
+) -> dict[str, Any]:
+    """One run with at most :data:`KILLS_PER_RUN` kills, and what came of it."""
+    work = folder / "opaque-kills"
+    style.copy(work, _environ(folder))
+    began = time.monotonic()
+    with (folder / "opaque-kills.log").open("wb") as log:
+        engine = subprocess.Popen(
+            [str(python.parent / "argosy"), "run", "run.toml"],
+            cwd=work, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    killer = Killer(engine, work, style.folder, lambda: commits(work))
+    try:
+        killer.run(draw.choices(KINDS, k=min(most, KILLS_PER_RUN)), draw, LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        engine.wait()
+    case = {
+        **judged(style, work, killer.kills, engine.returncode, reference),
+        "seconds": round(time.monotonic() - began),
+    }
+    if not case["held"]:
+        kept = folder / f"opaque-kills-failed-{int(time.time())}"
+        shutil.copytree(work, kept, ignore=shutil.ignore_patterns("data", "*.sock"))
+        shutil.copy(folder / "opaque-kills.log", kept)
+        print(f"NOT HELD; kept: {kept}", file=sys.stderr)
+    return case
+
+
+def judged(style: Style, work: Path, kills: list[Kill], code: int, reference: dict[int, str]) -> dict[str, Any]:
+    """What the run left, and whether it holds."""
+    printed = style.restarts(work)
+    told = [pair for losses in printed for pair in losses]
+    began = [event.fields for event in events(work) if event.kind == "restart_began"]
+    restored = [int(fields.get("restored_step") or 0) for fields in began]
+    case = {
+        "style": style.name,
+        "kills": len(kills),
+        "while saving": sum(bool(kill.open_file) for kill in kills),
+        "before a step": sum(not losses for losses in printed),
+        "restored": " ".join(str(step) for step in restored[1:]),
+        "losses compared": len(told),
+        "losses that differ": sum(reference.get(step) != loss for step, loss in told),
+        "resumed wrongly": _wrong(printed, restored),
+        "last step": max((step for step, _ in told), default=-1),
+        "exit": code,
+        "left over": len(leftovers(work)),
+        "instants": [asdict(kill) for kill in kills],
+    }
+    whole = case["last step"] == max(reference) and _ends_well(work) and {step for step, _ in told} == set(reference)
+    quiet = not (case["losses that differ"] or case["resumed wrongly"] or case["left over"])
+    return {**case, "held": code == 0 and whole and quiet}
+
+
+def _wrong(printed: list[list[tuple[int, str]]], restored: list[int]) -> int:
+    """Restarts that began before the checkpoint they were given, or beyond what any earlier one had reached."""
+    wrong, reached = 0, -1
+    for index, losses in enumerate(printed):
+        if not losses:
+            continue
+        first = losses[0][0]
+        start = restored[index] if index < len(restored) else 0
+        wrong += first < start or first > max(reached, 0) + 1
+        reached = max(reached, max(step for step, _ in losses))
+    return wrong
+
+
+def _ends_well(work: Path) -> bool:
+    """Whether the newest commit is the final one and all its bytes are right."""
+    store = store_of(work)
+    newest = store.newest() if store else None
+    if store is None or newest is None or not newest.final:
+        return False
+    try:
+        store.verify(newest)
+    except StepError:
+        return False
+    return True
