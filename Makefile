@@ -5,11 +5,11 @@ BIN := .venv/bin
 READY := .venv/.ready
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/argosy
 
-.PHONY: help demo test check bench prove lowest lock fmt clean
+.PHONY: help demo test check bench bench-checkpoint prove lowest lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 # The first line must appear at once: what follows may download torch.
 $(READY): requirements/dev.txt pyproject.toml scripts/environment.sh
@@ -34,6 +34,9 @@ fmt: $(READY) ## format
 
 bench: $(READY) ## paired timings against peers (table)
 	@$(BIN)/python -m benchmarks.all
+
+bench-checkpoint: $(READY) ## what a checkpoint costs, beside torch, DCP and DeepSpeed (1.2 GB, two ranks; FOLDER= the disk)
+	@$(BIN)/python -m benchmarks.checkpoints $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FOLDER),--folder $(FOLDER))
 
 prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=20]
 	@$(BIN)/python -m tests.prove $(SUITE) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))

@@ -1,4 +1,4 @@
-"""The contenders: each saves the same state; ``save`` is what training waits for, ``finish`` waits until it is durable."""
+"""The contenders: each saves the same state; ``save`` is what training waits for, ``finish`` until it is durable."""
 
 from __future__ import annotations
 
@@ -112,9 +112,7 @@ class AsyncDcp:
 
     def save(self, step: int) -> None:
         writer = dcp.FileSystemWriter(str(self._folder / str(step)), sync_files=True)
-        self._running = dcp.async_save(
-            self._state, storage_writer=writer, process_group=self._group, **self._given
-        )
+        self._running = dcp.async_save(self._state, storage_writer=writer, process_group=self._group, **self._given)
 
     def finish(self) -> None:
         running = getattr(self._running, "upload_completion", self._running)

@@ -20,7 +20,7 @@ from argosy.steps.state import random_generators
 from argosy.steps.state.files import read_into, read_state
 from argosy.steps.store.base import ObjectMissing
 
-_RANGE = 16 << 20
+_RANGE = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Callable[
         file, key = files[path], joined(store.prefix, files[path].key)
         # One buffer, filled and hashed range by range while it is warm; tensors are views of it.
         buffer, seen, hashed = bytearray(file.size), 0, hashlib.sha256()
+        view = memoryview(buffer)
         try:
-            while seen < file.size and (chunk := store.store.get_range(key, seen, min(_RANGE, file.size - seen))):
-                hashed.update(chunk)
-                buffer[seen : seen + len(chunk)] = chunk
-                seen += len(chunk)
+            while seen < file.size and (count := store.store.read_into(key, seen, view[seen : seen + _RANGE])):
+                hashed.update(view[seen : seen + count])
+                seen += count
         except ObjectMissing as error:
             raise CorruptCheckpoint(checkpoint.digest, file.key, "missing") from error
         if hashed.hexdigest() != file.sha256:

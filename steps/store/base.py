@@ -63,6 +63,9 @@ class ObjectStore(Protocol):
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """``length`` bytes from ``start``."""
 
+    def read_into(self, key: str, start: int, buffer: memoryview) -> int:
+        """Fill ``buffer`` from ``start``; how many bytes there were: fewer only where the object ends."""
+
     def fetch(self, key: str, into: Path, *, etag: str = "") -> str:
         """Stream the object into a file (fsynced, not renamed) and return its SHA-256; ``etag``: only that version."""
 

@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from argosy.steps.store.cloud_errors import http_status, lost_connection, s3_cod
 from argosy.steps.store.hashed_chunks import HashedChunks
 
 _CHUNK = 8 << 20
+_READ_RANGE = 16 << 20
+_PAUSE = 0.2
 _LIST_PAGE = 1000
 
 
@@ -49,7 +51,7 @@ class CloudStore:
         check_key(key, self.uri)
         client = self._client
         try:
-            return bytes(client.get(key).bytes())
+            return self._repeated(lambda: bytes(client.get(key).bytes()))
         except Exception as error:
             raise store_error("read", self._at(key), error) from error
 
@@ -60,11 +62,32 @@ class CloudStore:
         if length <= 0:
             return b""
         try:
-            return bytes(client.get_range(key, start=start, length=length))
+            return self._repeated(lambda: bytes(client.get_range(key, start=start, length=length)))
         except Exception as error:
             if http_status(error) == 416 or "greater than" in str(error):
                 return b""
             raise store_error("read", self._at(key), error) from error
+
+    def read_into(self, key: str, start: int, buffer: memoryview) -> int:
+        """By ranges: the client has no buffer of ours to fill."""
+        filled = 0
+        while filled < len(buffer) and (
+            chunk := self.get_range(key, start + filled, min(_READ_RANGE, len(buffer) - filled))
+        ):
+            buffer[filled : filled + len(chunk)] = chunk
+            filled += len(chunk)
+        return filled
+
+    def _repeated(self, read: Callable[[], bytes]) -> bytes:
+        # The client repeats a request that was not answered, but not one whose answer broke off in its body.
+        given_up = time.monotonic() + self._retry_seconds
+        while True:
+            try:
+                return read()
+            except Exception as error:
+                if not lost_connection(error) or time.monotonic() + _PAUSE > given_up:
+                    raise
+                time.sleep(random.uniform(0.01, _PAUSE))
 
     def fetch(self, key: str, into: Path, *, etag: str = "") -> str:
         """Stream into a file, fsync it, and return its SHA-256."""
@@ -87,12 +110,23 @@ class CloudStore:
 
     def _chunks(self, key: str, etag: str) -> Iterator[bytes]:
         client = self._client
+        given_up = time.monotonic() + self._retry_seconds
+        size, seen, same = -1, 0, etag
         try:
-            found = client.get(key, options={"if_match": etag} if etag else None)
-            size, seen = int(found.meta["size"]), 0
-            for chunk in found.stream(min_chunk_size=_CHUNK):
-                seen += len(chunk)
-                yield bytes(chunk)
+            while seen != size:
+                options: dict[str, Any] = {"range": {"offset": seen}} if seen else {}
+                found = client.get(key, options={**options, "if_match": same} if same else options)
+                size, same = int(found.meta["size"]), same or found.meta.get("e_tag") or ""
+                try:
+                    for chunk in found.stream(min_chunk_size=_CHUNK):
+                        seen += len(chunk)
+                        yield bytes(chunk)
+                    break
+                except Exception as error:
+                    # It broke off in the body: go on from there, with the same version.
+                    if not lost_connection(error) or not same or time.monotonic() + _PAUSE > given_up:
+                        raise
+                    time.sleep(random.uniform(0.01, _PAUSE))
         except Exception as error:
             if etag and type(error).__name__ == "PreconditionError":
                 raise StoreError(

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.paths import resolve_file_uri
-from argosy.steps.store.background_hash import BackgroundHash
 from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
-from argosy.steps.store.hashed_chunks import flat_bytes
+from argosy.steps.store.durable_write import write_durably
 
 _CHUNK = 4 << 20
-_WRITE = 1 << 30
 _PARTS = ".argosy-parts"
 """Folder of half-written objects at the store's root: one place, so that what a kill left is found and removed."""
 _PART_SECONDS = 3600
@@ -74,6 +71,16 @@ class FileStore:
         with self._reading(key, path), path.open("rb") as source:
             source.seek(start)
             return source.read(max(length, 0))
+
+    def read_into(self, key: str, start: int, buffer: memoryview) -> int:
+        """Without a copy in between."""
+        path = self._path(key)
+        filled = 0
+        with self._reading(key, path), path.open("rb", buffering=0) as source:
+            source.seek(start)
+            while filled < len(buffer) and (count := source.readinto(buffer[filled:])):
+                filled += count
+        return filled
 
     @contextlib.contextmanager
     def _reading(self, key: str, path: Path) -> Iterator[None]:
@@ -136,7 +143,7 @@ class FileStore:
             if part.parent not in self._durable:
                 self._make(part.parent)
                 _remove_stale(part.parent)
-            written = _write(part, data)
+            written = write_durably(part, data)
             self._publish(part, path, publish)
             # Also when another writer was first: who is told that the key exists may rely on it.
             fsync_folder(path.parent)
@@ -218,48 +225,6 @@ def _copy(read: Callable[[int], bytes], write: Callable[[bytes], int]) -> tuple[
         size += len(chunk)
         write(chunk)
     return digest.hexdigest(), size
-
-
-def _write(part: Path, data: bytes | Path | memoryview) -> tuple[str, int]:
-    """Write and fsync; SHA-256 and size of what was written (bytes need no digest: the caller has them)."""
-    with part.open("wb", buffering=0) as target:
-        if isinstance(data, bytes):
-            _write_all(target, memoryview(data))
-            written = "", len(data)
-        elif isinstance(data, memoryview):
-            flat = flat_bytes(data)
-            pieces = (flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK))
-            written = _write_hashed(target, pieces, len(flat))
-        else:
-            with data.open("rb", buffering=0) as source:
-                written = _write_hashed(
-                    target, iter(lambda: source.read(_CHUNK), b""), os.fstat(source.fileno()).st_size
-                )
-        os.fsync(target.fileno())
-    return written
-
-
-def _write_hashed(target: io.FileIO, chunks: Iterable[bytes | memoryview], expected: int) -> tuple[str, int]:
-    size = 0
-    if expected <= _CHUNK:
-        digest = hashlib.sha256()
-        for chunk in chunks:
-            digest.update(chunk)
-            size += _write_all(target, memoryview(chunk))
-        return digest.hexdigest(), size
-    with BackgroundHash() as hashed:
-        for chunk in chunks:
-            hashed.update(chunk)
-            size += _write_all(target, memoryview(chunk))
-    return hashed.hexdigest(), size
-
-
-def _write_all(target: io.FileIO, data: memoryview) -> int:
-    """All of it: one write(2) takes at most 2 GiB, and less on a disk that is nearly full."""
-    written = 0
-    while written < len(data):
-        written += target.write(data[written : written + _WRITE]) or 0
-    return written
 
 
 def _remove_stale(parts: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store import ObjectStore, StoreError
 
-VERBS = ("get", "get_range", "fetch", "put", "upload", "put_if_absent", "list", "head", "delete")
+VERBS = ("get", "get_range", "read_into", "fetch", "put", "upload", "put_if_absent", "list", "head", "delete")
 
 
 class Killed(BaseException):

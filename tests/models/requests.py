@@ -88,6 +88,11 @@ class AnsweringStore:
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self.ask("get", key)[start : start + length]
 
+    def read_into(self, key: str, start: int, buffer: memoryview) -> int:
+        chunk = self.get_range(key, start, len(buffer))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
     def put(self, key: str, data: bytes | Path) -> None:
         assert isinstance(data, bytes)
         self.ask("put", key, data)

@@ -29,6 +29,11 @@ class DictStore:
     def get_range(self, key: str, start: int, length: int) -> bytes:
         return self.get(key)[start : start + length]
 
+    def read_into(self, key: str, start: int, buffer: memoryview) -> int:
+        chunk = self.get_range(key, start, len(buffer))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
     def fetch(self, key: str, into: Path, *, etag: str = "") -> str:
         into.write_bytes(self.get(key))
         return hashlib.sha256(self.get(key)).hexdigest()
