@@ -52,8 +52,9 @@ class Fault:
 
 
 def _short_of_memory(victim: Victim) -> None:
-    # Its address space may not grow any more, by whatever the next allocation wants.
-    size = int(Path(f"/proc/{victim.pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    # Its address space may not grow any more; less than it has, for it may be struck while it holds what every step
+    # takes (64 MB) and gives back, and must not get that again.
+    size = int(Path(f"/proc/{victim.pid}/statm").read_text().split()[0]) * resource.getpagesize() - (32 << 20)
     resource.prlimit(victim.pid, resource.RLIMIT_AS, (size, size))
 
 
