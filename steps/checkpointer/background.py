@@ -61,6 +61,7 @@ class Background:
         """Saves of this rank whose outcome is not known."""
         self._tensors = b""
         self._closing = False
+        self._said_ended = False
 
     def run(self, parent: int = 0) -> None:
         """Until the script has gone; ``parent``: its pid, where this is another process."""
@@ -222,11 +223,19 @@ class Background:
         self._look()
 
     def _look(self) -> None:
+        self._say_that_it_ended()
         waiting = self._gang is not None and self._gang.busy
         if self._pending or waiting or self._loop.working:
             self._loop.later(_LOOK_SECONDS, self._look)
         else:
             self._leave()
+
+    def _say_that_it_ended(self) -> None:
+        # Nothing of this rank will come any more: a save that the others have stored need not wait for it. Others
+        # see it by the connection that ends, but rank 0's writer would wait for itself.
+        if self._gang is not None and self._place is not None and self._share is None and not self._said_ended:
+            self._said_ended = True
+            self._gang.report({"is": "left", "ranks": [self._place.rank], "why": "its script ended"})
 
     def _leave(self) -> None:
         if self._gang is not None:

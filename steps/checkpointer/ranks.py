@@ -5,11 +5,16 @@ Only plain uint8 tensors travel: the ``*_object`` collectives pickle.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
+from argosy.steps.checkpointer.stopping import stop
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
+from argosy.steps.verdict.evidence import match_line
 
 _RECORD_BYTES = 2048
 _MESSAGE_CHARACTERS = 700
@@ -36,11 +41,12 @@ class Ranks:
         self.world_size: int = self._dist.get_world_size() if self._dist else 1
 
     def broadcast(self, record: dict[str, Any] | None) -> dict[str, Any]:
-        """Rank 0's record, on every rank."""
+        """Rank 0's record, on every rank. Raises Stopped when another rank is gone; so does :meth:`gather`."""
         if self._dist is None:
             return record or {}
         data = self._packed(record or {})
-        self._dist.broadcast(data, src=0)
+        with self._together():
+            self._dist.broadcast(data, src=0)
         return _unpacked(data)
 
     def gather(self, record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -49,8 +55,21 @@ class Ranks:
             return [record]
         mine = self._packed(record)
         everyone = [mine.new_empty(mine.shape) for _ in range(self.world_size)]
-        self._dist.all_gather(everyone, mine)
+        with self._together():
+            self._dist.all_gather(everyone, mine)
         return [_unpacked(data) for data in everyone]
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """Around a collective: one that fails because another rank is gone ends this rank by that name."""
+        try:
+            yield
+        except RuntimeError as error:
+            said = str(error).strip().split("\n", 1)[0]
+            known = match_line(f"{type(error).__name__}: {said}")
+            if known is None or known.cause not in (Cause.PEER_LOST, Cause.NCCL_TIMEOUT):
+                raise
+            stop(known.cause, f"rank {self.rank} lost the others while checkpoints were agreed on: {said}", known.code)
 
     def _packed(self, record: dict[str, Any]) -> Any:
         import torch

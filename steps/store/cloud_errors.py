@@ -39,6 +39,8 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
         return StoreError(Cause.S3_MISSING, f"cannot {action} {uri}: the bucket does not exist ({said})", quote=quote)
     if isinstance(error, FileNotFoundError):
         return ObjectMissing(uri)
+    if isinstance(error, MemoryError):
+        return StoreError(Cause.HOST_OOM, f"cannot {action} {uri}: there is not enough memory", quote=quote)
     if code in _EXPIRED:
         return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the credentials expired ({said})", quote=quote)
     if status in (401, 403) or type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError"):
@@ -49,6 +51,10 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
         return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}; {rule}", quote=quote)
     if status >= 500 or status in (408, 409, 429) or lost_connection(error):
         return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)
+    if not type(error).__module__.startswith("obstore"):
+        # A signal handler of the script raised in the middle of our call: nobody's access is wrong.
+        text = f"{action} {uri} was interrupted by {type(error).__name__}: {said}"
+        return StoreError(Cause.USER_EXCEPTION, text, quote=quote)
     return StoreError(Cause.S3_ACCESS, f"cannot {action} {uri}: {said}", quote=quote)
 
 

@@ -24,6 +24,8 @@ _OURS = re.compile(r"^argosy: ([a-z0-9_]+)[: ]")
 _CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
 _TRACEBACK = re.compile(r"^(Exception in thread.*|Original )?\+? ?Traceback \(most recent call last\)")
 _CAUSES = {str(cause) for cause in Cause}
+_SECOND_HAND = {Cause.PEER_LOST: Weight.CASCADE, Cause.HANG: Weight.MESSENGER, Cause.NCCL_TIMEOUT: Weight.MESSENGER}
+"""What a rank of ours says of another one: it may end, and say so, before the one that caused it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def match_line(line: str) -> Evidence | None:
     ours = _OURS.match(line)
     if ours and ours.group(1) in _CAUSES:
         cause = Cause(ours.group(1))
-        return Evidence(cause, line[:MAX_QUOTE], Weight.ROOT, EXIT_CODE[cause])
+        return Evidence(cause, line[:MAX_QUOTE], _SECOND_HAND.get(cause, Weight.ROOT), EXIT_CODE[cause])
     if not line or _BENIGN.search(line):
         return None
     return next((Evidence.of(pattern, line) for pattern in PATTERNS if pattern.matches(line)), None)

@@ -80,7 +80,7 @@ def _exited(ending: Ending, said: Evidence | None) -> Evidence:
     declared = ending.exit_code in set(ExitCode) and ending.exit_code != ExitCode.USAGE
     if said is not None:
         # An exit code of ours is the script's own word on the class; the cause keeps its evidence.
-        if declared and ending.exit_code is not None:
+        if declared and ending.exit_code is not None and not _second_hand(ending, said):
             return Evidence(said.cause, said.quote, max(said.weight, Weight.GENERIC), ExitCode(ending.exit_code))
         return said
     quote = f"{_who(ending)} exited with code {ending.exit_code} and printed no error"
@@ -88,6 +88,11 @@ def _exited(ending: Ending, said: Evidence | None) -> Evidence:
         cause = _OF_CODE.get(ExitCode(ending.exit_code), Cause.UNKNOWN)
         return Evidence(cause, quote, Weight.ROOT, ExitCode(ending.exit_code))
     return _plain(Cause.UNKNOWN, quote)
+
+
+def _second_hand(ending: Ending, said: Evidence) -> bool:
+    """Whether a rank only passes on, with the code that belongs to it, that another one was lost or late."""
+    return said.quote.startswith("argosy: ") and said.weight < Weight.GENERIC and ending.exit_code == said.code
 
 
 _OF_CODE = {

@@ -18,12 +18,13 @@ def main() -> int:
     """Run one suite; 0 when every case held."""
     parser = argparse.ArgumentParser(prog="make prove SUITE=…", description=__doc__)
     parser.add_argument("suite", choices=suites())
-    parser.add_argument("--count", type=int, default=20, help="cases in all (default 20)")
+    parser.add_argument("--count", type=int, help="cases in all (default: the suite's own, or 20)")
     parser.add_argument("--seed", type=int, default=20261121, help="seed of the random instants")
     parser.add_argument("--minutes", type=float, default=10, help="stop after about so long; run again to go on")
     args = parser.parse_args()
     module = importlib.import_module(f"tests.prove.{args.suite.replace('-', '_')}")
-    return int(module.prove(count=args.count, seed=args.seed, minutes=args.minutes))
+    count = args.count or getattr(module, "COUNT", 20)
+    return int(module.prove(count=count, seed=args.seed, minutes=args.minutes))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,6 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
             done += len(batch)
             print(f"{done} of {count}: {dict(told)}", flush=True)
     found = sum(case["cases"] - case["undetected"] for case in record.cases())
-    table = record.write_table(f"{found} of {done} corruptions found, or where they harm nothing", COLUMNS)
+    table = record.write_table(f"{found} of {done} corruptions found, or where they harm nothing", COLUMNS, count=count)
     print(f"written: {table.relative_to(ROOT)}")
     return 0 if all(case["held"] for case in record.cases()) else 1

@@ -29,7 +29,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
             record.add(case)
             print(f"{case['store']}: {case['named']} of {case['asked']}, {'held' if case['held'] else 'FAILED'}")
     liars = sum(case["store"] in {liar.__name__ for liar in FOUND_BY} and case["held"] for case in record.cases())
-    table = record.write_table(f"{liars} lying stores named by the probe, the honest one never", COLUMNS)
+    table = record.write_table(f"{liars} lying stores named by the probe, the honest one never", COLUMNS, count=count)
     print(f"written: {table.relative_to(ROOT)}")
     return 0 if all(case["held"] for case in record.cases()) else 1
 

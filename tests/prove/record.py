@@ -44,15 +44,21 @@ class Record:
         with self.path.open("a") as target:
             target.write(json.dumps({**case, "commit": commit()}) + "\n")
 
-    def write_table(self, title: str, columns: list[str]) -> Path:
-        """``docs/proof-SUITE.md`` from all cases."""
+    def write_table(self, title: str, columns: list[str], *, count: int | None = None, note: str = "") -> Path:
+        """``docs/proof-SUITE.md`` from all cases.
+
+        ``count``: what COUNT has to be to get them again (None: the number of lines; 0: it means nothing to the
+        suite). ``note``: a paragraph on what was found.
+        """
         cases = self.cases()
         held = sum(case["held"] for case in cases)
+        again = len(cases) if count is None else count
         commits = ", ".join(sorted({case["commit"] for case in cases}))
         lines = [
             f"# {title}", "",
             f"{held} of {len(cases)} held. Seed {self.seed}, commit {commits}. "
-            f"Again: `make prove SUITE={self.suite} COUNT={len(cases)} SEED={self.seed}`.", "",
+            f"Again: `make prove SUITE={self.suite}{f' COUNT={again}' if again else ''} SEED={self.seed}`.", "",
+            *([note, ""] if note else []),
             "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns),
         ]  # fmt: skip
         lines += ["| " + " | ".join(str(case.get(column, "")) for column in columns) + " |" for case in cases]

@@ -15,6 +15,7 @@ import pytest
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store import ObjectMissing, StoreError, open_store
 from argosy.steps.store.cloud import CloudStore
+from argosy.steps.store.cloud_errors import store_error
 from argosy.steps.store.creation import create_ours
 
 BUCKET = "argosy-tests"
@@ -183,3 +184,10 @@ def test_other_clouds_open_and_refuse_in_our_words(uri: str, monkeypatch: pytest
     store = open_store(uri)
     with pytest.raises(StoreError, match="segment"):
         store.get("a//b")
+
+
+def test_what_happens_to_the_script_is_not_blamed_on_the_store() -> None:
+    assert store_error("read", "s3://b/k", MemoryError()).cause is Cause.HOST_OOM
+    told = store_error("read", "s3://b/k", RuntimeError("raised by a signal handler of the script"))
+    assert told.cause is Cause.USER_EXCEPTION
+    assert "RuntimeError: raised by a signal handler" in str(told)
