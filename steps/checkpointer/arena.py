@@ -64,8 +64,12 @@ class Arena:
                     Cause.HOST_OOM,
                     f"the snapshot of this rank needs {need / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free",
                 )
-            os.ftruncate(self.handle, size)
-            self._map(size)
+            try:
+                os.ftruncate(self.handle, size)
+                self._map(size)
+            except OSError as error:  # RLIMIT_AS (ulimit -v)
+                text = f"no room for a snapshot of {size / 1e9:.1f} GB: {error}"
+                raise StepError(Cause.HOST_OOM, text) from error
         self._populate(_POPULATE_WRITE)
 
     def follow(self) -> None:

@@ -68,9 +68,11 @@ class Background:
         self._loop.watch(self._script, self._on_script, self._script_ended)
         if parent:
             self._watch_parent(parent)
-        self._loop.run()
-        self._loop.close()
-        self._script.close()
+        try:
+            self._loop.run()
+        finally:
+            self._loop.close()
+            self._script.close()  # or a script waits for a thread of its own that is no more
 
     def _watch_parent(self, parent: int) -> None:
         # A child that the script forked (a loader's worker) holds the socket open and may outlive it.

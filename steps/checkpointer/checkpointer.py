@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import socket
 import sys
@@ -161,20 +162,22 @@ class Checkpointer:
 
         Each rank writes its share of the tensors. ``state``: nested dicts and lists of tensors, arrays, numbers and
         strings; numbers and strings are rank 0's. ``final``: this checkpoint is the training's result, and is
-        committed when this returns. ``wait``: be committed on return (default: no, or as ``asynchronous=False``
-        has it); else ``.wait()`` of the result does that. A save waits for the one before.
+        committed when this returns. ``wait``: be committed on return, which ``asynchronous=False`` always is;
+        else ``.wait()`` of the result does that. A save waits for the one before.
 
         Raises:
-            InputError: a value that has no place in a checkpoint (on every rank that has it).
+            InputError: a value that has no place in a checkpoint (on every rank that has it); a step that is no whole
+            number or goes back; a call in a forked child, after ``close``, or from within another call.
             Stopped: this or the save before was fenced by a newer generation (73), or the store failed (its cause's
             code); on all ranks.
         """
+        step = _step(step)
         saving = self._saver.save(step, state, final=final)
         if self._schedule is not None:
             news = self._schedule.saved(step, self._saver.decided())
             if news and self._saver.rank == 0:
                 print(f"argosy: {news}", flush=True)
-        if final or (not self._asynchronous if wait is None else wait):
+        if final or wait or not self._asynchronous:
             saving.wait()
         return saving
 
@@ -212,6 +215,13 @@ def _claimed(store: CheckpointStore, managed: bool) -> Claim:
     if not generation.isdigit() or not seq.isdigit():
         raise InputError(f"{env.GENERATION} and {env.LOG_SEQ} are not set: only a train step may save")
     return Claim(int(generation), int(seq))
+
+
+def _step(step: Any) -> int:
+    try:
+        return operator.index(step)
+    except (TypeError, ValueError) as error:  # ValueError: a tensor of several numbers
+        raise InputError(f"step = {step!r}: a whole number is needed") from error
 
 
 def _number(name: str, text: str, default: int) -> int:

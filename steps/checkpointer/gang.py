@@ -182,6 +182,8 @@ class Gang:
         self._part.receive(record)
 
     def _member_left(self, rank: int) -> None:
+        assert self._part is not None
+        self._part.left(rank)
         self._up({"is": "left", "ranks": [rank], "why": "its writer ended"})
 
     def _from_leader(self, rank: int, record: Record) -> None:

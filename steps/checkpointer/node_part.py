@@ -34,6 +34,7 @@ class NodePart:
         self._work = work
         self._tell = tell
         self._reports: dict[int, dict[int, Record]] = {}
+        self._gone: set[int] = set()
 
     def receive(self, record: Record) -> None:
         """A record of one of the node's writers: ``stored``, or what is passed on as it is."""
@@ -46,18 +47,32 @@ class NodePart:
         if len(reports) == len(self._ranks):
             del self._reports[number], self._began[number]
             self._part(number, [reports[rank] for rank in sorted(reports)])
+        else:
+            self._check_gone(number)
+
+    def left(self, rank: int) -> None:
+        """The writer of ``rank`` has ended: what it has not stored never will be."""
+        self._gone.add(rank)
+        for number in sorted(self._reports):
+            self._check_gone(number)
+
+    def _check_gone(self, number: int) -> None:
+        missing = self._gone - self._reports[number].keys()
+        if missing:
+            text = f"{named(missing)} left before save {number} was stored: its writer ended"
+            self._end(number, failure(Cause.PEER_LOST, text))
+
+    def _end(self, number: int, reason: Record) -> None:
+        del self._reports[number], self._began[number]
+        self._tell({"is": "refused", "number": number, "rank": min(self._ranks), "failure": reason})
 
     def tick(self) -> None:
         """Call it now and then: who of this node has not stored in time ends the save, by name."""
         for number, began in sorted(self._began.items()):
             if self._clock() - began > self._timeout:
-                late = named(self._ranks - self._reports.pop(number).keys())
-                del self._began[number]
-                text = (
-                    f"{late} did not store save {number} within {self._timeout:.0f} s of the first of the node that did"
-                )
-                reason = failure(Cause.HANG, text)
-                self._tell({"is": "refused", "number": number, "rank": min(self._ranks), "failure": reason})
+                late = named(self._ranks - self._reports[number].keys())
+                first = f"{self._timeout:.0f} s of the first of the node that did"
+                self._end(number, failure(Cause.HANG, f"{late} did not store save {number} within {first}"))
 
     def _part(self, number: int, reports: list[Record]) -> None:
         claims = [[r["step"], r["final"], r["fingerprint"], r["rank"]] for r in reports]

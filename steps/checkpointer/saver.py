@@ -19,12 +19,14 @@ from argosy.steps.checkpoint.manifest import Saved
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer import stopping
 from argosy.steps.checkpointer.arena import BOARD
+from argosy.steps.checkpointer.coordinator import failure
 from argosy.steps.checkpointer.joining import Joined, Terms, join
 from argosy.steps.checkpointer.ranks import Ranks
 from argosy.steps.checkpointer.saving import Saving
 from argosy.steps.checkpointer.snapshot import Snapshot
+from argosy.steps.checkpointer.turn import Turn, in_turn
 from argosy.steps.checkpointer.writer import Writer
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.state import random_generators
 from argosy.steps.state.files import STATE_PATH, state_bytes
@@ -43,6 +45,7 @@ class Saver:
         self, store: CheckpointStore, terms: Terms, claimed: Callable[[], Claim], *, asynchronous: bool, save_rng: bool
     ) -> None:
         self.store = store
+        self.turn = Turn()
         self._terms = terms
         self._claimed = claimed
         self._process = asynchronous
@@ -57,10 +60,8 @@ class Saver:
         self._outcomes: dict[int, dict[str, Any]] = {}
         self._last_failure: dict[str, Any] | None = None
         self._step = 0
-        self._refused = False
-        """A state of this rank could not be saved: the script has been told by an exception."""
-        self._raised = False
-        """Stopped has been raised."""
+        self._told = False
+        """By an exception: Stopped, or that a state of this rank could not be saved."""
         self._told_slow = False
         self._mark: tuple[int, float] | None = None
         self._step_seconds = 0.0
@@ -79,11 +80,13 @@ class Saver:
 
     def start(self) -> Writer:
         """Have a writer started; it is not waited for. Not collective."""
+        self.turn.check(closed=False)
         if self._writer is None:
             self._writer = Writer(self.store, self._outcomes, process=self._process)
             stopping.at_exit(self.close)
         return self._writer
 
+    @in_turn
     def prepare(self, state: Mapping[str, Any]) -> None:
         """Collective: writers that know each other, and an arena whose pages are in place."""
         self._join(lambda: self.make_room(state))
@@ -97,10 +100,9 @@ class Saver:
     def _join(self, ready: Callable[[], None]) -> None:
         ranks = Ranks()
         writer = self.start()
-        if self._joined is None:
-            self._joined = join(writer, ranks, self._terms, self._claimed, ready)
-        else:
-            ready()
+        if self._joined is not None:
+            return ready()
+        self._joined = join(writer, ranks, self._terms, self._claimed, ready)
 
     def _make_room(self, tensors: Mapping[str, Any], ranks: Ranks) -> Snapshot:
         if self._snapshot is not None and self._snapshot.fits(tensors):
@@ -125,8 +127,10 @@ class Saver:
 
     # ---- saving
 
+    @in_turn
     def save(self, step: int, state: Mapping[str, Any], *, final: bool) -> Saving:
         """Not collective, the first time excepted; raises as Checkpointer.save does."""
+        self.start()
         if self._joined is None:
             self._join(lambda: None)
         self._settle(step)
@@ -136,11 +140,11 @@ class Saver:
         self._number += 1
         try:
             self._hand_over(step, state, final, began)
-        except InputError as error:
-            self._refuse(error)
-            raise
         except StepError as error:
             self._stop_for(error)
+        except BaseException as error:
+            self._refuse(error)  # the others wait for this rank's share
+            raise
         self._step, self._mark = step, None
         self._current = Saving(functools.partial(self._ask, self._number))
         return self._current
@@ -149,9 +153,8 @@ class Saver:
         assert self._writer is not None
         assert self._joined is not None
         tree, tensors = encode(state)
-        snapshot = self._snapshot
-        if snapshot is None or not snapshot.fits(tensors):
-            snapshot = self._make_room(tensors, Ranks())
+        snapshot = self._snapshot if self._snapshot is not None and self._snapshot.fits(tensors) else None
+        snapshot = snapshot or self._make_room(tensors, Ranks())
         extras, describes = self._extras(step, tree)
         nonce = hashlib.sha256(f"{self._joined.token}:{self._number}".encode()).hexdigest()[:16]
         record: dict[str, Any] = {
@@ -193,13 +196,12 @@ class Saver:
         extras[STATE_PATH] = whole[: -len(_NO_TENSORS)] + b'"tensors":'
         return extras, STATE_PATH
 
-    def _refuse(self, error: InputError) -> None:
+    def _refuse(self, error: BaseException) -> None:
         assert self._writer is not None
-        self._refused = True
-        message = f"rank {self.rank} could not save: {error}"
-        code = int(EXIT_CODE[Cause.USER_EXCEPTION])
-        reason = {"cause": str(Cause.USER_EXCEPTION), "message": message, "code": code}
-        self._writer.send({"do": "refuse", "number": self._number, "failure": reason})
+        self._told = True
+        said = f"rank {self.rank} could not save: {type(error).__name__}: {error}"[:500]
+        with contextlib.suppress(StepError):
+            self._writer.send({"do": "refuse", "number": self._number, "failure": failure(Cause.USER_EXCEPTION, said)})
 
     # ---- what became of it
 
@@ -208,9 +210,8 @@ class Saver:
         if number not in self._outcomes and writer is not None:
             if wait:
                 self._await(lambda writer: number in writer.outcomes or writer.failure is not None)
-            elif not writer.ended:
-                with contextlib.suppress(StepError):
-                    writer.poll()
+            with contextlib.suppress(StepError):
+                writer.poll()
         if number in self._outcomes:
             return Saved(**self._outcomes[number]["saved"])
         if wait:
@@ -218,14 +219,14 @@ class Saver:
         return None
 
     def _raise_failure(self) -> NoReturn:
-        self._raised = True
-        failure = self._writer.failure if self._writer is not None else self._last_failure
-        if failure is not None:
-            stopping.checked(failure["failure"])
+        self._told = True
+        last = self._writer.failure if self._writer is not None else self._last_failure
+        if last is not None:
+            stopping.checked(last["failure"])
         stopping.stop_for(StepError(Cause.UNKNOWN, "the Checkpointer was closed before its save was committed"))
 
     def _stop_for(self, error: StepError) -> NoReturn:
-        self._raised = True
+        self._told = True
         stopping.stop_for(error)
 
     def _await(self, known: Callable[[Writer], bool]) -> None:
@@ -247,12 +248,9 @@ class Saver:
         waited = time.monotonic() - began
         if waited > _SLOW_SECONDS and self.rank == 0 and not self._told_slow:
             self._told_slow = True
-            print(
-                f"argosy: step {step} waited {waited:.1f} s for the checkpoint of step {self._step}: "
-                "saves come faster than they can be stored; save less often, or into a faster store",
-                file=sys.stderr,
-                flush=True,
-            )
+            before = f"argosy: step {step} waited {waited:.1f} s for the checkpoint of step {self._step}"
+            why = "saves come faster than they can be stored; save less often, or into a faster store"
+            print(f"{before}: {why}", file=sys.stderr, flush=True)
         for number in [number for number in self._outcomes if number < self._number]:
             del self._outcomes[number]
 
@@ -280,12 +278,14 @@ class Saver:
 
     # ---- the end
 
+    @in_turn
     def close(self) -> None:
         """Wait for the save that is under way, then let the writer go; Stopped when that save failed."""
+        self.turn.closed = True
         if self._writer is None:
             return
         try:
-            if self._current is not None and not self._refused and not self._raised:
+            if self._current is not None and not self._told:
                 self._current.wait()
         finally:
             writer, self._writer = self._writer, None
@@ -296,4 +296,5 @@ class Saver:
     def release(self) -> None:
         """As :meth:`close`, for an owner that is gone: a failure counts at the end of the process."""
         with contextlib.suppress(stopping.Stopped):
-            self.close()
+            if self.turn.here:  # a forked child that ends must not send its parent's writer home
+                self.close()

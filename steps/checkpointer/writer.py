@@ -22,6 +22,7 @@ from argosy.steps.contract.errors import StepError
 
 _END_SECONDS = 15.0
 _SAID_BYTES = 600
+_LOOK_SECONDS = 0.5
 
 
 class Writer:
@@ -49,13 +50,15 @@ class Writer:
             self._thread = threading.Thread(target=background.run, name="argosy-writer", daemon=True)
             self._thread.start()
         self._lines = Lines(ours)
+        self._reading = threading.RLock()
 
     def _spawn(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
         handles = (theirs.fileno(), self.arena.handle)
         progress = os.environ.get(env.PROGRESS_FD, "")
         module = "argosy.steps.checkpointer"
-        # The script's own folder stays out (-P, without sys.path[0]): a file of the user's must not shadow a module.
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path[1:] if path)}
+        # The script's own folder stays out (-P): a file of the user's must not shadow a module.
+        known = sys.path if sys.flags.safe_path else sys.path[1:]
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in known if path)}
         environ[env.CHECKPOINT_WRITER] = "1"
         return subprocess.Popen(
             [sys.executable, "-P", "-m", module, *map(str, handles), str(os.getpid())],
@@ -88,16 +91,17 @@ class Writer:
         Raises:
             StepError: the writer has ended, and had not said why.
         """
-        for record, _ in self._lines.read():
-            match record["is"]:
-                case "stored":
-                    self.stored += 1
-                case "outcome" if "failure" in record:
-                    self.failure = self.failure or record
-                case "outcome":
-                    self.outcomes[int(record["number"])] = record
-                case kind:
-                    self.answers[str(kind)] = record
+        with self._reading:
+            for record, _ in self._lines.read():
+                match record["is"]:
+                    case "stored":
+                        self.stored += 1
+                    case "outcome" if "failure" in record:
+                        self.failure = self.failure or record
+                    case "outcome":
+                        self.outcomes[int(record["number"])] = record
+                    case kind:
+                        self.answers[str(kind)] = record
         if self._lines.ended and self.failure is None:
             raise self._death()
 
@@ -107,16 +111,22 @@ class Writer:
         Raises:
             StepError: the writer has ended, or said nothing until ``deadline`` (``time.monotonic``).
         """
-        seconds = max(0.0, deadline - time.monotonic())
-        if not self._lines.ended and not ready(self._lines, select.POLLIN, seconds):
-            raise StepError(Cause.HANG, f"the checkpoint writer {self._name()} does not answer")
+        seconds = deadline - time.monotonic()
+        # Another thread may take in what we wait for, so no wait is long.
+        if not self._lines.ended and not ready(self._lines, select.POLLIN, max(0.0, min(seconds, _LOOK_SECONDS))):
+            if seconds <= 0:
+                raise StepError(Cause.HANG, f"the checkpoint writer {self._name()} does not answer")
+            return
         self.poll()
 
     def _name(self) -> str:
         return f"(process {self._process.pid})" if self._process is not None else "(a thread)"
 
     def _death(self) -> StepError:
-        code: Any = self._process.wait(_END_SECONDS) if self._process is not None else None
+        try:
+            code: Any = self._process.wait(_END_SECONDS) if self._process is not None else None
+        except subprocess.TimeoutExpired:
+            return StepError(Cause.HANG, f"the checkpoint writer {self._name()} does not read what it is told")
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
         said = os.pread(self._said, 1 << 16, 0)[-_SAID_BYTES:].decode(errors="replace").strip()
         text = f"the checkpoint writer {self._name()} {how}" + (f": {said}" if said else "")
@@ -142,7 +152,3 @@ class Writer:
         os.close(self._said)
         self._lines.close()
         self.arena.close()
-
-    def forget(self) -> None:
-        """In a child that the script forked: this end is the parent's."""
-        self._lines.close()

@@ -173,7 +173,8 @@ def _memory(tensor: Any) -> Any:
     # must find the same tensors tied.
     storage = local.untyped_storage()._cdata
     place = (storage, local.storage_offset(), local.shape, local.stride(), local.dtype, str(local.device))
-    return (*place, placement)
+    # A lazy conjugate or negative has other values in the same memory.
+    return (*place, local.is_conj(), local.is_neg(), placement)
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -176,3 +178,157 @@ def test_auto_decides_while_it_trains(tmp_path: Path, monkeypatch: pytest.Monkey
             break
     assert saved[:2] == [10, 20]
     checkpointer.close()
+
+
+def test_lazy_conjugates_are_other_tensors(tmp_path: Path) -> None:
+    values = torch.complex(torch.randn(5), torch.randn(5))
+    states = [{"a": values, "b": values.conj(), "c": values.imag, "d": values.conj().imag}, {"a": values.conj()}]
+    checkpointer = Checkpointer(tmp_path)
+    for step, state in enumerate([states[0], {"a": values}, states[1]], 1):
+        checkpointer.save(step, state, wait=True)
+        restored = Checkpointer(tmp_path).restore()
+        assert restored is not None
+        assert all(torch.equal(restored.state[name], state[name].resolve_conj().resolve_neg()) for name in state)
+    checkpointer.close()
+
+
+def test_wrong_uses_are_refused_in_words(tmp_path: Path) -> None:
+    checkpointer = Checkpointer(tmp_path, every=1)
+    for wrong in (5.0, "7", None, torch.ones(2)):
+        with pytest.raises(InputError, match="a whole number is needed"):
+            checkpointer.save(wrong, state_of(1))  # type: ignore[arg-type]
+    checkpointer.save(torch.tensor(3), state_of(3), wait=True)  # type: ignore[arg-type]
+    checkpointer.close()
+    checkpointer.close()
+    with pytest.raises(InputError, match="was closed"):
+        checkpointer.due(4)
+    with pytest.raises(InputError, match="was closed"):
+        checkpointer.save(4, state_of(4))
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert restored.step == 3
+
+
+def test_threads_take_turns_and_a_signal_handler_must_not_save(tmp_path: Path) -> None:
+    checkpointer = Checkpointer(tmp_path, every=10**9, keep=0)
+    checkpointer.prepare({"w": torch.ones(3_000_000)})
+    states = [{"w": torch.full((3_000_000,), float(value))} for value in range(4)]
+    threads = [threading.Thread(target=checkpointer.save, args=(1, state)) for state in states]
+    for thread in threads:
+        thread.start()
+    step = 0
+    while any(thread.is_alive() for thread in threads):
+        step += 1
+        checkpointer.due(step)  # looks at what the writer says, beside the threads
+    caught: list[InputError] = []
+
+    class Interrupting(dict[str, Any]):
+        def items(self) -> Any:
+            with pytest.raises(InputError, match="signal handler") as refused:
+                checkpointer.save(2, states[0])
+            caught.append(refused.value)
+            return super().items()
+
+    checkpointer.save(2, Interrupting(states[0]))
+    checkpointer.close()
+    assert caught
+    store = CheckpointStore(open_store(f"file://{tmp_path}"), "")
+    found = store.commits()
+    assert [checkpoint.step for checkpoint in found] == [1, 1, 1, 1, 2]
+    values = []
+    for number, checkpoint in enumerate(found[:4]):
+        store.fetch(checkpoint, tmp_path / f"fetched-{number}")
+        loaded = Checkpointer.load(tmp_path / f"fetched-{number}").state["w"]
+        assert loaded.min() == loaded.max(), "two saves mixed"
+        values.append(loaded[0].item())
+    assert sorted(values) == [0, 1, 2, 3]
+
+
+FORKING = """
+import os, sys
+import torch
+from argosy.steps.checkpointer import Checkpointer
+from argosy.steps.contract.errors import InputError
+
+def main():
+    checkpointer = Checkpointer(sys.argv[1], every=1)
+    checkpointer.save(1, {"w": torch.ones(3)}, wait=True)
+    child = os.fork()
+    if child == 0:
+        try:
+            checkpointer.save(2, {"w": torch.zeros(3)})
+        except InputError as error:
+            assert "forked" in str(error)
+            sys.exit(9)  # its copy of the Checkpointer goes on the way out
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    checkpointer.due(2)
+    checkpointer.save(2, {"w": torch.ones(3)}, wait=True)
+    checkpointer.close()
+    late = Checkpointer(sys.argv[1], asynchronous=False)
+    assert late.save(3, {"w": torch.ones(3)}, wait=False).done()
+
+main()
+"""
+
+
+def test_a_forked_child_leaves_its_parents_writer_alone(tmp_path: Path) -> None:
+    # Under PYTHONSAFEPATH the first entry of sys.path is no script's folder: the writer needs it.
+    environ = {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", FORKING, str(tmp_path)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert restored.step == 3
+
+
+def test_a_state_that_fails_to_be_read_ends_the_save_for_all(tmp_path: Path) -> None:
+    checkpointer = Checkpointer(tmp_path)
+    checkpointer.save(1, state_of(1), wait=True)
+    with pytest.raises(ValueError, match="4300 digits"):
+        checkpointer.save(2, {"number": 10**5000})
+    checkpointer._saver._await(lambda writer: writer.failure is not None)
+    failure = checkpointer._saver.start().failure
+    assert failure is not None
+    assert failure["failure"]["code"] == 70
+    assert "rank 0 could not save: ValueError" in failure["failure"]["message"]
+    checkpointer.close()
+
+
+def test_a_writer_that_does_not_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("argosy.steps.checkpointer.lines.SEND_SECONDS", 0.3)
+    monkeypatch.setattr("argosy.steps.checkpointer.writer._END_SECONDS", 0.3)
+    checkpointer = Checkpointer(tmp_path)
+    checkpointer.save(1, state_of(1), wait=True)
+    os.kill(pid_of(checkpointer), signal.SIGSTOP)
+    with pytest.raises(Stopped) as caught:
+        checkpointer.save(2, {"numbers": list(range(1_000_000))})
+    assert "does not read" in caught.value.message
+    checkpointer.close()
+
+
+LIMITED = """
+import resource, sys
+import torch
+from argosy.steps.checkpointer import Checkpointer
+from argosy.steps.state import plan
+plan.FILE_BYTES = 16 << 20
+checkpointer = Checkpointer(sys.argv[1])
+state = {f"w{number}": torch.full((4_000_000,), float(number)) for number in range(5)}
+checkpointer._saver.start()
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used + (60 << 20),) * 2)
+checkpointer.save(1, state, wait=True)
+checkpointer.close()
+"""
+
+
+def test_too_little_address_space_saves_one_file_at_a_time(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LIMITED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "saved one file at a time" in done.stderr
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert all((restored.state[f"w{number}"] == number).all() for number in range(5))

@@ -74,6 +74,20 @@ def test_a_killed_writer_ends_the_save_by_name(gang: Callable[..., Any]) -> None
     assert "rank 1 left before save 1" in writers.failures([0])[0]["message"]
     assert writers.store.newest() is None
 
+    # Of the same node, before and after the others have stored: nobody waits for the timeout.
+    for kill_first in (True, False):
+        again = gang(3, 3, timeout=900.0)
+        again.signal(1, signal.SIGSTOP)
+        if kill_first:
+            again.signal(1, signal.SIGKILL)
+        for rank in (0, 2):
+            again.save(rank, 1)
+        again.until(lambda node=again: all(node.writers[rank].stored == 1 for rank in (0, 2)), [0, 2])
+        again.signal(1, signal.SIGKILL)
+        again.await_outcome(1, [0, 2])
+        assert [f["cause"] for f in again.failures([0, 2])] == ["peer_lost"] * 2
+        assert "rank 1 left before save 1" in again.failures([0])[0]["message"]
+
     # The coordinator itself.
     again = gang(2, 1)
     again.signal(0, signal.SIGKILL)
