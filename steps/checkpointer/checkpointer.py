@@ -67,7 +67,9 @@ class Checkpointer:
         self._store = CheckpointStore(open_store(store), "")
         self._save_rng = save_rng
         self._asynchronous = asynchronous
-        setting = os.environ.get(env.CHECKPOINT_EVERY, "") or ("" if every is None else str(every))
+        setting = os.environ.get(env.CHECKPOINT_EVERY, "")
+        if every is not None and setting in ("", "0"):  # a run that says 0 leaves it to the script
+            setting = str(every)
         self._schedule = Schedule(0) if setting == "auto" else None
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
         wanted = DEFAULT_KEEP if keep is None else keep

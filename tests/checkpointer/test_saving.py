@@ -176,3 +176,13 @@ def test_auto_decides_while_it_trains(tmp_path: Path, monkeypatch: pytest.Monkey
             break
     assert saved[:2] == [10, 20]
     checkpointer.close()
+
+
+def test_a_run_that_leaves_the_interval_to_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(env.CHECKPOINT_EVERY, "0")
+    theirs = Checkpointer(tmp_path, every=3, asynchronous=False)
+    assert [step for step in range(1, 8) if theirs.due(step)] == [3, 6]
+    assert not any(Checkpointer(tmp_path, asynchronous=False).due(step) for step in range(1, 8))
+    monkeypatch.setenv(env.CHECKPOINT_EVERY, "2")
+    ours = Checkpointer(tmp_path, every=3, asynchronous=False)
+    assert [step for step in range(1, 8) if ours.due(step)] == [2, 4, 6]
