@@ -112,13 +112,16 @@ class Checkpointer:
         leaves tensors that the checkpoint lacks as they are and skips those that ``into`` lacks.
 
         A corrupt shard ends every rank with exit code 72 and the line
-        ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before.
+        ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before. Where a newer
+        generation rules and has pruned what was to be restored, every rank ends with 73 and the line that names it.
 
         Raises:
             InputError: ``into`` differs from the checkpoint in names, shapes or types; nothing was filled.
             Stopped: the checkpoint is damaged or the store failed; on all ranks.
         """
-        restoring = Restoring(self._store, Ranks(), random=self._save_rng)
+        restoring = Restoring(
+            self._store, Ranks(), random=self._save_rng, claim=_given_claim() if self._managed else None
+        )
         if self._managed:
             restored = restoring.run(os.environ.get(env.RESUME_DIGEST, ""), into, strict=strict)
         else:
@@ -210,10 +213,14 @@ class Checkpointer:
 def _claimed(store: CheckpointStore, managed: bool) -> Claim:
     if not managed:
         return store.claim(f"{socket.gethostname()}:{os.getpid()}")
-    generation, seq = os.environ.get(env.GENERATION, ""), os.environ.get(env.LOG_SEQ, "")
-    if not generation.isdigit() or not seq.isdigit():
+    if (claim := _given_claim()) is None:
         raise InputError(f"{env.GENERATION} and {env.LOG_SEQ} are not set: only a train step may save")
-    return Claim(int(generation), int(seq))
+    return claim
+
+
+def _given_claim() -> Claim | None:
+    generation, seq = os.environ.get(env.GENERATION, ""), os.environ.get(env.LOG_SEQ, "")
+    return Claim(int(generation), int(seq)) if generation.isdigit() and seq.isdigit() else None
 
 
 def _number(name: str, text: str, default: int) -> int:
