@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-import socket
 import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.checkpointer.claims import Claims, given_claim
 from argosy.steps.checkpointer.interval import Schedule, failure_hours
 from argosy.steps.checkpointer.joining import Terms
 from argosy.steps.checkpointer.ranks import Ranks
@@ -74,14 +73,14 @@ class Checkpointer:
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
         wanted = DEFAULT_KEEP if keep is None else keep
         self._keep = _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), wanted)
-        self._claim: Claim | None = None
+        self._claims = Claims(self._store, managed=self._managed)
         terms = Terms(
             uri=store,
             keep=self._keep,
             timeout=_number(env.CHECKPOINT_TIMEOUT, os.environ.get(env.CHECKPOINT_TIMEOUT, ""), DEFAULT_TIMEOUT),
             failure_hours=failure_hours if self._schedule is not None else None,
         )
-        claimed = functools.partial(_claimed, self._store, self._managed)
+        claimed = functools.partial(self._claims.claim, "Checkpointer.save")
         self._saver = Saver(self._store, terms, claimed, asynchronous=asynchronous, save_rng=save_rng)
         weakref.finalize(self, self._saver.release).atexit = False
 
@@ -120,7 +119,7 @@ class Checkpointer:
             Stopped: the checkpoint is damaged or the store failed; on all ranks.
         """
         restoring = Restoring(
-            self._store, Ranks(), random=self._save_rng, claim=_given_claim() if self._managed else None
+            self._store, Ranks(), random=self._save_rng, claim=given_claim() if self._managed else None
         )
         if self._managed:
             restored = restoring.run(os.environ.get(env.RESUME_DIGEST, ""), into, strict=strict)
@@ -170,7 +169,8 @@ class Checkpointer:
         has it); else ``.wait()`` of the result does that. A save waits for the one before.
 
         Raises:
-            InputError: a value that has no place in a checkpoint (on every rank that has it).
+            InputError: a value that has no place in a checkpoint (on every rank that has it); torch DCP has saved
+            through this Checkpointer before (on all ranks).
             Stopped: this or the save before was fenced by a newer generation (73), or the store failed (its cause's
             code); on all ranks.
         """
@@ -191,36 +191,15 @@ class Checkpointer:
         """
         self._saver.close()
 
-    def _claimed(self) -> Claim:
-        """For a save that this process commits itself (torch DCP)."""
-        if self._saver.has_joined:
-            raise InputError("this Checkpointer has saved by itself: it cannot commit what torch DCP saves as well")
-        if self._claim is None:
-            self._claim = _claimed(self._store, self._managed)
-        return self._claim
-
     def _prune(self) -> None:
         if self._keep < 1:
             return
         try:
-            self._store.prune(self._keep, self._claim)
+            self._store.prune(self._keep, self._claims.made)
         except StepError as error:
             if error.cause is Cause.FENCED:
                 stop_for(error)
             print(f"argosy: old checkpoints not removed: {error}", file=sys.stderr, flush=True)
-
-
-def _claimed(store: CheckpointStore, managed: bool) -> Claim:
-    if not managed:
-        return store.claim(f"{socket.gethostname()}:{os.getpid()}")
-    if (claim := _given_claim()) is None:
-        raise InputError(f"{env.GENERATION} and {env.LOG_SEQ} are not set: only a train step may save")
-    return claim
-
-
-def _given_claim() -> Claim | None:
-    generation, seq = os.environ.get(env.GENERATION, ""), os.environ.get(env.LOG_SEQ, "")
-    return Claim(int(generation), int(seq)) if generation.isdigit() and seq.isdigit() else None
 
 
 def _number(name: str, text: str, default: int) -> int:
