@@ -127,6 +127,15 @@ class CommitLog:
             raise StepError(Cause.FENCED, f"log entry {claim.seq} is not the claim of generation {claim.generation}")
         return LogWriter(self, entry)
 
+    def superseded(self, claim: Claim) -> StepError | None:
+        """``fenced`` when a newer generation has claimed, None while this one is the newest."""
+        seq = claim.seq
+        while (entry := self.read(seq + 1)) is not None:
+            if entry.generation > claim.generation:
+                return _fenced(claim.generation, entry.seq, entry)
+            seq = entry.seq
+        return None
+
     def entries(self) -> list[Entry]:
         """All entries, oldest first, the chain of parents checked.
 
@@ -201,15 +210,15 @@ class LogWriter:
             self._ended = error
             raise
         if not created:
-            self._ended = self._fenced(entry)
+            self._ended = _fenced(entry.generation, entry.seq, self._log.read(entry.seq))
             raise self._ended
         self.last = entry
         if entry.kind == "commit":
             self.committed_step = entry.step
         return entry
 
-    def _fenced(self, entry: Entry) -> StepError:
-        other = self._log.read(entry.seq)
-        by = f"generation {other.generation} ({other.owner or other.kind})" if other else "another writer"
-        message = f"generation {entry.generation} is over: {by} wrote log entry {entry.seq}"
-        return StepError(Cause.FENCED, message, quote=message)
+
+def _fenced(generation: int, seq: int, other: Entry | None) -> StepError:
+    by = f"generation {other.generation} ({other.owner or other.kind})" if other else "another writer"
+    message = f"generation {generation} is over: {by} wrote log entry {seq}"
+    return StepError(Cause.FENCED, message, quote=message)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import operator
 import os
-import socket
 import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.checkpointer.claims import Claims, given_claim
 from argosy.steps.checkpointer.interval import Schedule, failure_hours
 from argosy.steps.checkpointer.joining import Terms
 from argosy.steps.checkpointer.ranks import Ranks
@@ -68,19 +67,21 @@ class Checkpointer:
         self._store = CheckpointStore(open_store(store), "")
         self._save_rng = save_rng
         self._asynchronous = asynchronous
-        setting = os.environ.get(env.CHECKPOINT_EVERY, "") or ("" if every is None else str(every))
+        setting = os.environ.get(env.CHECKPOINT_EVERY, "")
+        if every is not None and setting in ("", "0"):  # a run that says 0 leaves it to the script
+            setting = str(every)
         self._schedule = Schedule(0) if setting == "auto" else None
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
         wanted = DEFAULT_KEEP if keep is None else keep
         self._keep = _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), wanted)
-        self._claim: Claim | None = None
+        self._claims = Claims(self._store, managed=self._managed)
         terms = Terms(
             uri=store,
             keep=self._keep,
             timeout=_number(env.CHECKPOINT_TIMEOUT, os.environ.get(env.CHECKPOINT_TIMEOUT, ""), DEFAULT_TIMEOUT),
             failure_hours=failure_hours if self._schedule is not None else None,
         )
-        claimed = functools.partial(_claimed, self._store, self._managed)
+        claimed = functools.partial(self._claims.claim, "Checkpointer.save")
         self._saver = Saver(self._store, terms, claimed, asynchronous=asynchronous, save_rng=save_rng)
         weakref.finalize(self, self._saver.release).atexit = False
 
@@ -111,13 +112,16 @@ class Checkpointer:
         leaves tensors that the checkpoint lacks as they are and skips those that ``into`` lacks.
 
         A corrupt shard ends every rank with exit code 72 and the line
-        ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before.
+        ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before. Where a newer
+        generation rules and has pruned what was to be restored, every rank ends with 73 and the line that names it.
 
         Raises:
             InputError: ``into`` differs from the checkpoint in names, shapes or types; nothing was filled.
             Stopped: the checkpoint is damaged or the store failed; on all ranks.
         """
-        restoring = Restoring(self._store, Ranks(), random=self._save_rng)
+        restoring = Restoring(
+            self._store, Ranks(), random=self._save_rng, claim=given_claim() if self._managed else None
+        )
         if self._managed:
             restored = restoring.run(os.environ.get(env.RESUME_DIGEST, ""), into, strict=strict)
         else:
@@ -167,7 +171,8 @@ class Checkpointer:
 
         Raises:
             InputError: a value that has no place in a checkpoint (on every rank that has it); a step that is no whole
-            number or goes back; a call in a forked child, after ``close``, or from within another call.
+            number or goes back; a call in a forked child, after ``close``, or from within another call; torch DCP has
+            saved through this Checkpointer before (on all ranks).
             Stopped: this or the save before was fenced by a newer generation (73), or the store failed (its cause's
             code); on all ranks.
         """
@@ -189,32 +194,15 @@ class Checkpointer:
         """
         self._saver.close()
 
-    def _claimed(self) -> Claim:
-        """For a save that this process commits itself (torch DCP)."""
-        if self._saver.has_joined:
-            raise InputError("this Checkpointer has saved by itself: it cannot commit what torch DCP saves as well")
-        if self._claim is None:
-            self._claim = _claimed(self._store, self._managed)
-        return self._claim
-
     def _prune(self) -> None:
         if self._keep < 1:
             return
         try:
-            self._store.prune(self._keep, self._claim)
+            self._store.prune(self._keep, self._claims.made)
         except StepError as error:
             if error.cause is Cause.FENCED:
                 stop_for(error)
             print(f"argosy: old checkpoints not removed: {error}", file=sys.stderr, flush=True)
-
-
-def _claimed(store: CheckpointStore, managed: bool) -> Claim:
-    if not managed:
-        return store.claim(f"{socket.gethostname()}:{os.getpid()}")
-    generation, seq = os.environ.get(env.GENERATION, ""), os.environ.get(env.LOG_SEQ, "")
-    if not generation.isdigit() or not seq.isdigit():
-        raise InputError(f"{env.GENERATION} and {env.LOG_SEQ} are not set: only a train step may save")
-    return Claim(int(generation), int(seq))
 
 
 def _step(step: Any) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.steps.checkpoint.log import joined
+from argosy.steps.checkpoint.log import Claim, joined
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.checkpoint.reader import CorruptCheckpoint
 from argosy.steps.checkpoint.store import CheckpointStore
@@ -38,8 +38,10 @@ class Restored:
 class Restoring:
     """A restore in the making."""
 
-    def __init__(self, store: CheckpointStore, ranks: Ranks, *, random: bool) -> None:
+    def __init__(self, store: CheckpointStore, ranks: Ranks, *, random: bool, claim: Claim | None = None) -> None:
+        """``claim``: of our generation, where there is one; a newer one may have pruned what we are to load."""
         self._store = store
+        self._claim = claim
         self._ranks = ranks
         self._random = random
         self._refusal: InputError | None = None
@@ -95,11 +97,22 @@ class Restoring:
             self._refusal = error
             return None, {"digest": digest, "input": str(error)[:500]}
         except StepError as error:
-            return None, failure(error)
+            return None, failure(self._fenced(error) or error)
         return restored, {"digest": digest}
 
+    def _fenced(self, error: StepError) -> StepError | None:
+        """The reason behind ``error`` when a newer generation rules: what we were to load is no longer ours to have."""
+        if self._claim is None:
+            return None
+        try:
+            found = self._store.log.superseded(self._claim)
+        except StepError:
+            return None
+        return found and StepError(Cause.FENCED, f"{found} (its restore failed: {error})", quote=found.quote)
+
     def _check_all(self, records: list[dict[str, Any]]) -> None:
-        for record in records:
+        # Damage that one rank met may be what a newer generation, as another rank found, has pruned.
+        for record in sorted(records, key=lambda record: record.get("cause") != Cause.FENCED):
             checked(record)
         if self._refusal is not None:
             raise self._refusal

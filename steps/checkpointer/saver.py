@@ -67,11 +67,6 @@ class Saver:
         self._step_seconds = 0.0
 
     @property
-    def has_joined(self) -> bool:
-        """Whether the writers know each other, so that rank 0's is the one that commits."""
-        return self._joined is not None
-
-    @property
     def rank(self) -> int:
         """This rank, once it has joined the others."""
         return self._joined.rank if self._joined else 0

@@ -157,7 +157,12 @@ class LaunchArgs(StepArgs):
     resume_arg: tuple[str, ...] = option(
         "opaque: added to the arguments when something was restored; repeat", default=()
     )
-    checkpoint_every_steps: int = option("steps between saves handed to the Checkpointer", default=0)
+    checkpoint_every_steps: str = option(
+        "steps between saves handed to the Checkpointer, or auto; 0: the script decides", default="0"
+    )
+    checkpoint_failure_hours: str = option(
+        "expected time between failures of the gang for auto, hours; empty: assumed", default=""
+    )
     checkpoint_keep: int = option("verified checkpoints kept; 0: all", default=3)
     progress_pattern: str = option("regular expression with groups step and loss for plain scripts", default="")
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)

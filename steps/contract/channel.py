@@ -80,6 +80,8 @@ class Assignment(Message):
     resume_step: int
     dataset_digest: str
     args: list[str]
+    tells_steps: bool = False
+    """The script told steps in an earlier restart of the run."""
     fault: dict[str, Any] | None = None
     """An injected fault for a rank of this pod: {"fault", "rank", "step", "code"}."""
 

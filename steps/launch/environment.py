@@ -20,6 +20,8 @@ def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str
     environ = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
     environ.update(_run(args, assignment))
     environ.update(_batch(args))
+    if args.checkpoint_failure_hours:
+        environ[names.FAILURE_HOURS] = args.checkpoint_failure_hours
     if data_path:
         environ[names.DATA_PATH] = data_path
     if data_uri:
@@ -40,7 +42,7 @@ def _run(args: LaunchArgs, assignment: Assignment) -> dict[str, str]:
         names.RESTART: str(assignment.restart),
         names.GENERATION: str(assignment.generation),
         names.LOG_SEQ: str(assignment.log_seq),
-        names.CHECKPOINT_EVERY: str(args.checkpoint_every_steps),
+        names.CHECKPOINT_EVERY: args.checkpoint_every_steps,
         names.CHECKPOINT_KEEP: str(args.checkpoint_keep),
         names.RESUME_DIGEST: "" if opaque else assignment.resume_digest,
         names.RESUME_STEP: str(assignment.resume_step),

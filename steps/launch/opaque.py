@@ -62,7 +62,7 @@ class FolderWatch:
         self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
         """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
         self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter)
-        self._clock = StepClock(assignment.resume_step)
+        self._clock = StepClock(assignment.resume_step, tells_steps=assignment.tells_steps)
         found = contents(folder, args)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
         """What was committed, or given up, of each unit."""
@@ -224,7 +224,8 @@ class FolderWatch:
             name = self._checkpoints.new_save(self._claim, step)
             part = store_part(self._checkpoints.part(name, 0), self._folder, files)
             done = self._checkpoints.commit(self._claim, name, step, [part], kind="files", world_size=1, final=final)
-        self._done[unit.name], self._clock.last = state, done.step
+        self._done[unit.name] = state
+        self._clock.committed(done.step)
         self._reporter.event(
             "checkpoint_committed",
             step=done.step,

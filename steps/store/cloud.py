@@ -128,7 +128,8 @@ class CloudStore:
                         raise
                     time.sleep(random.uniform(0.01, _PAUSE))
         except Exception as error:
-            if etag and type(error).__name__ == "PreconditionError":
+            # The client, which goes on in a broken body by itself, has the status in its text only.
+            if etag and (type(error).__name__ == "PreconditionError" or http_status(error) == 412):
                 raise StoreError(
                     Cause.S3_MISSING, f"dataset changed: {self._at(key)} is no longer version {etag}"
                 ) from error

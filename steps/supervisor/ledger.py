@@ -96,6 +96,10 @@ class Ledger:
         rows = ({key: value for key, value in entry.items() if key in names} for entry in self.of("failure"))
         return [Failure(**{**row, "cause": Cause(row["cause"])}) for row in rows]
 
+    def tells_steps(self) -> bool:
+        """Whether the script told a step before one of the failures, in any workflow of this run."""
+        return any(entry["kind"] == "failure" and entry.get("steps", 0) > 0 for entry in self._entries)
+
     def last_attempt(self) -> int:
         """Number of the newest gang of any workflow of this run; 0 before the first."""
         return max((entry["attempt"] for entry in self._entries if entry["kind"] == "gang"), default=0)

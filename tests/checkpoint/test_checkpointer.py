@@ -161,6 +161,37 @@ def test_fenced_ends_with_73(managed: CheckpointStore, capsys: pytest.CaptureFix
     assert newest.step == 1
 
 
+def test_who_wakes_after_its_checkpoint_was_pruned_is_fenced(
+    managed: CheckpointStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def gone_with(code: int) -> str:
+        with pytest.raises(Stopped) as caught:
+            Checkpointer().restore()
+        assert caught.value.code == code
+        return capsys.readouterr().err
+
+    digest = Checkpointer(asynchronous=False).save(1, {"w": torch.ones(1)}).wait().digest
+    zombie = managed.claim("the zombie")
+    monkeypatch.setenv(env.RESUME_DIGEST, digest)
+    monkeypatch.setenv(env.GENERATION, str(zombie.generation))
+    monkeypatch.setenv(env.LOG_SEQ, str(zombie.seq))
+    newer = managed.claim("a newer gang")
+    for step in (2, 3):
+        name = managed.new_save(newer, step)
+        part = managed.part(name, 0)
+        part.add_bytes("x", b"x")
+        managed.commit(newer, name, step, [part.finish()], kind="tensors", world_size=1, final=False)
+    assert managed.prune(1, newer)[-1] == digest
+    said = gone_with(73)
+    assert said.startswith("argosy: fenced ")
+    assert f"generation {newer.generation} (a newer gang) wrote log entry {newer.seq}" in said
+    assert f"no checkpoint {digest}" in said
+    # Nobody newer: the digest itself is wrong.
+    monkeypatch.setenv(env.GENERATION, str(newer.generation))
+    monkeypatch.setenv(env.LOG_SEQ, str(newer.seq))
+    assert gone_with(78).startswith("argosy: checkpoint_mismatch ")
+
+
 def test_a_store_that_fails_ends_with_its_code(
     managed: CheckpointStore, faulty: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

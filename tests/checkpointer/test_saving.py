@@ -332,3 +332,43 @@ def test_too_little_address_space_saves_one_file_at_a_time(tmp_path: Path) -> No
     restored = Checkpointer(tmp_path).restore()
     assert restored is not None
     assert all((restored.state[f"w{number}"] == number).all() for number in range(5))
+
+
+def test_a_run_that_leaves_the_interval_to_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(env.CHECKPOINT_EVERY, "0")
+    theirs = Checkpointer(tmp_path, every=3, asynchronous=False)
+    assert [step for step in range(1, 8) if theirs.due(step)] == [3, 6]
+    assert not any(Checkpointer(tmp_path, asynchronous=False).due(step) for step in range(1, 8))
+    monkeypatch.setenv(env.CHECKPOINT_EVERY, "2")
+    ours = Checkpointer(tmp_path, every=3, asynchronous=False)
+    assert [step for step in range(1, 8) if ours.due(step)] == [2, 4, 6]
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_torch_dcp_and_save_do_not_share_a_checkpointer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from torch.distributed import checkpoint as dcp
+
+    from argosy.steps.checkpointer.dcp import ArgosyWriter
+
+    def by_dcp(checkpointer: Checkpointer, step: int) -> None:
+        dcp.save({"w": torch.ones(3)}, storage_writer=ArgosyWriter(checkpointer, step), no_dist=True)
+
+    theirs = Checkpointer(tmp_path / "dcp", asynchronous=False)
+    by_dcp(theirs, 1)
+    with pytest.raises(
+        InputError, match=r"saved with torch DCP: it cannot commit with Checkpointer\.save as well; save"
+    ):
+        theirs.save(2, {"w": torch.ones(3)})
+    by_dcp(theirs, 2)
+    ours = Checkpointer(tmp_path / "ours", asynchronous=False)
+    ours.save(1, {"w": torch.ones(3)})
+    with pytest.raises(
+        dcp.CheckpointException, match=r"saved with Checkpointer\.save: it cannot commit with torch DCP as well"
+    ):
+        by_dcp(ours, 2)
+    ours.save(2, {"w": torch.ones(3)})
+    ours.close()
+    for name in ("dcp", "ours"):
+        commits = CheckpointStore(open_store(f"file://{tmp_path}/{name}"), "").commits()
+        assert [(commit.step, commit.generation) for commit in commits] == [(1, 1), (2, 1)]
+    assert "fenced" not in capsys.readouterr().err

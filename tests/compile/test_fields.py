@@ -65,6 +65,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "checkpoint.timeout_seconds": (7, EVERY),
     "checkpoint.resume_args": (["--resume"], OPAQUE),
     "checkpoint.every_steps": (7, {}),
+    "checkpoint.failure_hours": (7.5, {}),
     "checkpoint.keep": (7, {}),
     "checkpoint.end_step": (7, {}),
     "retry.max_same_failure": (7, {}),

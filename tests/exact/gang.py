@@ -12,7 +12,7 @@ from pathlib import Path
 from argosy.steps.contract.exit_codes import ExitCode
 
 PEER_LOST = (1, -6)
-PRUNED = "checkpoint_mismatch no checkpoint"
+PRUNED = "its restore failed: no checkpoint"
 
 
 @dataclass
@@ -40,9 +40,15 @@ class Gang:
         """How those ended that nobody killed."""
         return {code for pid, code in self.codes.items() if pid not in self.killed}
 
-    def fenced(self) -> bool:
-        """Ended as who is fenced must: 73. When rank 0 learns it while it prunes, the others lose their peer."""
-        return int(ExitCode.FENCED) in self.own_codes() <= {int(ExitCode.FENCED), *PEER_LOST}
+    def fenced(self, folder: Path) -> bool:
+        """Ended as who is fenced must: every rank with 73.
+
+        Ranks that train learn it while they do and end after a step that is chosen ahead of them all. One that a busy
+        machine held back may hear of it too late, and is alone in its next collective: what it ends with then is
+        torch's to say.
+        """
+        trains = self.world > 1 and self.steps(folder) > 0
+        return int(ExitCode.FENCED) in self.own_codes() <= {int(ExitCode.FENCED), *(PEER_LOST if trains else ())}
 
     def lost_the_store(self) -> bool:
         """Ended by themselves because the store failed for longer than the retries: restarted like any other end.
@@ -52,9 +58,8 @@ class Gang:
         return int(ExitCode.TRANSIENT) in self.own_codes() <= {int(ExitCode.TRANSIENT), *PEER_LOST}
 
     def came_too_late(self, folder: Path) -> bool:
-        """Slept before it had read its checkpoint, which newer generations have pruned since."""
-        late = {int(ExitCode.CONFIGURATION), int(ExitCode.TRANSIENT), *PEER_LOST}
-        return int(ExitCode.CONFIGURATION) in self.own_codes() <= late and PRUNED in self.errors(folder)
+        """Fenced, and what it was to restore had been pruned by then."""
+        return self.fenced(folder) and PRUNED in self.errors(folder)
 
     def steps(self, folder: Path) -> int:
         """How many steps rank 0 has told of."""

@@ -142,10 +142,10 @@ class KilledRun:
         if zombie.alive():
             self.wrong.append(f"{zombie.name} woke up and still runs: {zombie.errors(self.folder)}")
             self._end(zombie)
-        elif zombie.fenced():
-            self.seen["fenced"] += 1
         elif zombie.came_too_late(self.folder):
             self.seen["too late to restore"] += 1
+        elif zombie.fenced(self.folder):
+            self.seen["fenced"] += 1
         elif zombie.lost_the_store():
             self.seen["ended by the store"] += 1
         else:

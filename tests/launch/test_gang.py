@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -186,7 +187,7 @@ first = found.step + 1 if found else 1
 weight = found.state["w"] if found else torch.zeros(3)
 for step in range(first, 31):
     weight += step
-    if step % 10 == 0:
+    if saver.due(step) or step == 30:
         saver.save(step, {"w": weight}, final=step == 30)
     report(step, loss=float(weight[0]), end_step=30)
 dist.destroy_process_group()
@@ -198,13 +199,15 @@ def test_a_checkpointer_under_launch_and_an_exit_that_the_rank_does_itself(make_
     write(gang, SAVES)
     checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
     claim = checkpoints.claim("first")
-    gang.start(script="train.py", nproc_per_node=2)
+    gang.start(script="train.py", nproc_per_node=2, checkpoint_every_steps="auto", checkpoint_failure_hours="50")
     fault = {"fault": "exit", "rank": 1, "step": 25, "code": 42}
     gang.assign(0, generation=claim.generation, log_seq=claim.seq, fault=fault)
     gang.until(lambda: gang.phases() == {"pod-0": "failed"}, 60, "failure")
     assert gang.endings()[1]["exit_code"] == 42
     assert [event["step"] for event in gang.events("checkpoint_committed")] == [10, 20]
     assert [(event["fault"], event["rank"], event["step"]) for event in gang.events("injected")] == [("exit", 1, 25)]
+    # Nothing is measured before the first two saves; then the interval is decided, from milliseconds and 50 hours.
+    assert re.search(r"argosy: a checkpoint every [1-9]\d\d+ steps from step 20 on \(before: 10\)", gang.pods[0].text())
     newest = checkpoints.newest()
     assert newest is not None
     claim = checkpoints.claim("second")

@@ -82,7 +82,7 @@ def test_steps_in_names() -> None:
         (29, [29, 30], 30),  # older than what is told
         (500, [], 500),
         (None, [28, 29], 29),
-        (None, [], 8),
+        (None, [], 7),  # the restored state may have been saved again
     ],
 )
 def test_the_step_of_a_commit(named: int | None, told: list[int], expected: int) -> None:
@@ -91,6 +91,29 @@ def test_the_step_of_a_commit(named: int | None, told: list[int], expected: int)
         clock.tell(step, 100.0)
     unit = Unit("x", {"x/y": (1, int(200e9), 1)}, named)
     assert clock.label(unit, again=False, final=False) == expected
+
+
+def crashed_after(saves: int, resumed: int, *, tells_steps: bool) -> int:
+    """The newest commit's step after a restart that told no step and saved so often."""
+    clock = StepClock(resumed, tells_steps=tells_steps)
+    for number in range(saves):
+        unit = Unit("", {"ckpt.pt": (1, int((200 + number) * 1e9), number)}, None)
+        clock.committed(clock.label(unit, again=False, final=False))
+    return clock.last
+
+
+def test_saving_the_restored_state_again_is_no_progress() -> None:
+    # The budget is renewed by a commit of a higher step: a script that crashes after this must not have one.
+    assert crashed_after(1, 20, tells_steps=False) == 20
+    assert crashed_after(3, 20, tells_steps=True) == 20
+    # A script that never tells a step: the first save may be of the same state, the next cannot.
+    assert crashed_after(3, 20, tells_steps=False) == 22
+    assert crashed_after(3, 0, tells_steps=False) == 3
+    told = StepClock(20, tells_steps=True)
+    told.tell(21, 100.0)
+    assert told.label(Unit("", {"ckpt.pt": (1, int(200e9), 1)}, None), again=False, final=False) == 21
+    named = Unit("step-25", {"step-25/x": (1, int(200e9), 1)}, 25)
+    assert StepClock(20, tells_steps=True).label(named, again=False, final=False) == 25
 
 
 def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(cluster: Callable[..., Cluster]) -> None:

@@ -1,6 +1,6 @@
-"""One rank of tests/state/test_ranks.py: ``ranks.py RANK FOLDER``.
+"""The ranks of tests/state/test_ranks.py: ``ranks.py FOLDER``, which forks them; each writes to ``rank-N.log``.
 
-Four processes live through all phases; a phase takes as many of them as it wants and makes its own process group. The
+Four processes, forked when torch has been imported once, live through all phases; a phase takes as many of them as it wants and makes its own process group. The
 first failed assertion ends the process with a traceback, and the group's others by its closed sockets.
 """
 
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,23 @@ from argosy.steps.state.share import Layout, layout_of
 from argosy.steps.state.tree import encode
 from argosy.steps.store import open_store
 
-RANK, FOLDER = int(sys.argv[1]), Path(sys.argv[2])
+FOLDER = Path(sys.argv[1])
+
+
+def forked(ranks: int) -> int:
+    """Returns in each of the ranks; the process itself ends when they have, with 1 when one of them failed."""
+    pids = []
+    for rank in range(ranks):
+        if (pid := os.fork()) == 0:
+            log = os.open(FOLDER / f"rank-{rank}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            return rank
+        pids.append(pid)
+    os._exit(int(any([os.waitpid(pid, 0)[1] for pid in pids])))
+
+
+RANK = forked(4)
 
 
 class Model(torch.nn.Module):
@@ -248,7 +265,7 @@ def hybrid_and_two_dimensional() -> None:
                                        for p in t.placements}  # fmt: skip
         checkpointer = Checkpointer(FOLDER / name)
         each_once(state)
-        checkpointer.save(2, state)
+        checkpointer.save(2, state).wait()
         keep(name, state)
         restored = checkpointer.restore()
         assert restored is not None
@@ -429,16 +446,17 @@ PHASES: list[tuple[int, Callable[[], None]]] = [
 
 def main() -> None:
     torch.set_num_threads(1)
-    only = set(map(int, sys.argv[3:]))  # to try some phases again in the folder of an earlier run
+    only = set(map(int, sys.argv[2:]))  # to try some phases again in the folder of an earlier run
     for number, (world_size, phase) in enumerate(PHASES):
         if world_size <= RANK or (only and number not in only):
             continue
+        began = time.monotonic()
         meeting = f"file://{FOLDER}/meeting-{number}"
         dist.init_process_group("gloo", init_method=meeting, rank=RANK, world_size=world_size)
         phase()
         dist.barrier()
         dist.destroy_process_group()
-        print(f"rank {RANK} passed {number} {phase.__qualname__}", flush=True)
+        print(f"rank {RANK} passed {number} {phase.__qualname__} in {time.monotonic() - began:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

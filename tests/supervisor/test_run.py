@@ -31,6 +31,7 @@ def test_a_killed_rank_resumes_in_place_from_the_last_checkpoint(rig: Rig) -> No
     first, second = (sorted({a["restart"]: a for a in rig.assignments()}.items()))[:2]
     assert second[1]["resume_step"] == 6
     assert second[1]["generation"] == first[1]["generation"] + 1
+    assert (first[1]["tells_steps"], second[1]["tells_steps"]) == (False, True)
     ended = rig.events("restart_ended")[0].fields
     assert (ended["cause"], ended["signal"], ended["rank"]) == ("unknown", 9, 1)
     assert len(rig.events("gang_created")) == 1

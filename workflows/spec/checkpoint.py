@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import posixpath
 from pathlib import PurePosixPath
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import Line, RelativePath, WholeNumber
+from argosy.workflows.spec.texts import Line, Number, RelativePath, WholeNumber
 
 _OPAQUE_ONLY = (
     "path", "include", "unit", "units_stored", "expect", "marker", "writers", "reshard", "timeout_seconds",
     "resume_args",
 )  # fmt: skip
 _GLOBS = ("include", "unit", "expect")
+_CHECKPOINTER_ONLY = ("every_steps", "failure_hours")
+
+
+def _check_every_steps(value: Any) -> Any:
+    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise Refusal('must be a whole number of at least 0, or "auto"', "write every_steps = 100")
+    return value
 
 
 class Checkpoint(Table):
@@ -76,8 +83,15 @@ class Checkpoint(Table):
         description="opaque: arguments added to the script's when a checkpoint was restored. {newest} in them stands "
         "for the file, or the folder below path, that was written last; {path} for the only file, or for path.",
     )
-    every_steps: Annotated[WholeNumber, Field(ge=0)] = Field(
-        default=0, description="checkpointer: steps between saves for Checkpointer.due, steps; 0: the script decides."
+    every_steps: Annotated[int | Literal["auto"], BeforeValidator(_check_every_steps)] = Field(
+        default=0,
+        description="checkpointer: steps between saves for Checkpointer.due, steps; 0: the script decides. auto: as "
+        "many as lose least time, from what a save costs and how often the gang fails.",
+    )
+    failure_hours: Annotated[Number | None, Field(gt=0)] = Field(
+        default=None,
+        description='every_steps = "auto": expected time between failures of the whole gang, hours. Unset: 1000 '
+        "divided by the number of nodes.",
     )
     keep: Annotated[WholeNumber, Field(ge=0)] = Field(
         default=3, description="Verified checkpoints that are kept, count; 0: all."
@@ -99,15 +113,21 @@ class Checkpoint(Table):
                     field="path",
                     value=self.path,
                 )
-            if self.every_steps:
-                raise Refusal(
-                    "has no effect in opaque mode: the script saves when it likes",
-                    "remove it, or set the interval in the script's own args",
-                    field="every_steps",
-                    value=self.every_steps,
-                )
+            for field in _CHECKPOINTER_ONLY:
+                if value := getattr(self, field):
+                    raise Refusal(
+                        "has no effect in opaque mode: the script saves when it likes",
+                        "remove it, or set the interval in the script's own args",
+                        field=field,
+                        value=value,
+                    )
             self._check_units()
             return self
+        if self.failure_hours is not None and self.every_steps not in ("auto", 0):
+            raise Refusal(
+                f"has no effect with every_steps = {self.every_steps}", 'remove it, or write every_steps = "auto"',
+                field="failure_hours", value=self.failure_hours,
+            )  # fmt: skip
         for field in _OPAQUE_ONLY:
             if (value := getattr(self, field)) != type(self).model_fields[field].default:
                 remedy = 'remove it, or write mode = "opaque"'

@@ -42,7 +42,7 @@ class ArgosyWriter(StorageWriter):
     """
 
     def __init__(self, to: Checkpointer | CheckpointStore, step: int, *, final: bool = False) -> None:
-        """``to``: the run's Checkpointer, or a bare store (which this writer then claims)."""
+        """``to``: the run's Checkpointer, which then saves by DCP only, or a bare store (which this writer claims)."""
         self.step = step
         self.final = final
         self.saved: Saved | None = None
@@ -62,11 +62,15 @@ class ArgosyWriter(StorageWriter):
             raise InputError(f"checkpoint_id = {checkpoint_id!r}: give ArgosyWriter the step, and no checkpoint_id")
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """InputError without collectives: nobody would know that all ranks have written."""
+        """InputError without collectives: nobody would know that all ranks have written; or when the Checkpointer has
+        saved by itself, since two committers would fence each other.
+        """
         if not kwargs.get("use_collectives", True):
             raise InputError(
                 "use_collectives = False: a checkpoint is committed when all ranks have said that they wrote"
             )
+        if self._checkpointer is not None:
+            self._checkpointer._claims.reserve("torch DCP")
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         """As it is."""
@@ -111,7 +115,7 @@ class ArgosyWriter(StorageWriter):
 
     def _claim(self) -> Claim:
         if self._claimed is None:
-            made = self._checkpointer._claimed() if self._checkpointer else None
+            made = self._checkpointer._claims.claim("torch DCP") if self._checkpointer else None
             self._claimed = made or self._store.claim(f"dcp:{os.getpid()}")
         return self._claimed
 
