@@ -1,7 +1,8 @@
 """The ranks of tests/state/test_ranks.py: ``ranks.py FOLDER``, which forks them; each writes to ``rank-N.log``.
 
-Four processes, forked when torch has been imported once, live through all phases; a phase takes as many of them as it wants and makes its own process group. The
-first failed assertion ends the process with a traceback, and the group's others by its closed sockets.
+Four processes, forked when torch has been imported once, live through all phases; a phase takes as many of them as it
+wants and makes its own process group. The first failed assertion ends the process with a traceback, and the group's
+others by its closed sockets.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def forked(ranks: int) -> int:
             os.dup2(log, 2)
             return rank
         pids.append(pid)
-    os._exit(int(any([os.waitpid(pid, 0)[1] for pid in pids])))
+    statuses = [os.waitpid(pid, 0)[1] for pid in pids]
+    os._exit(int(any(statuses)))
 
 
 RANK = forked(4)
