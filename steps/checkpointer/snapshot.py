@@ -114,5 +114,5 @@ def _local(tensor: Any) -> Any:
 def _signature(tensor: Any) -> tuple[Any, ...]:
     local = getattr(tensor, "_local_tensor", None)
     if local is None:
-        return tensor.dtype, tensor.shape, tensor.stride(), tensor.is_cpu, tensor.is_neg()
+        return tensor.dtype, tensor.shape, tensor.stride(), tensor.is_cpu, tensor.is_neg(), tensor.is_conj()
     return local.dtype, local.shape, local.stride(), local.is_cpu, tensor.shape, tensor.placements

@@ -116,6 +116,23 @@ def test_a_layout_that_grows(tmp_path: Path) -> None:
     assert commits.commits()[1].bytes > 999 * 777 * 4
 
 
+@pytest.mark.parametrize("kind", ["transposed", "conjugate", "negative"])
+def test_a_tensor_that_lies_otherwise_than_at_the_save_before(tmp_path: Path, kind: str) -> None:
+    """Same name, type and shape: the plan of the save before would copy other bytes."""
+    numbers = torch.arange(9.0).reshape(3, 3)
+    plain = torch.complex(numbers, numbers + 1)
+    other = {"transposed": plain.t(), "conjugate": plain.conj(), "negative": plain.conj().imag}[kind]
+    first = plain.imag if kind == "negative" else plain
+    assert (first.dtype, first.shape) == (other.dtype, other.shape)
+    checkpointer = Checkpointer(tmp_path)
+    checkpointer.save(1, {"w": first})
+    checkpointer.save(2, {"w": other})
+    checkpointer.close()
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert torch.equal(restored.state["w"], other)
+
+
 def test_a_killed_writer_stops_the_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checkpointer = Checkpointer(tmp_path, every=10)
     checkpointer.save(10, state_of(1)).wait()
