@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,30 @@ def test_a_killed_writer_stops_the_training(tmp_path: Path, capsys: pytest.Captu
         train()
     assert caught.value.code == 75
     assert "was killed by signal 9" in capsys.readouterr().err
+    checkpointer.close()
+
+
+def test_a_failure_ends_training_at_the_step_that_all_are_told(tmp_path: Path) -> None:
+    """A rank that stopped as soon as it heard of it would leave the others alone in a collective."""
+    checkpointer = Checkpointer(tmp_path, every=10)
+    checkpointer.save(1, {"w": torch.ones(3)}).wait()
+    for step in (1, 2, 3):
+        checkpointer.due(step)
+        time.sleep(0.02)  # what a step takes
+    CheckpointStore(open_store(f"file://{tmp_path}"), "").claim("a newer gang")
+    checkpointer.save(4, {"w": torch.ones(3)})
+    writer = checkpointer._saver.start()
+    deadline = time.monotonic() + 60
+    while writer.failure is None:
+        checkpointer.due(4)
+        assert time.monotonic() < deadline
+    stop_at = int(writer.failure["stop_at"])
+    assert stop_at > 4 + 1
+    for step in range(5, stop_at):
+        checkpointer.due(step)
+    with pytest.raises(Stopped) as caught:
+        checkpointer.due(stop_at)
+    assert caught.value.code == 73
     checkpointer.close()
 
 

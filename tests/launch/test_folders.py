@@ -118,37 +118,6 @@ def test_an_answer_to_an_older_save_belongs_to_nothing(
     assert gang.committed() == []
 
 
-def test_a_question_of_another_restart_is_not_answered(cluster: Callable[..., Cluster]) -> None:
-    gang = cluster(**EVERY)
-    gang.begin()
-    gang.nodes[0].saves.stop()
-    gang.save(10)
-    for generation, answered in ((gang.generation - 1, False), (gang.generation + 1, False), (gang.generation, True)):
-        name = f"0000000010-g{generation:06d}-abcdef"
-        gang.nodes[0].reporter.gather({"name": name, "unit": "checkpoint-10", "last": False})
-        gang.until(lambda name=name: (gang.nodes[1].reporter.asked() or {}).get("name") == name, "question")
-        if answered:
-            gang.until(lambda name=name: gang.nodes[0].reporter.parts(name), "answer")
-        else:
-            time.sleep(0.4)
-            assert gang.nodes[0].reporter.parts(name) == []
-
-
-def test_a_file_that_changes_while_another_node_is_asked(cluster: Callable[..., Cluster]) -> None:
-    """On a folder that nodes share a rank elsewhere may write to it; here node 0's own does."""
-    gang = cluster(**EVERY)
-    gang.begin()
-    gang.save(10, skip=(2, 3))
-    gang.until(lambda: gang.nodes[1].reporter.asked(), "question")
-    first = gang.nodes[1].reporter.asked()
-    gang.until(lambda: len(list(gang.root.glob("store/**/rank1.json"))) == 1, "node 0's files in the store")
-    gang.nodes[0].save(0, 11, name="checkpoint-10/rank{rank}.json")
-    for rank in (2, 3):
-        gang.nodes[1].save(rank, 10)
-    gang.until(lambda: gang.nodes[1].reporter.asked() not in (None, first), "a save that begins again")
-    assert gang.store.commits() == []
-
-
 def test_the_supervisor_killed_between_the_parts_and_the_commit(cluster: Callable[..., Cluster]) -> None:
     gang = cluster(**EVERY)
     gang.begin()
