@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -67,6 +67,26 @@ def _stored(name: str, facts: Mapping[str, Any]) -> StoredTensor:
         ends = [start + length for start, length in zip(piece.offset, piece.shape, strict=True)]
         if any(end > limit or start < 0 for start, end, limit in zip(piece.offset, ends, shape, strict=True)):
             raise ValueError(f"piece {piece.name!r} lies outside of its tensor of shape {shape}")
-    if sum(prod(piece.shape) for piece in pieces) != prod(shape):
+    if sum(prod(piece.shape) for piece in pieces) != prod(shape) or _overlap(pieces):
         raise ValueError(f"tensor {name!r} is not covered by its pieces")
     return StoredTensor(facts["dtype"], shape, pieces)
+
+
+def _overlap(pieces: Sequence[StoredPiece]) -> bool:
+    """Sizes that add up may still hide a hole behind an overlap."""
+    full = [piece for piece in pieces if prod(piece.shape)]
+    if len(full) < 2:
+        return False
+    axis = max(range(len(full[0].shape)), key=lambda axis: len({piece.offset[axis] for piece in full}))
+    near: list[StoredPiece] = []
+    for piece in sorted(full, key=lambda piece: piece.offset[axis]):
+        near = [other for other in near if other.offset[axis] + other.shape[axis] > piece.offset[axis]]
+        if any(_meet(piece, other) for other in near):
+            return True
+        near.append(piece)
+    return False
+
+
+def _meet(one: StoredPiece, other: StoredPiece) -> bool:
+    sides = zip(one.offset, one.shape, other.offset, other.shape, strict=True)
+    return all(a < b + m and b < a + n for a, n, b, m in sides)

@@ -32,5 +32,5 @@ class Gathering:
             return {}
         if node_rank != 0:
             return {"save": self._save}
-        name = self._save.get("name")
-        return {"parts": [part for rank, part in sorted(self._parts.items()) if rank and part.get("name") == name]}
+        # Some may be of an older save: node 0 looks at their names, since it may have begun another by now.
+        return {"parts": [part for rank, part in sorted(self._parts.items()) if rank]}

@@ -36,6 +36,7 @@ class Gang:
         self.address = None
         for rank, writer in enumerate(self.writers):
             writer.arena.grow(BOARD + SHARE)
+            writer.send({"do": "map"})  # on a busy machine it may have looked at the arena before it grew
             place = Place(
                 rank=rank,
                 world_size=ranks,

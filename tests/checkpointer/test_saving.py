@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,23 @@ def test_a_layout_that_grows(tmp_path: Path) -> None:
     assert commits.commits()[1].bytes > 999 * 777 * 4
 
 
+@pytest.mark.parametrize("kind", ["transposed", "conjugate", "negative"])
+def test_a_tensor_that_lies_otherwise_than_at_the_save_before(tmp_path: Path, kind: str) -> None:
+    """Same name, type and shape: the plan of the save before would copy other bytes."""
+    numbers = torch.arange(9.0).reshape(3, 3)
+    plain = torch.complex(numbers, numbers + 1)
+    other = {"transposed": plain.t(), "conjugate": plain.conj(), "negative": plain.conj().imag}[kind]
+    first = plain.imag if kind == "negative" else plain
+    assert (first.dtype, first.shape) == (other.dtype, other.shape)
+    checkpointer = Checkpointer(tmp_path)
+    checkpointer.save(1, {"w": first})
+    checkpointer.save(2, {"w": other})
+    checkpointer.close()
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert torch.equal(restored.state["w"], other)
+
+
 def test_a_killed_writer_stops_the_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checkpointer = Checkpointer(tmp_path, every=10)
     checkpointer.save(10, state_of(1)).wait()
@@ -131,6 +149,30 @@ def test_a_killed_writer_stops_the_training(tmp_path: Path, capsys: pytest.Captu
         train()
     assert caught.value.code == 75
     assert "was killed by signal 9" in capsys.readouterr().err
+    checkpointer.close()
+
+
+def test_a_failure_ends_training_at_the_step_that_all_are_told(tmp_path: Path) -> None:
+    """A rank that stopped as soon as it heard of it would leave the others alone in a collective."""
+    checkpointer = Checkpointer(tmp_path, every=10)
+    checkpointer.save(1, {"w": torch.ones(3)}).wait()
+    for step in (1, 2, 3):
+        checkpointer.due(step)
+        time.sleep(0.02)  # what a step takes
+    CheckpointStore(open_store(f"file://{tmp_path}"), "").claim("a newer gang")
+    checkpointer.save(4, {"w": torch.ones(3)})
+    writer = checkpointer._saver.start()
+    deadline = time.monotonic() + 60
+    while writer.failure is None:
+        checkpointer.due(4)
+        assert time.monotonic() < deadline
+    stop_at = int(writer.failure["stop_at"])
+    assert stop_at > 4 + 1
+    for step in range(5, stop_at):
+        checkpointer.due(step)
+    with pytest.raises(Stopped) as caught:
+        checkpointer.due(stop_at)
+    assert caught.value.code == 73
     checkpointer.close()
 
 

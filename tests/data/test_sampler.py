@@ -48,6 +48,12 @@ def test_epochs_and_seeds_have_orders_of_their_own() -> None:
         assert neighbours < 12, "two are expected by chance"
 
 
+def test_the_next_epoch_has_another_order() -> None:
+    first, second = (position(1, step, samples=500, global_batch=500) for step in (1, 2))
+    assert first != second
+    assert second == [permuted(1, 1, 500, offset) for offset in range(500)]
+
+
 def test_every_place_is_equally_likely(seed: int) -> None:
     draw = random.Random(seed)
     counts = Counter(permuted(draw.getrandbits(64), 0, 20, 3) for _ in range(8000))

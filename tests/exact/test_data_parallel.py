@@ -27,8 +27,14 @@ Ranks = Callable[..., list[Any]]
         ("plain", {"shards": 6, "global_batch": 23}),
         ("plain", {"shards": 2, "global_batch": 9, "epochs": 1, "megabytes": 25}),
         ("branches", {"shards": 5, "global_batch": 11}),
+        ("plain", {"shards": 6, "global_batch": 23, "megabytes": 25}),
     ],
-    ids=["batch norm and dropout", "more ranks than shards, small last step", "unused parameters and bf16"],
+    ids=[
+        "batch norm and dropout",
+        "more ranks than shards, small last step",
+        "unused parameters and bf16",
+        "several rounds in a message",
+    ],
 )
 def test_the_same_bits_on_any_number_of_ranks(ranks: Ranks, what: str, arguments: dict[str, Any]) -> None:
     alone = ranks(f"tests.exact.cases:{what}", 1, **arguments)[0]

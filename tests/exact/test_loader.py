@@ -18,6 +18,7 @@ from torch.utils.data import IterableDataset
 
 from argosy import ResumableLoader
 from argosy.steps.contract.errors import InputError
+from argosy.steps.data.sampler import position
 from tests.exact.training import generators_now
 
 pytestmark = pytest.mark.torch
@@ -129,6 +130,14 @@ def test_fewer_samples_than_a_batch_and_epochs_that_end_within_a_step() -> None:
     assert Counter(read[0] + read[1]) == {0: 4, 1: 4, 2: 4}
     assert sorted(read[0][:3]) == sorted(read[0][3:6]) == [0, 1, 2]
     assert loader(3, 8, epochs=4).last_step == 2
+
+
+def test_a_step_reads_what_the_sampler_says_in_every_epoch() -> None:
+    for step in (1, 6, 7, 40):
+        assert loader(41, 7).samples_of(step) == position(1, step, samples=41, global_batch=7)
+        read = [n for number, shards in [next(loader(41, 7, virtual_shards=3).shards(step))] for s in shards
+                for n in s.batch[0].tolist()]  # fmt: skip
+        assert read == position(1, step, samples=41, global_batch=7)
 
 
 def test_iteration_begins_anywhere_and_ends_at_the_end() -> None:

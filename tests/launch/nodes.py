@@ -146,6 +146,7 @@ class Cluster:
         self.restart += 1
         self.channel.assign(self.restart, {})
         claim = self.store.claim(f"g/{self.restart}")
+        self.generation = claim.generation
         newest = self.store.newest()
         told: dict[str, Any] = {
             "restart": self.restart, "attempt": 1, "nnodes": self.nnodes, "master_addr": "", "master_port": 0,

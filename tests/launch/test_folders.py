@@ -94,7 +94,10 @@ def test_torn_files_make_one_save_fail_by_the_node_s_name(
     gang.until(lambda: gang.committed() == [20], "commit of the next one")
 
 
-def test_an_answer_to_an_older_save_belongs_to_nothing(cluster: Callable[..., Cluster]) -> None:
+def test_an_answer_to_an_older_save_belongs_to_nothing(
+    cluster: Callable[..., Cluster], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("argosy.steps.launch.gathering.SLACK_SECONDS", 0.0)
     gang = cluster(**{**EVERY, "checkpoint_timeout_seconds": 1})
     gang.begin()
     late = {"name": "0000000010-g000001-abcdef", "node": "node-1", "node_rank": 1}
@@ -103,7 +106,15 @@ def test_an_answer_to_an_older_save_belongs_to_nothing(cluster: Callable[..., Cl
     gang.nodes[1].reporter.answer(late)
     gang.save(10)
     gang.until(lambda: gang.nodes[1].reporter.asked(), "question")
-    time.sleep(0.8)
+    said = ""
+
+    def told() -> bool:
+        nonlocal said
+        said += capfd.readouterr().err
+        return "not committed" in said
+
+    gang.until(told, "message")
+    assert "out/checkpoint-10 not committed: no answer of node rank 1 within 1 s; the next one is tried" in said
     assert gang.committed() == []
 
 

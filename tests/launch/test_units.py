@@ -116,6 +116,13 @@ def test_saving_the_restored_state_again_is_no_progress() -> None:
     assert StepClock(20, tells_steps=True).label(named, again=False, final=False) == 25
 
 
+def test_a_step_told_after_the_files_changed_is_not_theirs() -> None:
+    clock = StepClock(7)
+    clock.tell(28, 100.0)
+    clock.tell(29, 300.0)
+    assert clock.label(Unit("", {"x": (1, int(200e9), 1)}, None), again=False, final=False) == 28
+
+
 def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(cluster: Callable[..., Cluster]) -> None:
     gang = cluster()
     gang.nodes[0].save(0, 20)  # rank 1 is not there yet
@@ -201,7 +208,8 @@ def test_a_log_that_stays_open_beside_the_checkpoints(cluster: Callable[..., Clu
     [
         ("a.json", '{"a": 1}', True), ("a.json", '{"a": ', False), ("a.json", '{"a": 1}\n{"a": 2}\n', True),
         ("a.json", '{"a": 1}\n{"a": ', False), ("a.json", "", False), ("a.distcp", "PK\x03", False),
-        ("a.distcp", "other", True), ("a.bin", "anything", True), ("a.pt", "PK\x03\x04 cut", False),
+        ("a.pt", "", False), ("a.distcp", "other", True), ("a.bin", "anything", True),
+        ("a.pt", "PK\x03\x04 cut", False),
     ],
 )  # fmt: skip
 def test_what_can_be_parsed(name: str, text: str, whole: bool, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import hypothesis.stateful  # noqa: F401
 import moto.server  # noqa: F401
 import obstore.store  # noqa: F401
 import pytest
+import torch  # noqa: F401
 
 from tests.models.guards import GUARDS, Guard
 from tests.prove.record import ROOT, Record
@@ -124,6 +125,7 @@ def run_here(tree: Path, tests: str, output: Path) -> int:
         del sys.modules[name]
     os.chdir(tree)
     sys.path.insert(0, str(tree))
+    os.environ["PYTHONPATH"] = str(tree)  # for the processes that tests start
     sys.dont_write_bytecode = True
     try:
         code = pytest.main(

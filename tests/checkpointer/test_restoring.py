@@ -1,0 +1,90 @@
+"""What a restore refuses to load, one rank; several ranks are in tests/state/ranks.py."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.checkpoint import CheckpointStore
+from argosy.steps.checkpointer import Checkpointer, Stopped
+from argosy.steps.contract import env
+from argosy.steps.state.files import STATE_PATH, state_bytes
+from argosy.steps.state.random_generators import capture, random_path
+from argosy.steps.store import open_store
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True)
+def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
+        monkeypatch.delenv(name)
+
+
+def store_of(folder: Path) -> CheckpointStore:
+    return CheckpointStore(open_store(f"file://{folder}"), "")
+
+
+@pytest.mark.parametrize("file", ["tensors/rank-00000-000.safetensors", STATE_PATH])
+def test_a_changed_byte_is_found_before_anything_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: str
+) -> None:
+    checkpointer = Checkpointer(tmp_path)
+    first = checkpointer.save(1, {"w": torch.ones(1000), "note": "aaaa"})
+    second = checkpointer.save(2, {"w": torch.full((1000,), 2.0), "note": "aaaa"})
+    checkpointer.close()
+    damaged = next(tmp_path.glob(f"data/0000000002-*/files/{file}"))
+    raw = damaged.read_bytes()
+    at = raw.find(b"aaaa") if file == STATE_PATH else len(raw) - 4
+    damaged.write_bytes(raw[:at] + b"b" + raw[at + 1 :])  # still a file that can be read
+    # Inside argosy every rank ends, and argosy restarts from the one before.
+    monkeypatch.setenv(env.RUN_URI, f"file://{tmp_path}")
+    monkeypatch.setenv(env.RESUME_DIGEST, second.digest)
+    with pytest.raises(Stopped) as stopped:
+        Checkpointer().restore()
+    assert stopped.value.code == 72
+    assert f"checkpoint_corrupt digest={second.digest}" in capsys.readouterr().err
+    monkeypatch.delenv(env.RUN_URI)
+    # Outside the one before is loaded at once.
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert (restored.step, restored.digest) == (1, first.digest)
+    assert restored.state["w"].tolist() == [1.0] * 1000
+    assert list(store_of(tmp_path).quarantined()) == [second.digest]
+
+
+def test_generators_of_another_number_of_ranks_are_left_alone(tmp_path: Path) -> None:
+    store = store_of(tmp_path)
+    claim = store.claim("test")
+    for step, world_size in ((1, 2), (2, 1)):
+        name = store.new_save(claim, step)
+        part = store.part(name, 0)
+        part.add_bytes(STATE_PATH, state_bytes(step, {"n": step}, {}))
+        random.seed(7)
+        part.add_bytes(random_path(0), capture())
+        store.commit(claim, name, step, [part.finish()], kind="tensors", world_size=world_size, final=False)
+        random.seed(8)
+        before = random.getstate()
+        restored = Checkpointer(tmp_path, save_rng=True).restore()
+        assert restored is not None
+        assert (restored.step, restored.rng) == (step, world_size == 1)
+        assert (random.getstate() == before) is (world_size == 2)
+
+
+def test_files_of_a_script_are_not_a_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = store_of(tmp_path)
+    claim = store.claim("test")
+    name = store.new_save(claim, 1)
+    part = store.part(name, 0)
+    part.add_bytes(STATE_PATH, state_bytes(1, {"n": 1}, {}))
+    saved = store.commit(claim, name, 1, [part.finish()], kind="files", world_size=1, final=False)
+    monkeypatch.setenv(env.RUN_URI, f"file://{tmp_path}")
+    monkeypatch.setenv(env.RESUME_DIGEST, saved.digest)
+    with pytest.raises(Stopped):
+        Checkpointer().restore()
+    assert "holds files of a script (opaque mode)" in capsys.readouterr().err

@@ -1,0 +1,135 @@
+"""What changes between the judgement of a folder and its copy makes a save be given up: each check by itself."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.checkpoint.opaque import FilesChanged
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.launch.completeness import Completeness
+from argosy.steps.launch.folder_part import store_part
+from argosy.steps.launch.units import Contents, contents
+from argosy.steps.launch.whole_files import Signature, signature
+from argosy.steps.store.files import FileStore
+
+
+def write(path: Path, text: str, age: float = 10.0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    then = time.time() - age
+    os.utime(path, (then, then))
+
+
+def flaw_of(folder: Path, found: Contents, ranks_run: bool = True, **given: Any) -> str:
+    args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_mode="opaque", checkpoint_path="out", **given)
+    flaw = Completeness(args, folder, [0]).flaw(found, found.units[-1], lambda: ranks_run)
+    return "" if flaw is None else flaw.text
+
+
+def look(folder: Path) -> Contents:
+    return contents(folder, LaunchArgs(store_uri="file:///none", name="run"))
+
+
+def test_a_file_that_came_after_the_listing(tmp_path: Path) -> None:
+    """The script may write its marker between our listing and our look for the marker: then files may be missing."""
+    write(tmp_path / "checkpoint-1/a", "x")
+    found = look(tmp_path)
+    assert flaw_of(tmp_path, found) == ""
+    assert flaw_of(tmp_path, found, ranks_run=False) == "a rank of this node has ended"
+    write(tmp_path / "checkpoint-1/b", "x")
+    assert flaw_of(tmp_path, found) == "it has just changed"
+    assert flaw_of(tmp_path, look(tmp_path)) == ""
+
+
+def test_a_file_that_was_written_a_moment_ago(tmp_path: Path) -> None:
+    write(tmp_path / "checkpoint-1/a", "x", age=0.0)
+    assert flaw_of(tmp_path, look(tmp_path)) == "it has just changed"
+    assert flaw_of(tmp_path, look(tmp_path), checkpoint_expect=("a",)) == "it has just changed"
+
+
+class MeddlingStore(FileStore):
+    """Somebody does something before and after each file that it stores."""
+
+    before: Callable[[], None]
+    after: Callable[[], None]
+
+    def upload(self, key: str, source: Any) -> tuple[str, int]:
+        self.before()
+        done = super().upload(key, source)
+        self.after()
+        return done
+
+
+def nothing() -> None:
+    return
+
+
+def stored(
+    tmp_path: Path, files: Signature, before: Callable[[], None] = nothing, after: Callable[[], None] = nothing
+) -> None:
+    store = MeddlingStore(f"file://{tmp_path}/store")
+    store.before, store.after = before, after
+    checkpoints = CheckpointStore(store, "")
+    name = checkpoints.new_save(checkpoints.claim("test"), 1)
+    store_part(checkpoints.part(name, 0), tmp_path / "out", files)
+
+
+def test_files_that_change_while_they_are_copied(tmp_path: Path) -> None:
+    first, second = tmp_path / "out/a", tmp_path / "out/b"
+    for path in (first, second):
+        write(path, "old")
+    files = signature(tmp_path / "out", ())
+    stored(tmp_path, files)
+    with pytest.raises(FilesChanged, match="a: changed during the copy"):
+        stored(tmp_path, files, after=lambda: write(first, "new"))
+    files = signature(tmp_path / "out", ())
+    with pytest.raises(FilesChanged, match="a: changed during the copy"):
+        stored(tmp_path, files, after=lambda: first.unlink(missing_ok=True))
+
+
+def test_a_file_that_was_longer_only_while_it_was_copied(tmp_path: Path) -> None:
+    """Where the times of a file system are coarse nothing else tells."""
+    path = tmp_path / "out/a"
+    write(path, "judged")
+    moment = path.stat().st_mtime_ns
+
+    def back() -> None:
+        path.write_text("judged")
+        os.utime(path, ns=(moment, moment))
+
+    files = signature(tmp_path / "out", ())
+    with pytest.raises(FilesChanged, match="a: 6 bytes, then 13"):
+        stored(tmp_path, files, before=lambda: write(path, "and much more"), after=back)
+    assert signature(tmp_path / "out", ()) == files
+
+
+def test_files_that_are_not_those_that_were_judged(tmp_path: Path) -> None:
+    path = tmp_path / "out/a"
+    write(path, "judged")
+    files = signature(tmp_path / "out", ())
+    write(path, "again!", age=5.0)
+    with pytest.raises(FilesChanged, match="a: changed during the copy"):
+        stored(tmp_path, files)
+
+
+def test_a_file_that_was_modified_within_a_tick_of_the_clock(tmp_path: Path) -> None:
+    """Its time would not tell of another write."""
+    path, said = tmp_path / "out/a", ""
+    checkpoints = CheckpointStore(FileStore(f"file://{tmp_path}/store"), "")
+    claim = checkpoints.claim("test")
+    for _ in range(20):  # a busy machine may take longer than the file may be young
+        part = checkpoints.part(checkpoints.new_save(claim, 1), 0)
+        write(path, "x", age=0.0)
+        try:
+            store_part(part, tmp_path / "out", signature(tmp_path / "out", ()))
+        except FilesChanged as error:
+            said = str(error)
+            break
+    assert "a: has just been modified" in said

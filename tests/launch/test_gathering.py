@@ -1,0 +1,79 @@
+"""What a node answers to node 0's save, and what node 0 makes of its own files meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.launch.nodes import Cluster
+
+EVERY = {"checkpoint_writers": "every", "checkpoint_timeout_seconds": 20}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
+    monkeypatch.setattr("argosy.steps.launch.reporter.REPORT_SECONDS", 0.05)
+    from tests.launch.nodes import Cluster
+
+    made: list[Cluster] = []
+
+    def make(**options: Any) -> Cluster:
+        made.append(Cluster(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_question_of_another_restart_is_not_answered(cluster: Callable[..., Cluster]) -> None:
+    gang = cluster(**EVERY)
+    gang.begin()
+    gang.nodes[0].saves.stop()
+    gang.save(10)
+    for generation, answered in ((gang.generation - 1, False), (gang.generation + 1, False), (gang.generation, True)):
+        name = f"0000000010-g{generation:06d}-abcdef"
+        gang.nodes[0].reporter.gather({"name": name, "unit": "checkpoint-10", "last": False})
+        gang.until(lambda name=name: (gang.nodes[1].reporter.asked() or {}).get("name") == name, "question")
+        if answered:
+            gang.until(lambda name=name: gang.nodes[0].reporter.parts(name), "answer")
+        else:
+            time.sleep(0.4)
+            assert gang.nodes[0].reporter.parts(name) == []
+
+
+def test_a_node_answers_when_its_ranks_have_closed_their_files(cluster: Callable[..., Cluster]) -> None:
+    """In the folder that nodes share only the rank's own node can see that it still writes."""
+    gang = cluster(shared=True, checkpoint_timeout_seconds=20)
+    gang.begin()
+    node, reporter = gang.nodes[1], gang.nodes[0].reporter
+    gang.nodes[0].saves.stop()
+    node.save(3, 20, how="keep open")
+    name = f"0000000020-g{gang.generation:06d}-abcdef"
+    reporter.gather({"name": name, "unit": "checkpoint-20", "last": False})
+    gang.until(node.reporter.asked, "question")
+    time.sleep(0.4)
+    assert reporter.parts(name) == []
+    node.ranks[1].write(node.folder / "checkpoint-20/rank3.json", "", "close all")
+    gang.until(lambda: reporter.parts(name), "answer")
+    assert reporter.parts(name)[0]["ref"] is None
+
+
+def test_a_file_that_changes_while_another_node_is_asked(cluster: Callable[..., Cluster]) -> None:
+    """On a folder that nodes share a rank elsewhere may write to it; here node 0's own does."""
+    gang = cluster(**EVERY)
+    gang.begin()
+    gang.save(10, skip=(2, 3))
+    gang.until(lambda: gang.nodes[1].reporter.asked(), "question")
+    first = gang.nodes[1].reporter.asked()
+    gang.until(lambda: len(list(gang.root.glob("store/**/rank1.json"))) == 1, "node 0's files in the store")
+    gang.nodes[0].save(0, 11, name="checkpoint-10/rank{rank}.json")
+    for rank in (2, 3):
+        gang.nodes[1].save(rank, 10)
+    gang.until(lambda: gang.nodes[1].reporter.asked() not in (None, first), "a save that begins again")
+    assert gang.store.commits() == []
