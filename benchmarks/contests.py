@@ -87,10 +87,26 @@ def local_run(scratch: Path, rounds: int) -> Comparison:
     )
 
 
+def checkpoint_cost(scratch: Path, rounds: int) -> Comparison:
+    """The example's training with its checkpoints, every 20 steps, beside the same steps with the last one only."""
+    example, corpus = HERE.parent / "examples" / "stdlib-gpt", scratch / "corpus"
+    _check([sys.executable, str(example / "prepare.py"), "--limit-mb", "1", "--out", corpus.as_uri()])
+    train = [sys.executable, str(example / "train.py"), "--data", str(corpus / "train"), "--steps", "240"]
+
+    def contender(name: str, every: int) -> Contender:
+        folder = scratch / f"every-{every}"
+        command = [*train, "--checkpoints", str(folder), "--checkpoint-every", str(every)]
+        return Contender(name, command, scratch, before=_emptied(folder))
+
+    contenders = [contender("a checkpoint every 20 steps", 20), contender("only the last one", 0)]
+    return compare("240 steps of the example, one process", contenders, rounds=rounds, bar=1.03)
+
+
 CONTESTS: dict[str, Callable[[Path, int], Comparison]] = {
     "start-up": start_up,
     "compile": compile_run,
     "local-run": local_run,
+    "checkpoint-cost": checkpoint_cost,
 }
 
 
