@@ -116,6 +116,16 @@ def test_saving_the_restored_state_again_is_no_progress() -> None:
     assert StepClock(20, tells_steps=True).label(named, again=False, final=False) == 25
 
 
+def test_words_that_arrive_late_are_words() -> None:
+    # A final checkpoint of step 60 was labelled 58, and a run with end_step = 60 would not have ended.
+    clock = StepClock(50)
+    for step, when in ((57, 90.0), (58, 100.0), (59, 300.0), (60, 301.0)):
+        clock.tell(step, when)
+    unit = Unit("global_step60", {"global_step60/x": (1, int(200e9), 1)}, 60)
+    assert clock.label(unit, again=False, final=True) == 60
+    assert clock.label(Unit("checkpoint-61000", {"x": (1, int(200e9), 1)}, 61000), again=False, final=True) == 58
+
+
 def test_a_step_told_after_the_files_changed_is_not_theirs() -> None:
     clock = StepClock(7)
     clock.tell(28, 100.0)
