@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 import os
-import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.claims import Claims, given_claim
+from argosy.steps.checkpointer.commits import remove_old
 from argosy.steps.checkpointer.interval import Schedule, failure_hours
 from argosy.steps.checkpointer.joining import Terms
 from argosy.steps.checkpointer.ranks import Ranks
@@ -21,7 +21,6 @@ from argosy.steps.checkpointer.saver import Saver
 from argosy.steps.checkpointer.saving import Saving
 from argosy.steps.checkpointer.stopping import stop_for
 from argosy.steps.contract import env
-from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.paths import resolve
 from argosy.steps.state.files import read_state
@@ -195,14 +194,10 @@ class Checkpointer:
         self._saver.close()
 
     def _prune(self) -> None:
-        if self._keep < 1:
-            return
         try:
-            self._store.prune(self._keep, self._claims.made)
+            remove_old(self._store, self._keep, self._claims.made)
         except StepError as error:
-            if error.cause is Cause.FENCED:
-                stop_for(error)
-            print(f"argosy: old checkpoints not removed: {error}", file=sys.stderr, flush=True)
+            stop_for(error)
 
 
 def _step(step: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from argosy.steps import progress
 from argosy.steps.checkpoint.log import Claim
+from argosy.steps.checkpoint.manifest import Saved
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.coordinator import Agreed
 from argosy.steps.checkpointer.interval import Interval
@@ -44,14 +45,7 @@ class Commits:
         began = self.began.pop(agreed.number, None)
         seconds = agreed.seconds if began is None else clock() - began
         # From here and not from the script: it may be in the middle of a long step, and this is durable now.
-        progress.committed(
-            agreed.step,
-            digest=saved.digest,
-            size=saved.bytes,
-            seconds=seconds,
-            final=agreed.final,
-            generation=saved.generation,
-        )
+        report(saved, seconds)
         facts: dict[str, Any] = {"saved": asdict(saved), "seconds": seconds}
         if self._interval is not None:
             facts["every"] = self._interval.decide(agreed.stall, seconds, self.step_seconds)
@@ -63,11 +57,32 @@ class Commits:
         Raises:
             StepError: ``fenced``.
         """
-        if self._keep < 1:
-            return
-        try:
-            self._store.prune(self._keep, self._claim)
-        except StepError as error:
-            if error.cause is Cause.FENCED:
-                raise
-            print(f"argosy: old checkpoints not removed: {error}", file=sys.stderr, flush=True)
+        remove_old(self._store, self._keep, self._claim)
+
+
+def report(saved: Saved, seconds: float) -> None:
+    """Tell the supervisor of a commit; ``seconds`` from the call of save to the commit."""
+    progress.committed(
+        saved.step,
+        digest=saved.digest,
+        size=saved.bytes,
+        seconds=seconds,
+        final=saved.final,
+        generation=saved.generation,
+    )
+
+
+def remove_old(store: CheckpointStore, keep: int, claim: Claim | None) -> None:
+    """Prune down to ``keep`` checkpoints (0: all stay); a store that fails at it costs space, no checkpoint.
+
+    Raises:
+        StepError: ``fenced``.
+    """
+    if keep < 1:
+        return
+    try:
+        store.prune(keep, claim)
+    except StepError as error:
+        if error.cause is Cause.FENCED:
+            raise
+        print(f"argosy: old checkpoints not removed: {error}", file=sys.stderr, flush=True)

@@ -54,11 +54,6 @@ def newest_change(state: Signature) -> float:
     return max((mtime for _, mtime, _ in state.values()), default=0) / 1e9
 
 
-def written_now(folder: Path, names: Iterable[str]) -> bool:
-    """Whether a process below this one holds one of the files open for writing."""
-    return bool(open_for_writing(folder, names))
-
-
 def open_for_writing(folder: Path, names: Iterable[str]) -> set[str]:
     """Those of the files that a process below this one holds open for writing."""
     wanted = {os.path.realpath(folder / name): name for name in names}

@@ -26,7 +26,7 @@ from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient
 from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.progress_lines import ProgressLines, compile_pattern
-from argosy.steps.launch.whole_files import looks_whole, matching, signature, written_now
+from argosy.steps.launch.whole_files import looks_whole, matching, open_for_writing, signature
 from argosy.steps.store import open_store
 from argosy.steps.store.base import ObjectStore
 
@@ -110,9 +110,9 @@ def test_a_file_open_for_writing_in_a_child_is_seen(tmp_path: Path) -> None:
         )
         assert child.stdout is not None
         child.stdout.readline()
-        assert written_now(tmp_path, ["f"]) is expected
+        assert bool(open_for_writing(tmp_path, ["f"])) is expected
         child.communicate()
-        assert not written_now(tmp_path, ["f"])
+        assert not open_for_writing(tmp_path, ["f"])
 
 
 def archive(files: dict[str, str], links: dict[str, str] | None = None) -> bytes:

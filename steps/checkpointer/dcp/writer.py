@@ -15,12 +15,12 @@ from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteIte
 from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.futures import Future
 
-from argosy.steps import progress
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import PartRef, Saved
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpoint.writer import PartWriter
 from argosy.steps.checkpointer.checkpointer import Checkpointer
+from argosy.steps.checkpointer.commits import report
 from argosy.steps.checkpointer.dcp.tree import nested
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.state.files import filled
@@ -121,15 +121,7 @@ class ArgosyWriter(StorageWriter):
 
     def _report(self, saved: Saved) -> None:
         if self._checkpointer is not None:
-            seconds = time.monotonic() - self._began
-            progress.committed(
-                saved.step,
-                digest=saved.digest,
-                size=saved.bytes,
-                seconds=seconds,
-                final=saved.final,
-                generation=saved.generation,
-            )
+            report(saved, time.monotonic() - self._began)
             self._checkpointer._prune()
 
 
