@@ -13,6 +13,9 @@ PIECE_BYTES = 64 << 20
 """Larger blocks are cut along their first dimension, so that the shares of the ranks are even."""
 FILE_BYTES = 256 << 20
 """A rank's share goes into files of about this size: a reader hashes and loads several at once."""
+BUNDLE_BYTES = 1 << 20
+"""Small pieces that several ranks hold go to one of them by bundles of at most this size, not one by one: each of them
+costs every rank that loads it a request, for four bytes of an optimizer's step too."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,9 @@ def plan(tensors: Sequence[TensorFacts], world_size: int) -> list[list[list[Piec
 
     What fewest ranks hold is dealt first; within a group of holders the largest pieces go first to the rank with the
     least so far. So the largest share of a replicated state exceeds the mean by at most one piece.
+
+    No file mixes what different ranks hold. A reader must hash a file as a whole, so a small tensor that all load,
+    among one rank's shards, would have all of them read these shards.
     """
     everyone = tuple(range(world_size))
     by_holders: dict[tuple[int, ...], list[Piece]] = {}
@@ -105,25 +111,44 @@ def plan(tensors: Sequence[TensorFacts], world_size: int) -> list[list[list[Piec
         origin = (0,) * len(tensor.shape)
         for block in [Held(origin, tensor.shape, origin, everyone)] if tensor.held is None else tensor.held:
             by_holders.setdefault(block.ranks, []).extend(pieces_of(tensor, block))
-    shares: list[list[Piece]] = [[] for _ in range(world_size)]
+    largest = max((piece.size for pieces in by_holders.values() for piece in pieces), default=0)
+    files: list[list[list[Piece]]] = [[] for _ in range(world_size)]
     loads = [0] * world_size
     for holders in sorted(by_holders, key=lambda ranks: (len(ranks), ranks)):
-        _deal(by_holders[holders], holders, shares, loads)
-    return [files_of(share) for share in shares]
+        bundles = _bundles(by_holders[holders], min(BUNDLE_BYTES, largest))
+        for rank, share in _dealt(bundles, holders, loads).items():
+            files[rank] += files_of(share)
+    return files
 
 
-def _deal(pieces: list[Piece], holders: tuple[int, ...], shares: list[list[Piece]], loads: list[int]) -> None:
+def _bundles(pieces: list[Piece], limit: int) -> list[list[Piece]]:
+    """Pieces that go to one rank together: at most ``limit`` bytes, or one piece. Largest first."""
+    bundles: list[list[Piece]] = []
+    filled = 0
+    for piece in sorted(pieces, key=lambda piece: (-piece.size, piece.name)):
+        if not bundles or filled + piece.size > limit:
+            bundles.append([])
+            filled = 0
+        bundles[-1].append(piece)
+        filled += piece.size
+    return bundles
+
+
+def _dealt(bundles: list[list[Piece]], holders: tuple[int, ...], loads: list[int]) -> dict[int, list[Piece]]:
+    """Rank -> its pieces; ``loads``, bytes per rank, goes up by them."""
+    shares: dict[int, list[Piece]] = {rank: [] for rank in holders}
     waiting = [(loads[rank], rank) for rank in holders]
     heapq.heapify(waiting)
-    for piece in sorted(pieces, key=lambda piece: (-piece.size, piece.name)):
+    for bundle in sorted(bundles, key=lambda bundle: -sum(piece.size for piece in bundle)):
         load, rank = heapq.heappop(waiting)
-        shares[rank].append(piece)
-        loads[rank] = load + piece.size
+        shares[rank] += bundle
+        loads[rank] = load + sum(piece.size for piece in bundle)
         heapq.heappush(waiting, (loads[rank], rank))
+    return shares
 
 
 def files_of(share: Sequence[Piece]) -> list[list[Piece]]:
-    """The pieces of one rank, grouped into files of about :data:`FILE_BYTES`."""
+    """Pieces of one rank that the same ranks hold, grouped into files of about :data:`FILE_BYTES`."""
     files: list[list[Piece]] = []
     filled = 0
     for piece in sorted(share, key=lambda piece: piece.name):

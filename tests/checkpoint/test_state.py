@@ -131,6 +131,21 @@ def test_the_plan_covers_everything_once_and_evenly(world_size: int, monkeypatch
     assert max(loads) <= sum(loads) / world_size + max(piece.size for piece in pieces)
 
 
+def test_no_file_mixes_what_different_ranks_load() -> None:
+    from argosy.steps.state.plan import Held, TensorFacts, plan
+
+    # As FSDP2 and Adam have it: shards of every matrix on 8 ranks, and its number of steps on all of them.
+    facts = []
+    for n in range(48):
+        shards = tuple(Held((1024 * rank, 0), (1024, 1024), (0, 0), (rank,)) for rank in range(8))
+        facts.append(TensorFacts(f"{n}/moment", "float32", (8192, 1024), 4, shards, "Shard(0)"))
+        facts.append(TensorFacts(f"{n}/step", "float32", (), 4))
+    files = [file for rank in plan(facts, 8) for file in rank]
+    assert all(len({piece.tensor.split("/")[1] for piece in file}) == 1 for file in files)
+    steps = [file for file in files if file[0].tensor.endswith("step")]
+    assert [len(file) for file in steps] == [48], "small ones lie together: all ranks ask for them"
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

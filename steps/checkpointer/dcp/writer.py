@@ -143,14 +143,16 @@ class _Share:
         self._part = part
         self._rank = rank
         self._sources: dict[str, Any] = {}
-        self._pieces: list[Piece] = []
+        self._shards: list[Piece] = []
+        self._whole: list[Piece] = []
+        """Of tensors that this rank writes for all: in files of their own, see :func:`argosy.steps.state.plan.plan`."""
         self._types: dict[str, str] = {}
 
     def written(self, items: Sequence[WriteItem], planner: SavePlanner) -> list[WriteResult]:
         """Write the files; one result per item, and one for the part."""
         results = [WriteResult(item.index, *self._taken(item, planner)) for item in items]
         where: dict[str, str] = {}
-        for number, pieces in enumerate(files_of(self._pieces)):
+        for number, pieces in enumerate([*files_of(self._shards), *files_of(self._whole)]):
             layout = file_layout(shard_path(self._rank, number), pieces, self._types)
             self._part.add_bytes(layout.path, filled(layout, self._source))
             where |= {piece.name: layout.path for piece in pieces}
@@ -188,7 +190,7 @@ class _Share:
         facts = TensorFacts(name, dtype, size, data.element_size())
         pieces = pieces_of(facts, Held(offset, tuple(data.shape), (0,) * data.dim(), (self._rank,)))
         self._types[name] = dtype
-        self._pieces += pieces
+        (self._whole if tuple(data.shape) == size else self._shards).extend(pieces)
         self._sources |= {piece.name: data for piece in pieces}
         described = [{"name": piece.name, "offset": list(piece.offset), "shape": list(piece.shape)} for piece in pieces]
         return data.nbytes, {"dtype": dtype, "shape": list(size), "pieces": described}
