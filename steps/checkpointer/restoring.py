@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from argosy.steps.contract.causes import EXIT_CODE, Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.state import random_generators
 from argosy.steps.state.files import read_into, read_state
+from argosy.steps.state.filling import Read
 from argosy.steps.store.base import ObjectMissing
 
 _RANGE = 4 << 20
@@ -138,7 +140,7 @@ class Restoring:
             raise StepError(Cause.CHECKPOINT_MISMATCH, f"checkpoint {checkpoint.digest}: {error}") from error
         return Restored(step, state, checkpoint.digest, same)
 
-    def _random_restored(self, checkpoint: Checkpoint, read: Callable[[str], bytearray]) -> bool:
+    def _random_restored(self, checkpoint: Checkpoint, read: Read) -> bool:
         mine = random_generators.random_path(self._ranks.rank)
         if checkpoint.world_size == self._ranks.world_size and any(file.path == mine for file in checkpoint.files):
             random_generators.restore(bytes(read(mine)))
@@ -153,11 +155,12 @@ class Restoring:
         return False
 
 
-def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Callable[[str], bytearray]:
+def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Read:
     """Gives the bytes of a path of the checkpoint, hashed before they are given out; may be called by several threads.
 
     Raises:
-        StepError: ``checkpoint_mismatch`` for an opaque checkpoint. The reader raises CorruptCheckpoint.
+        StepError: ``checkpoint_mismatch`` for an opaque checkpoint. The reader raises CorruptCheckpoint, and
+        ``host_oom`` where there is no memory for a file.
     """
     if checkpoint.kind != "tensors":
         raise StepError(
@@ -166,13 +169,12 @@ def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Callable[
         )
     files = {file.path: file for file in checkpoint.files}
 
-    def read(path: str) -> bytearray:
+    def read(path: str) -> memoryview:
         if path not in files:
             raise CorruptCheckpoint(checkpoint.digest, path, "the manifest does not list it")
         file, key = files[path], joined(store.prefix, files[path].key)
         # One buffer, filled and hashed range by range while it is warm; tensors are views of it.
-        buffer, seen, hashed = bytearray(file.size), 0, hashlib.sha256()
-        view = memoryview(buffer)
+        view, seen, hashed = _memory(file.size), 0, hashlib.sha256()
         try:
             while seen < file.size and (count := store.store.read_into(key, seen, view[seen : seen + _RANGE])):
                 hashed.update(view[seen : seen + count])
@@ -181,6 +183,17 @@ def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Callable[
             raise CorruptCheckpoint(checkpoint.digest, file.key, "missing") from error
         if hashed.hexdigest() != file.sha256:
             raise CorruptCheckpoint(checkpoint.digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
-        return buffer
+        return view
 
     return read
+
+
+def _memory(size: int) -> memoryview:
+    """Not a bytearray: that is written with zeros first, which costs a third of what hashing does.
+
+    Nor huge pages: where memory is fragmented, or the host has to back it, to get one takes longer than its 512 faults.
+    """
+    try:
+        return memoryview(mmap.mmap(-1, max(size, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))[:size]
+    except OSError as error:  # RLIMIT_AS (ulimit -v)
+        raise StepError(Cause.HOST_OOM, f"no room to load a file of {size / 1e9:.1f} GB: {error}") from error

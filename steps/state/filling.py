@@ -12,7 +12,7 @@ from typing import Any
 from argosy.steps.state.placement import narrowed
 from argosy.steps.state.stored import StoredState
 
-Read = Callable[[str], bytearray]
+Read = Callable[[str], bytearray | memoryview]
 """The verified bytes of a file of the checkpoint; they are not kept."""
 Region = tuple[tuple[int, ...], Any]
 """Offset in the whole tensor, and the memory to fill from there."""
@@ -73,7 +73,7 @@ def _minus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(x - y for x, y in zip(a, b, strict=True))
 
 
-def _fill_from(raw: bytearray, path: str, copies: Sequence[_Copy]) -> None:
+def _fill_from(raw: bytearray | memoryview, path: str, copies: Sequence[_Copy]) -> None:
     import torch
 
     length = int.from_bytes(raw[:8], "little")
@@ -94,11 +94,11 @@ def _extent(entry: Mapping[str, Any]) -> int:
     return int(last) - int(first)
 
 
-def _tensor(raw: bytearray, start: int, shape: Sequence[int], dtype: Any) -> Any:
+def _tensor(raw: bytearray | memoryview, start: int, shape: Sequence[int], dtype: Any) -> Any:
     import torch
 
     if not prod(shape):
         return torch.empty(shape, dtype=dtype)
     if start % dtype.itemsize:  # Another writer's file: torch wants an item to begin at a multiple of its size.
-        raw, start = raw[start : start + prod(shape) * dtype.itemsize], 0
+        raw, start = bytearray(raw[start : start + prod(shape) * dtype.itemsize]), 0
     return torch.frombuffer(raw, dtype=dtype, count=prod(shape), offset=start).view(tuple(shape))

@@ -47,13 +47,13 @@ def state_bytes(step: int, tree: Any, tensors: Mapping[str, Any]) -> bytes:
     return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
 
 
-def stored_state(raw: bytes | bytearray) -> StoredState:
+def stored_state(raw: bytes | bytearray | memoryview) -> StoredState:
     """The content of ``state.json``.
 
     Raises:
         ValueError: not a state of a version that we know, or the pieces do not cover a tensor.
     """
-    record = json.loads(raw)
+    record = json.loads(str(raw, "utf-8"))
     if record.get("format") != FORMAT:
         raise ValueError(f"state of format {record.get('format')!r}; this argosy reads {FORMAT}")
     tensors = {name: _stored(name, facts) for name, facts in record["tensors"].items()}

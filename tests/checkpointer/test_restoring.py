@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from argosy.steps.checkpoint import CheckpointStore
 from argosy.steps.checkpointer import Checkpointer, Stopped
 from argosy.steps.contract import env
+from argosy.steps.contract.causes import EXIT_CODE, Cause
 from argosy.steps.state.files import STATE_PATH, state_bytes
 from argosy.steps.state.random_generators import capture, random_path
 from argosy.steps.store import open_store
@@ -88,3 +91,24 @@ def test_files_of_a_script_are_not_a_state(
     with pytest.raises(Stopped):
         Checkpointer().restore()
     assert "holds files of a script (opaque mode)" in capsys.readouterr().err
+
+
+LIMITED = """
+import resource, sys
+import torch
+from argosy.steps.checkpointer import Checkpointer
+into = {"w": torch.zeros(30_000_000)}
+checkpointer = Checkpointer(sys.argv[1])
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used + (60 << 20),) * 2)
+checkpointer.restore(into)
+"""
+
+
+def test_too_little_memory_to_load_a_file_is_named(tmp_path: Path) -> None:
+    Checkpointer(tmp_path).save(1, {"w": torch.ones(30_000_000)}, final=True)
+    command = [sys.executable, "-c", LIMITED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == EXIT_CODE[Cause.HOST_OOM], done.stderr
+    assert "argosy: host_oom no room to load a file of 0.1 GB" in done.stderr
