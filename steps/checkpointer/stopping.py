@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from argosy.steps.checkpointer.leaving import await_gloo
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 
@@ -46,6 +47,7 @@ def _leave() -> None:
         if pid == os.getpid():
             with contextlib.suppress(Stopped):
                 action()
+    await_gloo()
     # Registered at import, so that what the script registered later has run. A process group that was not destroyed
     # may abort in the interpreter's last moments ("terminate called without an active exception", SIGABRT): the
     # rank would be judged by that signal instead of by the code it stopped with.
