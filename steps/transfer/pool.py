@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer import processors
 from argosy.steps.transfer.lines import ARRIVED, FAILED, SLOWER, result_of
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
+from argosy.steps.transfer.processors import usable, workers_for
 from argosy.steps.transfer.worker_process import WorkerProcess
 
 _DEATHS = 3
@@ -29,7 +29,7 @@ class FetchPool:
     def __init__(self, uri: str, parts: int, *, workers: int | None = None) -> None:
         """``workers``: how many processes; None: as many as the processors and the store make sense of."""
         self._uri, self._parts = uri, parts
-        self._count = processors.workers_for(uri) if workers is None else max(1, workers)
+        self._count = workers_for(uri, usable()) if workers is None else max(1, workers)
         self._workers: list[WorkerProcess] = []
         self._waiting: deque[Piece] = deque()
         self._done: list[Result] = []
