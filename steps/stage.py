@@ -9,7 +9,7 @@ from argosy.steps.claims import heartbeat
 from argosy.steps.contract.arguments import StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.data.listing import check_unchanged
+from argosy.steps.data.changes import check_unchanged
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
 from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
@@ -59,7 +59,7 @@ def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
         print(f"staging {now.objects}/{now.objects_total} objects, {now.bytes}/{now.bytes_total} bytes", flush=True)
 
     into = shared_folder(resolve(args.path), manifest.digest)
-    done = stage_objects(manifest, list(manifest), into, on_progress=tell)
+    done = stage_objects(manifest, manifest, into, on_progress=tell)
     log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
 
 

@@ -23,7 +23,7 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.data.folder import StagedFolder, read_staged
 from argosy.steps.data.keys import check_keys
-from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.manifest import DataObject, DatasetManifest, Objects
 from argosy.steps.data.plan import share_digest
 from argosy.steps.data.records import FileRecord, Marker
 from argosy.steps.store import ObjectStore, StoreError, open_store
@@ -65,7 +65,7 @@ def shared_folder(path: Path, digest: str) -> Path:
 
 def stage_objects(
     manifest: DatasetManifest,
-    objects: Sequence[DataObject],
+    objects: Objects,
     into: Path,
     *,
     on_progress: Callable[[StageProgress], None] | None = None,
@@ -99,7 +99,7 @@ class _Staging:
     def __init__(
         self,
         manifest: DatasetManifest,
-        objects: Sequence[DataObject],
+        objects: Objects,
         folder: StagedFolder,
         on_progress: Callable[[StageProgress], None] | None,
         verify: _Depth,
@@ -231,7 +231,7 @@ def _check_room(folder: StagedFolder, missing: Sequence[DataObject]) -> None:
         raise StepError(Cause.DISK_FULL, f"{text}: make a file system with more inodes", code=ExitCode.CONFIGURATION)
 
 
-def check_staged(manifest: DatasetManifest, objects: Sequence[DataObject], path: Path) -> None:
+def check_staged(manifest: DatasetManifest, objects: Objects, path: Path) -> None:
     """Confirm that ``path`` holds these objects whole, by marker and file sizes; nothing is written or locked.
 
     Raises:
