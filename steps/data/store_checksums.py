@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
+from argosy.steps.data.keys import broken_rule
 from argosy.steps.data.manifest import DataObject
 from argosy.steps.transfer.checksums import stored_checksums
 from argosy.steps.transfer.piece import WHOLE_BYTES
@@ -33,4 +34,4 @@ def with_checksums(uri: str, objects: Iterable[DataObject]) -> Iterator[DataObje
 
 def _is_asked_for(one: DataObject) -> bool:
     # A version that somebody names need not be the one that is current, which a HEAD without it would tell of.
-    return one.size > WHOLE_BYTES and not one.checksum and not one.version
+    return one.size > WHOLE_BYTES and not one.checksum and not one.version and not broken_rule(one.key)
