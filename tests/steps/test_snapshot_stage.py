@@ -37,7 +37,8 @@ def test_snapshot_names_the_version(any_pods: Any, write: Write) -> None:
     again = any_pods.run(SnapshotArgs, "wf-2", dataset_uri=uri + "/", version=digest)
     assert again.outputs == first.outputs, "the same dataset, the same digest"
     (event,) = any_pods.events("wf-2", "snapshot_taken")
-    assert event.fields == {"dataset_digest": digest, "objects": 4, "bytes": 151}
+    facts = {"dataset_digest": digest, "objects": 4, "bytes": 151, "listed": "store"}
+    assert event.fields == {**facts, "seconds": event.fields["seconds"]}
 
 
 def test_pinned_version_that_changed_is_named(any_pods: Any, write: Write) -> None:
@@ -51,6 +52,24 @@ def test_pinned_version_that_changed_is_named(any_pods: Any, write: Write) -> No
     assert "1 added (new), 1 changed (top)" in told.err
     assert json.loads(told.termination) == {"cause": "s3_missing", "exit_code": 78}
     assert told.outputs == {}
+
+
+def test_a_dataset_brings_its_own_listing(any_pods: Any, write: Write, tmp_path: Path) -> None:
+    uri = dataset_of(any_pods)
+    write(uri, {**FILES, "meta/listing.csv": "key,size\ntop,1\ntrain/ü.bin,50\n".encode()})
+    told = any_pods.run(SnapshotArgs, dataset_uri=uri, dataset_manifest="meta/listing.csv")
+    assert told.code == 0, told.err
+    assert (told.outputs["objects"], told.outputs["bytes"]) == ("2", "51")
+    (event,) = any_pods.events("wf-1", "snapshot_taken")
+    assert event.fields["listed"] == "meta/listing.csv"
+    any_pods.env["ARGOSY_MOUNTS"] = json.dumps({"/shared": str(tmp_path / "volume")})
+    digest = told.outputs["dataset-digest"]
+    given = {"dataset_digest": digest, "mode": "shared", "layout": "replicated", "path": "/shared"}
+    assert any_pods.run(StageArgs, **given).code == 0
+    assert staged(tmp_path / "volume" / digest) == {key: FILES[key] for key in ("top", "train/ü.bin")}
+    wrong = any_pods.run(SnapshotArgs, dataset_uri=uri, dataset_manifest="top")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "begin with a line key,size" in wrong.err
 
 
 @pytest.mark.parametrize(
@@ -123,7 +142,7 @@ def test_data_that_changed_after_the_snapshot_stops_every_mode(mode: str, any_po
     told = any_pods.run(StageArgs, dataset_digest=digest, mode=mode, layout="replicated", path="/argosy/data")
     assert (told.code, told.outputs) == (78, {})
     assert "dataset changed" in told.err
-    assert "(top)" in told.err
+    assert ("/top is no longer version" if mode == "shared" else "(top)") in told.err
 
 
 @pytest.mark.parametrize(
