@@ -48,7 +48,7 @@ def take_snapshot(uri: str) -> DatasetManifest:
     """
     checked = check_uri(uri, "dataset uri")
     manifest = DatasetManifest.of(checked, list_objects(open_store(checked)))
-    if not manifest.objects:
+    if not manifest.count:
         raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: no object lies below this uri")
     return manifest
 
@@ -97,7 +97,7 @@ def check_unchanged(manifest: DatasetManifest) -> None:
     Raises:
         StepError: ``s3_missing`` naming the keys that are gone or have another version.
     """
-    found = compare(manifest.objects, list_objects(open_store(manifest.uri)))
+    found = compare(manifest, list_objects(open_store(manifest.uri)))
     gone = Changes((), found.removed, found.changed)
     if gone:
         text = f"dataset changed since the snapshot {manifest.digest[:12]}: {gone.text()} below {manifest.uri}"

@@ -31,7 +31,7 @@ def _preference(seed: int, nnodes: int) -> list[int]:
     return sorted(range(nnodes), key=lambda node: (_mix(seed + (node + 1) * 0x9E3779B97F4A7C15 & _MASK), node))
 
 
-def _assign(objects: tuple[DataObject, ...], nnodes: int) -> list[list[DataObject]]:
+def _assign(objects: Sequence[DataObject], nnodes: int) -> list[list[DataObject]]:
     seeds = {one.key: int.from_bytes(hashlib.blake2b(one.key.encode(), digest_size=8).digest()) for one in objects}
     # Large ones first: what comes last is small and can fill the gaps. Empty objects weigh as much as a byte.
     queue = sorted(objects, key=lambda one: (-one.size, seeds[one.key], one.key))
@@ -65,8 +65,8 @@ def shares(manifest: DatasetManifest, layout: str, nnodes: int) -> list[list[Dat
     """
     check_layout(layout, nnodes)
     if layout == "replicated":
-        return [list(manifest.objects) for _ in range(nnodes)]
-    return [sorted(share, key=lambda one: one.key) for share in _assign(manifest.objects, nnodes)]
+        return [list(manifest) for _ in range(nnodes)]
+    return [sorted(share, key=lambda one: one.key) for share in _assign(list(manifest), nnodes)]
 
 
 def node_share(manifest: DatasetManifest, layout: str, node_rank: int, nnodes: int) -> list[DataObject]:
@@ -83,8 +83,7 @@ def node_share(manifest: DatasetManifest, layout: str, node_rank: int, nnodes: i
 
 def share_digest(objects: Sequence[DataObject]) -> str:
     """Names a set of objects in their versions; the order does not matter."""
-    lines = "\n".join(sorted(one.line() for one in objects))
-    return hashlib.sha256(lines.encode()).hexdigest()
+    return hashlib.sha256(b"\n".join(sorted(one.line() for one in objects))).hexdigest()
 
 
 def plan_key(prefix: str, digest: str, layout: str, nnodes: int) -> str:

@@ -196,7 +196,8 @@ class _Staging:
     def _fetch_verified(self, part: str, one: DataObject) -> str:
         """Fetch until the bytes are right, twice at most; a second wrong answer is the store's."""
         record = self._known.get(one.key)
-        expected = one.sha256 or (record.sha256 if record is not None and record.is_of(one) else "")
+        named = one.checksum.removeprefix("sha256:") if one.checksum.startswith("sha256:") else ""
+        expected = named or (record.sha256 if record is not None and record.is_of(one) else "")
         for _ in range(2):
             sha256 = self._fetch_patiently(part, one)
             size = self._folder.part_size(part)
