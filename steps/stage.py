@@ -59,7 +59,7 @@ def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
         print(f"staging {now.objects}/{now.objects_total} objects, {now.bytes}/{now.bytes_total} bytes", flush=True)
 
     into = shared_folder(resolve(args.path), manifest.digest)
-    done = stage_objects(manifest, list(manifest), into, on_progress=tell)
+    done = stage_objects(manifest, manifest, into, on_progress=tell)
     log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
 
 
