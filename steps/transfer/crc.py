@@ -65,6 +65,16 @@ def text(algorithm: str, value: int) -> str:
     return f"{algorithm}:{base64.b64encode(value.to_bytes(_named(BYTES, algorithm), 'big')).decode()}"
 
 
+def as_stored(algorithm: str, value: str) -> str:
+    """The text for a value in base64, as S3's headers have it; "" if it is none."""
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (ValueError, binascii.Error):
+        return ""
+    size = hashlib.new(algorithm).digest_size if algorithm in _HASHES else BYTES.get(algorithm)
+    return text(algorithm, int.from_bytes(raw, "big")) if len(raw) == size else ""
+
+
 def parse(checksum: str) -> tuple[str, int]:
     """Algorithm and value of what :func:`text` wrote.
 

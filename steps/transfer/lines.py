@@ -1,7 +1,8 @@
 """What pool and worker tell each other: one JSON array per line, and nothing that could be code.
 
-To a worker: a piece's fields. From it: ``["a", number, crcs, stored]``, ``["f", number, cause, message, quote]``,
-``["n", limit, bytes]`` (how many pieces it wants at a time, bytes of those that are under way).
+To a worker: a piece's fields, or ``["s"]``: the store asked another worker for fewer requests.
+From it: ``["a", number, crcs, stored]``, ``["f", number, cause, message, quote]``, ``["s"]`` (the store asked for fewer
+requests), ``["n", limit, bytes]`` (how many pieces it wants at a time, bytes of those that are under way).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 
-ARRIVED, FAILED, NOW = "a", "f", "n"
+ARRIVED, FAILED, NOW, SLOWER = "a", "f", "n", "s"
+SLOWER_LINE = b'["s"]\n'
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _decode = json.JSONDecoder().decode
 
@@ -24,9 +26,10 @@ def piece_line(piece: Piece) -> bytes:
     return _encode((*pinned, piece.start, piece.length, piece.part, piece.checksum, piece.mark)).encode() + b"\n"
 
 
-def parse_piece(line: bytes) -> Piece:
-    """What :func:`piece_line` wrote."""
-    return Piece(*_decode(line.decode()))
+def parse_task(line: bytes) -> Piece | None:
+    """What :func:`piece_line` wrote; None for ``SLOWER_LINE``."""
+    row = _decode(line.decode())
+    return None if row[0] == SLOWER else Piece(*row)
 
 
 def result_line(result: Arrived | Failed) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer import processors
-from argosy.steps.transfer.lines import ARRIVED, FAILED, result_of
+from argosy.steps.transfer.lines import ARRIVED, FAILED, SLOWER, result_of
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.worker_process import WorkerProcess
 
@@ -94,6 +94,11 @@ class FetchPool:
             if worker.take_back(row[1]) is not None:
                 self._deaths.pop(row[1], None)
                 self._done.append(result_of(row))
+        elif row[0] == SLOWER:
+            # One prefix has one budget: what one worker was told holds for all.
+            for other in self._workers:
+                if other is not worker:
+                    other.slow_down()
         else:
             _, worker.limit, worker.under_way = row
 

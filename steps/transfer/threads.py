@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer.lines import now_line, parse_piece, result_line
+from argosy.steps.transfer.lines import now_line, parse_task, result_line
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.sink import Sink
 
@@ -35,7 +35,9 @@ class Threads:
             threading.Thread(target=target, daemon=True).start()
         with os.fdopen(tasks, "rb", closefd=False) as lines:
             for line in lines:
-                self._queue.put(parse_piece(line))
+                piece = parse_task(line)
+                if piece is not None:
+                    self._queue.put(piece)
 
     def _tell(self, line: bytes) -> None:
         with self._lock:

@@ -6,35 +6,53 @@ with its standard input, or with its parent.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
-from urllib.parse import urlsplit
+from collections.abc import Callable
+from typing import TypeAlias
 
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer.threads import Fetch, Threads
+from argosy.steps.transfer.sink import Sink
+from argosy.steps.transfer.threads import Threads
 
 _LOOK_SECONDS = 1.0
+Serve: TypeAlias = Callable[[int, int], None]
 
 
-def _unopened(error: StoreError) -> Fetch:
-    def fail(_: object) -> None:
-        raise StoreError(error.cause, str(error), quote=error.quote)
-
-    return fail
-
-
-def _source(uri: str) -> tuple[Fetch, int]:
+def main(arguments: list[str]) -> None:
+    """Serve until standard input ends."""
+    uri, parts, parent = arguments[0], int(arguments[1]), int(arguments[2])
     try:
-        if urlsplit(uri).scheme == "file":
-            from argosy.steps.transfer.files import READERS, FileSource
-
-            return FileSource(uri), READERS
-        from argosy.steps.transfer import clouds
-
-        return clouds.CloudSource(uri), clouds.READERS
+        serve = _s3(uri, parts, parent) if uri.startswith("s3:") else _threads(uri, parts, parent)
     except StoreError as error:
-        return _unopened(error), 1
+        serve = Threads(functools.partial(_refuse, error), parts, 1).run
+    serve(0, 1)
+    # Threads may still be at work on what nobody waits for.
+    os._exit(0)
+
+
+def _s3(uri: str, parts: int, parent: int) -> Serve:
+    from argosy.steps.transfer.s3_worker import S3Worker
+    from argosy.steps.transfer.site import Site
+
+    return S3Worker(Site(uri), parts, parent).run
+
+
+def _threads(uri: str, parts: int, parent: int) -> Serve:
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    if uri.startswith("file:"):
+        from argosy.steps.transfer import files
+
+        return Threads(files.FileSource(uri), parts, files.READERS).run
+    from argosy.steps.transfer import clouds
+
+    return Threads(clouds.CloudSource(uri), parts, clouds.READERS).run
+
+
+def _refuse(error: StoreError, _: Sink) -> None:
+    raise StoreError(error.cause, str(error), quote=error.quote)
 
 
 def _end_with(parent: int) -> None:
@@ -42,15 +60,6 @@ def _end_with(parent: int) -> None:
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(_LOOK_SECONDS)
-    os._exit(0)
-
-
-def main(arguments: list[str]) -> None:
-    """Serve until standard input ends."""
-    uri, parts, parent = arguments
-    threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
-    fetch, limit = _source(uri)
-    Threads(fetch, int(parts), limit).run(0, 1)
     os._exit(0)
 
 

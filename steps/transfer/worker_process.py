@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import Any
 
-from argosy.steps.transfer.lines import parse_row, piece_line
+from argosy.steps.transfer.lines import SLOWER_LINE, parse_row, piece_line
 from argosy.steps.transfer.piece import Piece
 
 FIRST_LIMIT = 32
@@ -70,6 +70,10 @@ class WorkerProcess:
         self.pieces[piece.number] = piece
         self.bytes += piece.length
         self._unsent += piece_line(piece)
+
+    def slow_down(self) -> None:
+        """The store asked for fewer requests; :meth:`flush` sends it."""
+        self._unsent += SLOWER_LINE
 
     def take_back(self, number: int) -> Piece | None:
         """It is done with this piece."""
