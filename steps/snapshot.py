@@ -7,7 +7,8 @@ import sys
 from argosy.steps.contract.arguments import SnapshotArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
-from argosy.steps.data.listing import compare, take_snapshot
+from argosy.steps.data.changes import compare
+from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import DatasetManifest, check_digest
 from argosy.steps.data.stored_manifest import load_manifest, save_manifest
 from argosy.steps.outputs import step_main, write_output

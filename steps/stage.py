@@ -9,7 +9,7 @@ from argosy.steps.claims import heartbeat
 from argosy.steps.contract.arguments import StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.data.listing import check_unchanged
+from argosy.steps.data.changes import check_unchanged
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
 from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects

@@ -12,8 +12,8 @@ from argosy.steps.data.flight import Ask, Flight
 from argosy.steps.data.parts import RESUMED_BYTES, Parts
 from argosy.steps.data.records import FileRecord
 from argosy.steps.data.rows import CHUNK, Rows
-from argosy.steps.data.share import Share
 from argosy.steps.data.tree import Tree
+from argosy.steps.data.wanted import Wanted
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.pool import FetchPool
 
@@ -72,17 +72,17 @@ class Fetching:
         self._number = 0
         self.objects = self.bytes = self.resumed = 0
 
-    def run(self, share: Share, present: bytearray) -> None:
-        """Fetch and publish all objects that are not ``present`` (a byte for each object of the share).
+    def run(self, wanted: Wanted, present: bytearray) -> None:
+        """Fetch and publish all objects that are not ``present`` (a byte for each object).
 
         Raises:
             StepError: see :func:`argosy.steps.data.staging.stage_objects`.
             OSError: the disk refused.
         """
-        wanted = self._wanted(share, present)
+        ranges = self._ranges_of(wanted, present)
         told, more = time.monotonic(), True
         while True:
-            more = self._submit(wanted, more)
+            more = self._submit(ranges, more)
             if not (more or self._asked):
                 return
             self._take(self._pool.results(TELL_SECONDS))
@@ -90,10 +90,10 @@ class Fetching:
                 told = time.monotonic()
                 self._tell()
 
-    def _wanted(self, share: Share, present: bytearray) -> Iterator[Range]:
+    def _ranges_of(self, wanted: Wanted, present: bytearray) -> Iterator[Range]:
         parts = self._place.parts
         chunk = 0
-        for index, one in enumerate(share):
+        for index, one in enumerate(wanted):
             if not index % CHUNK:
                 chunk = index // CHUNK
                 self._chunks.begin(chunk)
@@ -111,12 +111,12 @@ class Fetching:
             self._land([flight])
         return [(flight, ask) for ask in asks]
 
-    def _submit(self, wanted: Iterator[Range], more: bool) -> bool:
-        """Give the pool what it has room for; whether there may be more of ``wanted``."""
+    def _submit(self, ranges: Iterator[Range], more: bool) -> bool:
+        """Give the pool what it has room for; whether there may be more of ``ranges``."""
         pieces: list[Piece] = []
         room = self._pool.room()
         while len(pieces) < room and len(self._chunks) <= _MOST_CHUNKS:
-            following = self._again.pop() if self._again else next(wanted, None) if more else None
+            following = self._again.pop() if self._again else next(ranges, None) if more else None
             if following is None:
                 more = False
                 break

@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
-from typing import Any, Self
+from itertools import islice
+from typing import Any, Protocol, Self
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.keys import check_key, check_keys
-from argosy.steps.data.shards import MAX_LENGTH, ROWS, Read, Shard, cut
+from argosy.steps.data.shards import MAX_LENGTH, ROWS, Read, Shard, parsed
 
 FORMAT = "argosy-dataset-2"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -65,6 +66,14 @@ class DataObject:
         return cls(*row)
 
 
+class Objects(Protocol):
+    """Objects by key, as many times as they are asked for: a manifest, a share of it, or a list."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[DataObject]: ...
+
+
 class DatasetManifest:
     """All objects of a dataset by key; iterating reads them shard by shard, as often as it is asked for.
 
@@ -80,18 +89,19 @@ class DatasetManifest:
 
     @classmethod
     def of(cls, uri: str, objects: Iterable[DataObject]) -> Self:
-        """Sort, check the keys, and take the digest; everything stays in memory, so not for millions of objects.
+        """Sort, check the keys, and take the digest; everything stays in memory (else ``build_manifest``).
 
         Raises:
             InputError: a key that cannot be a file (see :func:`argosy.steps.data.keys.check_keys`).
         """
         ordered = sorted(objects, key=lambda one: one.key)
         check_keys(one.key for one in ordered)
-        shards, texts = [], {}
-        for text, total in cut((one.line(), one.size) for one in ordered):
-            shards.append(Shard.of(text, total))
-            texts[shards[-1]] = text
-        return cls(uri, shards, texts.__getitem__)
+        texts: dict[Shard, bytes] = {}
+        for first in range(0, len(ordered), ROWS):
+            rows = ordered[first : first + ROWS]
+            text = b"".join(one.line() + b"\n" for one in rows)
+            texts[Shard.of(text, sum(one.size for one in rows))] = text
+        return cls(uri, texts, texts.__getitem__)
 
     @property
     def count(self) -> int:
@@ -102,6 +112,9 @@ class DatasetManifest:
     def total_bytes(self) -> int:
         """Sum of the sizes."""
         return sum(shard.total_bytes for shard in self.shards)
+
+    def __len__(self) -> int:
+        return self.count
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DatasetManifest) and other.digest == self.digest
@@ -118,7 +131,7 @@ class DatasetManifest:
         try:
             return self._read(shard)
         except ValueError as error:
-            raise _corrupt(self.uri, error) from error
+            raise _corrupt(self.uri, str(error)) from error
 
     def __iter__(self) -> Iterator[DataObject]:
         """The objects by key.
@@ -128,18 +141,30 @@ class DatasetManifest:
             InputError: a key that cannot be a file.
         """
         last = ""
-        for shard in self.shards:
-            for line in self.text(shard).splitlines():
-                try:
-                    one = DataObject.of_row(json.loads(line))
-                    if one.key <= last:
-                        raise ValueError(f"{one.key!r} stands after {last!r}")
-                except InputError:
-                    raise
-                except ValueError as error:
-                    raise _corrupt(self.uri, error) from error
-                last = one.key
-                yield one
+        for one in map(DataObject.of_row, self._all_rows()):
+            if one.key <= last:
+                raise _corrupt(self.uri, f"{one.key!r} stands after {last!r}")
+            last = one.key
+            yield one
+
+    def every(self, step: int) -> Iterator[DataObject]:
+        """The first object, the ``step``-th after it, and so on."""
+        return map(DataObject.of_row, islice(self._all_rows(), 0, None, step))
+
+    def keys(self) -> Iterator[str]:
+        """The keys alone, in order, not checked again."""
+        return (row[0] for row in self._all_rows())
+
+    def rows(self, shard: Shard) -> Iterator[Any]:
+        """``[key, size, etag, version, checksum]`` of a shard's objects, as they were parsed and not checked again.
+
+        Raises:
+            StepError: ``data_corrupt`` when the shard is not what the digest says, or what the store reported.
+        """
+        return parsed(self.text(shard))
+
+    def _all_rows(self) -> Iterator[Any]:
+        return (row for shard in self.shards for row in self.rows(shard))
 
     def to_bytes(self) -> bytes:
         """The root document: JSON, the same bytes for the same dataset; rows inline where one shard holds them."""
@@ -174,8 +199,8 @@ class DatasetManifest:
         return manifest
 
 
-def _corrupt(uri: str, error: ValueError) -> StepError:
-    return StepError(Cause.DATA_CORRUPT, f"dataset manifest of {uri}: {error}", quote=str(error))
+def _corrupt(uri: str, reason: str) -> StepError:
+    return StepError(Cause.DATA_CORRUPT, f"dataset manifest of {uri}: {reason}", quote=reason)
 
 
 def _shard(row: Any) -> Shard:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 ROWS = 1 << 16
 """Rows of a shard; only a manifest's last one has fewer. Part of the format: the digest rests on where it is cut."""
+_BLOCK = 1 << 12
 MAX_LENGTH = 256 << 20
 """Bytes of a shard's text that no sound one reaches: what says more is refused before memory is given to it."""
 
@@ -38,18 +41,15 @@ class Shard:
         return text
 
 
-def cut(rows: Iterable[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
-    """Texts of ``ROWS`` rows and the bytes of their objects, from (line without line feed, size) in key order."""
-    lines: list[bytes] = []
-    total = 0
-    for line, size in rows:
-        lines.append(line)
-        total += size
-        if len(lines) == ROWS:
-            yield b"\n".join(lines) + b"\n", total
-            lines, total = [], 0
-    if lines:
-        yield b"\n".join(lines) + b"\n", total
+def parsed(text: bytes) -> Iterator[Any]:
+    """The rows of a text, some thousands at a time: as fast as all at once, without holding them all.
+
+    Raises:
+        ValueError: a line is no JSON.
+    """
+    lines = text.splitlines()
+    for first in range(0, len(lines), _BLOCK):
+        yield from json.loads(b"[%b]" % b",".join(lines[first : first + _BLOCK]))
 
 
 def pack(text: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
@@ -13,15 +13,15 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.folder import StagedFolder, marker_of, records_of
 from argosy.steps.data.keys import check_keys
-from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.manifest import DatasetManifest, Objects
 from argosy.steps.data.marker import Marker, read_marker, remove_marker
 from argosy.steps.data.parts import Parts
 from argosy.steps.data.room import check_room
 from argosy.steps.data.rows import Rows, boot, keep_only, known_rows, rows_of
-from argosy.steps.data.share import Counted, Share, share_of
 from argosy.steps.data.strays import remove_strays
 from argosy.steps.data.survey import DEPTHS, Depth, Survey, Surveyor, all_intact
 from argosy.steps.data.tree import Tree
+from argosy.steps.data.wanted import Wanted, wanted_of
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def shared_folder(path: Path, digest: str) -> Path:
 
 def stage_objects(
     manifest: DatasetManifest,
-    objects: Counted | Sequence[DataObject],
+    objects: Objects,
     into: Path,
     *,
     on_progress: Callable[[StageProgress], None] | None = None,
@@ -77,13 +77,13 @@ def stage_objects(
     if verify not in DEPTHS:
         raise InputError(f"verify = {verify!r}: use {', '.join(DEPTHS)}")
     began = time.monotonic()
-    share = share_of(objects)
-    marker = Marker(manifest.digest, share.digest, share.count, share.total_bytes)
+    wanted = wanted_of(objects)
+    marker = Marker(manifest.digest, wanted.digest, wanted.count, wanted.total_bytes)
     if marker_of(into) != marker:
-        check_keys(one.key for one in share)
+        check_keys(one.key for one in wanted)
     try:
         with StagedFolder(into) as folder:
-            return _Staging(manifest.uri, share, marker, folder, on_progress, verify, workers, began).run()
+            return _Staging(manifest.uri, wanted, marker, folder, on_progress, verify, workers, began).run()
     except OSError as error:
         cause = Cause.DISK_FULL if error.errno in (ENOSPC, EDQUOT) else Cause.VOLUME_MOUNT
         raise StepError(cause, f"cannot stage into {into}: {error.strerror}", quote=str(error)) from error
@@ -94,7 +94,7 @@ class _Staging:
     """One call of :func:`stage_objects`, with the lock of the folder held."""
 
     uri: str
-    share: Share
+    wanted: Wanted
     marker: Marker
     folder: StagedFolder
     on_progress: Callable[[StageProgress], None] | None
@@ -107,28 +107,28 @@ class _Staging:
         before = read_marker(self.folder.state)
         if before != self.marker or not self._is_intact():
             fetched_bytes, fetched = self._make_whole(before)
-        self._report(self.share.count, self.share.total_bytes)
+        self._report(self.wanted.count, self.wanted.total_bytes)
         seconds = time.monotonic() - self.began
-        return StageResult(self.share.total_bytes, fetched_bytes, seconds, self.share.count, fetched)
+        return StageResult(self.wanted.total_bytes, fetched_bytes, seconds, self.wanted.count, fetched)
 
     def _is_intact(self) -> bool:
         folder = self.folder
-        rows = rows_of(folder.state, self.share.digest)
+        rows = rows_of(folder.state, self.wanted.digest)
         with Tree(folder.root, folder.path) as tree, contextlib.closing(rows):
-            return all_intact(tree, rows, self.share.count, self.verify)
+            return all_intact(tree, rows, self.wanted.count, self.verify)
 
     def _make_whole(self, before: Marker | None) -> tuple[int, int]:
         folder, now = self.folder, boot()
         remove_marker(folder.state)
         parts = Parts(folder.parts, self.uri)
         known = known_rows(folder.state, now, before.share if before is not None else "")
-        with Tree(folder.root, folder.path) as tree, Rows(folder.state, self.share.digest, now) as rows:
+        with Tree(folder.root, folder.path) as tree, Rows(folder.state, self.wanted.digest, now) as rows:
             with contextlib.closing(known):
-                found = Surveyor(tree, parts, self.verify).survey(self.share, known, rows)
+                found = Surveyor(tree, parts, self.verify).survey(self.wanted, known, rows)
             tree.forget()
             parts.sweep()
             if before != self.marker:
-                remove_strays(folder.root, (one.key for one in self.share))
+                remove_strays(folder.root, (one.key for one in self.wanted))
             check_room(folder, found.missing_bytes - parts.allocated(), found.missing)
             fetched = self._fetch(found, tree, parts, rows) if found.missing else 0
         self._complete()
@@ -147,7 +147,7 @@ class _Staging:
                     self._report(len(found.present) - found.missing + fetching.objects, there)
 
                 fetching = Fetching(self.uri, pool, Place(tree, parts, rows), tell)
-                fetching.run(self.share, found.present)
+                fetching.run(self.wanted, found.present)
         except BaseException:
             parts.sweep_unmarked()
             raise
@@ -156,18 +156,18 @@ class _Staging:
     def _complete(self) -> None:
         from argosy.steps.data.kernel import sync_file_system
 
-        keep_only(self.folder.state, self.share.digest)
+        keep_only(self.folder.state, self.wanted.digest)
         sync_file_system(self.folder.root)
         self.marker.write(self.folder.state)
 
     def _report(self, objects: int, done: int) -> None:
         if self.on_progress is not None:
-            total = self.share.total_bytes
+            total = self.wanted.total_bytes
             seconds = time.monotonic() - self.began
-            self.on_progress(StageProgress(objects, self.share.count, min(done, total), total, seconds))
+            self.on_progress(StageProgress(objects, self.wanted.count, min(done, total), total, seconds))
 
 
-def check_staged(manifest: DatasetManifest, objects: Counted | Sequence[DataObject], path: Path) -> None:
+def check_staged(manifest: DatasetManifest, objects: Objects, path: Path) -> None:
     """Confirm that ``path`` holds these objects whole, by marker and file sizes; nothing is written or locked.
 
     Raises:
@@ -182,7 +182,7 @@ def check_staged(manifest: DatasetManifest, objects: Counted | Sequence[DataObje
         )
     records = records_of(path)
     record = next(records, None)
-    for one in share_of(objects):
+    for one in wanted_of(objects):
         while record is not None and record.key < one.key:
             record = next(records, None)
         with contextlib.suppress(OSError):

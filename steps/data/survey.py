@@ -13,8 +13,8 @@ from argosy.steps.data.manifest import DataObject
 from argosy.steps.data.parts import RESUMED_BYTES, Parts
 from argosy.steps.data.records import FileRecord, key_of, record_of
 from argosy.steps.data.rows import CHUNK, Row, Rows
-from argosy.steps.data.share import Share
 from argosy.steps.data.tree import Tree
+from argosy.steps.data.wanted import Wanted
 
 Depth = Literal["none", "stat", "full"]
 """How a file that is there already is verified: not at all, by size and mtime, or by reading it."""
@@ -47,9 +47,9 @@ class Surveyor:
     def __init__(self, tree: Tree, parts: Parts, verify: Depth) -> None:
         self._tree, self._parts, self._verify = tree, parts, verify
 
-    def survey(self, share: Share, known: Iterable[Row], rows: Rows) -> Survey:
+    def survey(self, wanted: Wanted, known: Iterable[Row], rows: Rows) -> Survey:
         """Look at every object, and leave in ``rows`` what is known of the present ones, chunk by chunk."""
-        found, candidates, objects = Survey(), _Candidates(known), iter(share)
+        found, candidates, objects = Survey(), _Candidates(known), iter(wanted)
         chunk = 0
         while some := list(islice(objects, CHUNK)):
             lines = [line for one in some if (line := self._look(one, candidates, found))]

@@ -11,7 +11,8 @@ import pytest
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.layout import dataset_key
-from argosy.steps.data.listing import check_unchanged, compare, take_snapshot
+from argosy.steps.data.changes import check_unchanged, compare
+from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.stored_manifest import load_manifest
 from argosy.steps.store import open_store
@@ -81,7 +82,7 @@ def test_changes_are_named(dataset: Callable[..., DatasetManifest], tmp_path: Pa
     (tmp_path / "source" / "a").unlink()
     after = dataset({"b": b"22", "d": b"1"})
     found = compare(before, after)
-    assert (found.added, found.removed, found.changed) == (("d",), ("a",), ("b",))
+    assert (found.added.first, found.removed.first, found.changed.first) == (["d"], ["a"], ["b"])
     with pytest.raises(StepError, match=r"dataset changed.*removed \(a\).*changed \(b\)"):
         check_unchanged(before)
     check_unchanged(take_snapshot(after.uri))
