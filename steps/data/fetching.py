@@ -177,9 +177,9 @@ class Fetching:
 
     def _repeat(self, flight: Flight) -> None:
         """Fetch an object once more, all of it; the second time it is the store's fault."""
+        self._place.parts.drop(flight.part)
         if flight.tries:
             raise StepError(Cause.DATA_CORRUPT, flight.mismatch(self._uri))
         flight.tries += 1
         self.bytes -= flight.one.size
-        self._place.parts.drop(flight.part)
         self._again += self._ranges(flight, resume=False)
