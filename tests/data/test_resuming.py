@@ -95,6 +95,21 @@ def test_a_worker_that_dies_is_replaced(server: S3Server, tree: Tree, tmp_path: 
     assert strays(tmp_path / "in") == []
 
 
+def test_the_rest_of_an_object_is_held_against_the_whole(
+    server: S3Server, tree: Tree, tmp_path: Path, seed: int
+) -> None:
+    """Fetched in two parts, no answer carries its checksum: the store is asked for it."""
+    draw = random.Random(seed)
+    files = {f"{i}": draw.randbytes(6 << 20) for i in range(3)}
+    manifest = store(server, files, tmp_path / "manifest")
+    strike(server, tmp_path, draw, 0.5)
+    server.begin(on("GetObject", "wrong-bytes", times=3))
+    stage_objects(manifest, manifest, tmp_path / "in")
+    assert "HeadObject" in {seen.operation for seen in server.requests}
+    assert tree(tmp_path / "in") == files
+    assert strays(tmp_path / "in") == []
+
+
 def test_parts_of_a_version_that_is_gone_are_removed(server: S3Server, tree: Tree, tmp_path: Path, seed: int) -> None:
     files = large(seed)
     store(server, files, tmp_path / "manifest")
