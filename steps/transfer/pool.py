@@ -20,6 +20,8 @@ _REQUESTS = 1024
 """At a time, of all workers together."""
 _LEAST_REQUESTS, _MOST_REQUESTS = 128, 512
 """What each may have, be they many or few."""
+_DYING_SECONDS = 1.0
+"""From the end of a worker's answers to its own."""
 Result = Arrived | Failed
 
 
@@ -129,7 +131,7 @@ class FetchPool:
         self._selector.unregister(worker.told)
         self._watch_tasks(worker, False)
         self._workers.remove(worker)
-        how = worker.stop()
+        how = worker.stop(_DYING_SECONDS)
         for piece in reversed(worker.pieces.values()):
             self._deaths[piece.number] += 1
             if self._deaths[piece.number] < _DEATHS:
