@@ -121,6 +121,11 @@ class Running:
         for digest in self._hashes.values():
             digest.update(data)
 
+    @property
+    def own(self) -> int:
+        """The crc64nvme so far."""
+        return self._own
+
     def values(self) -> dict[str, int]:
         """Algorithm -> value; a hash as the number that its hex digits write."""
         hashes = {name: int.from_bytes(digest.digest(), "big") for name, digest in self._hashes.items()}

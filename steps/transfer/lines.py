@@ -23,7 +23,7 @@ _decode = json.JSONDecoder().decode
 def piece_line(piece: Piece) -> bytes:
     """A piece as a line."""
     pinned = (piece.number, piece.key, piece.object_size, piece.etag, piece.version)
-    return _encode((*pinned, piece.start, piece.length, piece.part, piece.checksum)).encode() + b"\n"
+    return _encode((*pinned, piece.start, piece.length, piece.part, piece.checksum, piece.mark)).encode() + b"\n"
 
 
 def parse_task(line: bytes) -> Piece | None:

@@ -19,7 +19,8 @@ class Piece:
 
     ``number`` is the caller's, unique within a pool. ``etag`` and ``version`` pin what is read where they are set.
     ``part`` is the name of a file in the parts folder: created if missing, never truncated. ``checksum`` names an
-    algorithm of :mod:`argosy.steps.transfer.crc` to compute beside crc64nvme ("" none).
+    algorithm of :mod:`argosy.steps.transfer.crc` to compute beside crc64nvme ("" none). ``mark``: where in the part's
+    map (:mod:`argosy.steps.transfer.marks`) the piece's state is kept while it comes; -1 nowhere.
     """
 
     number: int
@@ -31,6 +32,7 @@ class Piece:
     length: int
     part: str
     checksum: str = ""
+    mark: int = -1
 
     @property
     def whole(self) -> bool:

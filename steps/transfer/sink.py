@@ -8,6 +8,7 @@ from pathlib import Path
 
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer.crc import Buffer, Running
+from argosy.steps.transfer.marks import Mark, open_map, write_mark
 from argosy.steps.transfer.piece import Piece
 
 
@@ -18,16 +19,20 @@ class Sink:
         StoreError: ``disk_full`` or ``s3_access`` from every verb that touches the disk.
     """
 
-    __slots__ = ("_parts", "arrived", "fd", "piece", "running")
+    __slots__ = ("_marks", "_parts", "arrived", "fd", "piece", "running")
 
     def __init__(self, parts: int, piece: Piece) -> None:
         """``parts``: descriptor of the parts folder."""
         self.piece, self._parts = piece, parts
         self.arrived = 0
         self.running = Running(piece.checksum) if piece.checksum else Running()
+        self.fd = self._marks = -1
         try:
+            if piece.mark >= 0:
+                self._marks = open_map(parts, piece.part)
             self.fd = os.open(piece.part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666, dir_fd=parts)
         except OSError as error:
+            self.abandon()
             raise self._refused(error) from error
 
     def write(self, data: Buffer) -> None:
@@ -38,9 +43,12 @@ class Sink:
             written = os.pwrite(self.fd, data, at)
             while written < length:
                 written += os.pwrite(self.fd, memoryview(data)[written:], at + written)
+            self.arrived += length
+            if self._marks >= 0:
+                # After the bytes: whoever resumes reads them again and compares.
+                write_mark(self._marks, self.piece.mark, Mark(self.piece.start, self.arrived, self.running.own))
         except OSError as error:
             raise self._refused(error) from error
-        self.arrived += length
 
     def restart(self) -> None:
         """Forget what came: the next bytes are the piece's first."""
@@ -49,10 +57,11 @@ class Sink:
 
     def close(self) -> None:
         """Close the file; only then is everything written that a quota lets in."""
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
+        fds, self.fd, self._marks = (self._marks, self.fd), -1, -1
+        for fd in fds:
             try:
-                os.close(fd)
+                if fd >= 0:
+                    os.close(fd)
             except OSError as error:
                 raise self._refused(error) from error
 

@@ -38,7 +38,7 @@ APPLIES: dict[str, Callable[[Seen], bool]] = {
 
 @dataclass
 class Seen:
-    """One request, as the log keeps it. ``status`` 0: no answer left the server."""
+    """One request, as the log keeps it. ``status`` 0: no answer left the server; ``served``: bytes of its body."""
 
     number: int
     operation: str
@@ -48,6 +48,7 @@ class Seen:
     range: str = ""
     fault: str = ""
     status: int = 0
+    served: int = 0
 
 
 Plan = Callable[[Seen], str]
