@@ -19,7 +19,7 @@ from argosy import LineSamples, RecordSamples, ResumableLoader
 from tests.stream.conftest import Corpus, blobs, records
 
 
-def gone(pid: int, seconds: float = 10.0) -> bool:
+def gone(pid: int, seconds: float = 30.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -114,7 +114,7 @@ def test_a_resumable_loader_reads_ahead_and_begins_anywhere(bucket: Corpus, seed
         steps = loader.shards(begin)
         first = next(steps)
         if not workers:
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 30
             while len(bucket.gets()) < 10 and time.monotonic() < deadline:
                 time.sleep(0.01)
             assert len(bucket.gets()) > 4, "more than the shards of the first step"
