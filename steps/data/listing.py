@@ -10,14 +10,12 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.data.building import build_manifest
 from argosy.steps.data.given_listing import given_objects, listing_uri
-from argosy.steps.data.keys import STATE_FOLDER, broken_rule
+from argosy.steps.data.keys import READY_MARKERS, STATE_FOLDER, broken_rule
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.store_checksums import with_checksums
 from argosy.steps.store import ObjectInfo, ObjectStore, open_store
 from argosy.steps.store.opening import check_uri
 
-READY_MARKERS = ("_READY", "_SUCCESS")
-"""Objects of these names say that a dataset is complete; they are no data."""
 _ASKERS = 32
 _TOLD = 100_000
 _AHEAD = 4096
