@@ -20,10 +20,6 @@ from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import ObjectStore, open_store
-from argosy.steps.stream.blocks import BlockTable
-from argosy.steps.stream.building import BuildProgress, build_blocks
-from argosy.steps.stream.connection import Connection
-from argosy.steps.stream.place import Place
 
 MODES = ("shared", "node", "stream")
 VERIFIED = ("blocks", "etag")
@@ -76,6 +72,12 @@ def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
 
 def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectStore, log: RunLog) -> None:
     """Read every object once per version of the dataset, so that ranks can verify any range of it."""
+    # Imported here: the other modes start without it.
+    from argosy.steps.stream.blocks import BlockTable
+    from argosy.steps.stream.building import build_blocks
+    from argosy.steps.stream.connection import Connection
+    from argosy.steps.stream.place import Place
+
     began, fetched = time.monotonic(), 0
 
     def make() -> bytes:
@@ -89,8 +91,8 @@ def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectSto
     log.append("staged", node=NODE, bytes=manifest.total_bytes, fetched_bytes=fetched, seconds=seconds)
 
 
-def _telling(log: RunLog) -> Callable[[StageProgress | BuildProgress], None]:
-    def tell(now: StageProgress | BuildProgress) -> None:
+def _telling(log: RunLog) -> Callable[[StageProgress], None]:
+    def tell(now: StageProgress) -> None:
         log.append("staging", node=NODE, **vars(now))
         print(f"staging {now.objects}/{now.objects_total} objects, {now.bytes}/{now.bytes_total} bytes", flush=True)
 

@@ -6,11 +6,11 @@ import threading
 import time
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.data.manifest import DatasetManifest
+from argosy.steps.data.staging import StageProgress
 from argosy.steps.store import StoreError
 from argosy.steps.stream.blocks import BlockTable, block_sums
 from argosy.steps.stream.catalogue import Catalogue
@@ -22,22 +22,11 @@ IN_FLIGHT_BYTES = 256 << 20
 PROGRESS_SECONDS = 0.5
 
 
-@dataclass(frozen=True)
-class BuildProgress:
-    """How far it is; seconds since the start."""
-
-    objects: int
-    objects_total: int
-    bytes: int
-    bytes_total: int
-    seconds: float
-
-
 def build_blocks(
     manifest: DatasetManifest,
     connection: Connection,
     *,
-    on_progress: Callable[[BuildProgress], None] = lambda _: None,
+    on_progress: Callable[[StageProgress], None] = lambda _: None,
     in_flight_bytes: int = IN_FLIGHT_BYTES,
 ) -> BlockTable:
     """Read everything and take the checksums; ``in_flight_bytes`` bounds the memory for it.
@@ -57,7 +46,7 @@ class _Building:
         manifest: DatasetManifest,
         connection: Connection,
         most: int,
-        on_progress: Callable[[BuildProgress], None],
+        on_progress: Callable[[StageProgress], None],
     ) -> None:
         self.catalogue = Catalogue(manifest)
         self.sums = array("Q", bytes(8 * self.catalogue.blocks))
@@ -104,7 +93,7 @@ class _Building:
         if now - self._told > PROGRESS_SECONDS:
             self._told = now
             seconds = round(now - self._began, 3)
-            self._on_progress(BuildProgress(number, len(self.catalogue), self._bytes, self._total, seconds))
+            self._on_progress(StageProgress(number, len(self.catalogue), self._bytes, self._total, seconds))
 
     def _done(self, piece: Extent, memory: memoryview, whole: Whole, error: StoreError | None) -> None:
         block = self.catalogue.block

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.data.staging import StageProgress
 from argosy.steps.stream.ahead import Ahead
 from argosy.steps.stream.blocks import BlockTable
-from argosy.steps.stream.building import BuildProgress, build_blocks
+from argosy.steps.stream.building import build_blocks
 from argosy.steps.stream.catalogue import Catalogue
 from argosy.steps.stream.connection import Connection
 from argosy.steps.stream.fetcher import Fetch, Fetcher
@@ -220,7 +221,7 @@ class StreamingDataset:
         self._open(lead=False)
 
 
-def _say(now: BuildProgress) -> None:
+def _say(now: StageProgress) -> None:
     text = f"argosy: taking the checksums of the dataset's blocks, once: {now.bytes} of {now.bytes_total} bytes"
     print(text, file=sys.stderr, flush=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argosy.steps.data.manifest import DataObject
 from argosy.steps.stream.catalogue import Catalogue
 from argosy.steps.transfer.checksums import stored_checksums
 from argosy.steps.transfer.crc import BYTES, combine, crc, text
@@ -11,10 +12,14 @@ from argosy.steps.transfer.crc import BYTES, combine, crc, text
 
 def stored_of(catalogue: Catalogue) -> Iterator[str]:
     """The checksum that the store keeps of each object, as the manifest says or the store when it is asked; or ""."""
-    unknown = ((one.key, one.etag) for one in catalogue if not one.checksum and one.size)
-    asked = stored_checksums(catalogue.uri, unknown)
+    asked = stored_checksums(catalogue.uri, ((one.key, one.etag) for one in catalogue if _is_asked_for(one)))
     for one in catalogue:
-        yield one.checksum or (next(asked)[1] if one.size else "")
+        yield next(asked)[1] if _is_asked_for(one) else one.checksum
+
+
+def _is_asked_for(one: DataObject) -> bool:
+    # A version that a listing names need not be the current one, of which a HEAD tells.
+    return one.size > 0 and not one.checksum and not one.version
 
 
 class Whole:
