@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from argosy.steps.exact.data_parallel import ExactDataParallel
     from argosy.steps.exact.loader import ResumableLoader
     from argosy.steps.progress import report
+    from argosy.steps.stream.archives import ArchiveSamples
+    from argosy.steps.stream.dataset import StreamingDataset
+    from argosy.steps.stream.samples import LineSamples, ObjectSamples, RecordSamples
     from argosy.workflows.spec.run import TrainingRun
 
 _WHERE = {
@@ -22,9 +25,17 @@ _WHERE = {
     "ExactDataParallel": "argosy.steps.exact.data_parallel",
     "ResumableLoader": "argosy.steps.exact.loader",
     "report": "argosy.steps.progress",
+    "StreamingDataset": "argosy.steps.stream.dataset",
+    "ArchiveSamples": "argosy.steps.stream.archives",
+    "LineSamples": "argosy.steps.stream.samples",
+    "ObjectSamples": "argosy.steps.stream.samples",
+    "RecordSamples": "argosy.steps.stream.samples",
 }
 
-__all__ = ["Checkpointer", "ExactDataParallel", "ResumableLoader", "TrainingRun", "report"]
+__all__ = [
+    "ArchiveSamples", "Checkpointer", "ExactDataParallel", "LineSamples", "ObjectSamples", "RecordSamples",
+    "ResumableLoader", "StreamingDataset", "TrainingRun", "report",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

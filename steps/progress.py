@@ -33,6 +33,12 @@ def committed(step: int, *, digest: str, size: int, seconds: float, final: bool,
     _send({"type": "checkpoint", "step": step, **record, "time": time.time()})
 
 
+def streamed(*, bytes: float, fetched_bytes: float, requests: float, refetched: float, waited_seconds: float) -> None:
+    """Say what was read from the dataset's store since the last call, and how long samples were waited for."""
+    record = {"bytes": bytes, "fetched_bytes": fetched_bytes, "requests": requests, "refetched": refetched}
+    _send({"type": "streamed", **record, "waited_seconds": waited_seconds, "time": time.time()})
+
+
 def _send(record: dict[str, Any]) -> None:
     handle = os.environ.get(env.PROGRESS_FD)
     if handle is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from argosy.steps.claims import heartbeat
@@ -17,12 +19,13 @@ from argosy.steps.data.stored_manifest import load_manifest, save_units
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
-from argosy.steps.store import open_store
+from argosy.steps.store import ObjectStore, open_store
 
 MODES = ("shared", "node", "stream")
+VERIFIED = ("blocks", "etag")
 READERS = 32
 READABLE = 10_000
-"""Mode stream: objects whose first byte is read; of larger datasets as many, spread evenly."""
+"""Mode stream, verify etag: objects whose first byte is read; of larger datasets as many, spread evenly."""
 NODE = "stage"
 """What the event log calls the node of a staging that is not a gang's."""
 
@@ -36,6 +39,8 @@ def stage(args: StageArgs) -> None:
     """
     if args.mode not in MODES:
         raise InputError(f"mode = {args.mode!r}: use {', '.join(MODES)}")
+    if args.verify not in VERIFIED:
+        raise InputError(f"verify = {args.verify!r}: use {' or '.join(VERIFIED)}")
     if args.mode == "shared" and not args.path:
         raise InputError("path: mode shared fills a folder on the shared volume; name it")
     check_layout(args.layout, args.nnodes)
@@ -44,10 +49,12 @@ def stage(args: StageArgs) -> None:
     with heartbeat(store, args):
         if args.mode != "shared":  # which reads every object in its version, before any GPU waits
             check_unchanged(manifest)
-        if args.mode == "stream":
-            _check_readable(manifest)
-        if args.mode == "shared":
-            with RunLog(store, args.prefix, "stage") as log:
+        with RunLog(store, args.prefix, "stage") as log:
+            if args.mode == "stream" and args.verify == "blocks":
+                _take_checksums(args, manifest, store, log)
+            elif args.mode == "stream":
+                _check_readable(manifest)
+            elif args.mode == "shared":
                 _fill(args, manifest, log)
     plan = plan_key(args.prefix, manifest.digest, args.layout, args.nnodes)
     units = save_units(store, args.name, manifest) if args.layout == "sharded" else None
@@ -58,13 +65,38 @@ def stage(args: StageArgs) -> None:
 
 
 def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
+    into = shared_folder(resolve(args.path), manifest.digest)
+    done = stage_objects(manifest, manifest, into, on_progress=_telling(log))
+    log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
+
+
+def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectStore, log: RunLog) -> None:
+    """Read every object once per version of the dataset, so that ranks can verify any range of it."""
+    # Imported here: the other modes start without it.
+    from argosy.steps.stream.blocks import BlockTable
+    from argosy.steps.stream.building import build_blocks
+    from argosy.steps.stream.connection import Connection
+    from argosy.steps.stream.place import Place
+
+    began, fetched = time.monotonic(), 0
+
+    def make() -> bytes:
+        nonlocal fetched
+        fetched = manifest.total_bytes
+        with Connection(manifest.uri, READERS) as connection:
+            return build_blocks(manifest, connection, on_progress=_telling(log)).to_bytes()
+
+    Place(store, args.name).derived(manifest.digest, "blocks", make, BlockTable.from_bytes, lead=True)
+    seconds = round(time.monotonic() - began, 3)
+    log.append("staged", node=NODE, bytes=manifest.total_bytes, fetched_bytes=fetched, seconds=seconds)
+
+
+def _telling(log: RunLog) -> Callable[[StageProgress], None]:
     def tell(now: StageProgress) -> None:
         log.append("staging", node=NODE, **vars(now))
         print(f"staging {now.objects}/{now.objects_total} objects, {now.bytes}/{now.bytes_total} bytes", flush=True)
 
-    into = shared_folder(resolve(args.path), manifest.digest)
-    done = stage_objects(manifest, manifest, into, on_progress=tell)
-    log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
+    return tell
 
 
 def _check_readable(manifest: DatasetManifest) -> None:

@@ -71,7 +71,7 @@ class StageArgs(RunArgs):
     """Bring the dataset where training reads it, verified and atomically published.
 
     Mode ``shared`` fills ``path``; ``node`` verifies the manifest and writes the per-node plan, the pods of the
-    gang fetch; ``stream`` checks that objects can be read. Outputs: ``plan-uri``, ``bytes``.
+    gang fetch; ``stream`` reads every object once and keeps checksums of its blocks. Outputs: ``plan-uri``, ``bytes``.
     """
 
     MODULE: ClassVar[str] = "argosy.steps.stage"
@@ -80,6 +80,7 @@ class StageArgs(RunArgs):
     layout: str = option("replicated (every node all objects) or sharded (each node its part)")
     path: str = option("mode shared: folder on the shared volume", default="")
     nnodes: int = option("number of nodes that the plan is for", default=1)
+    verify: str = option("mode stream: blocks (take their checksums, once per version) or etag", default="blocks")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,8 @@
 STORE/NAME/datasets/DIGEST.json             immutable dataset manifests
 STORE/NAME/datasets/shards/SHA256.jsonl.gz  rows of the large ones, by content
 STORE/NAME/datasets/units/DIGEST.json.gz    what their nodes' shares are balanced by
+STORE/NAME/datasets/DIGEST.blocks           checksums of its blocks, for ranges (steps/stream/blocks.py)
+STORE/NAME/datasets/DIGEST.samples-HASH     where its samples lie, for mode stream
 STORE/NAME/code/SHA256.tar.gz               code archives, by content
 STORE/NAME/claims/KEY/SEQ.json              admission
 STORE/NAME/pointers/POINTER/SEQ.json        promotion: an append-only history, the last entry rules
@@ -65,6 +67,11 @@ def dataset_shard_key(name: str, digest: str) -> str:
 def dataset_units_key(name: str, digest: str) -> str:
     """Key of the units of a dataset; ``digest`` is that of its manifest."""
     return f"{name}/datasets/units/{digest}.json.gz"
+
+
+def derived_key(name: str, digest: str, what: str) -> str:
+    """Key of something that was computed from a dataset: ``blocks``, or ``samples-HASH``."""
+    return f"{name}/datasets/{digest}.{what}"
 
 
 def code_key(name: str, digest: str) -> str:

@@ -7,6 +7,7 @@ an epoch at which workers stop, state is stale or a batch is lost.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -92,6 +93,8 @@ class ResumableLoader:
         self._options: dict[str, Any] = {"num_workers": num_workers, "pin_memory": pin_memory}
         if num_workers > 0:
             self._options["prefetch_factor"] = prefetch_factor
+        self.waited_seconds = 0.0
+        """How long the script waited for batches so far: a GPU had nothing to do for as long, or a little less."""
 
     @property
     def last_step(self) -> int | None:
@@ -168,16 +171,30 @@ class ResumableLoader:
             yield (
                 step,
                 [
-                    Shard(step, u.place if isinstance(u.place, int) else 0, len(u.samples) / size, next(source))
+                    Shard(step, u.place if isinstance(u.place, int) else 0, len(u.samples) / size, self._next(source))
                     for u in units
                 ],
             )
+
+    def _next(self, source: Iterator[Any]) -> Any:
+        began = time.monotonic()
+        batch = next(source)
+        waited = time.monotonic() - began
+        self.waited_seconds += waited
+        if self._options["num_workers"] and hasattr(self._collated.dataset, "waited"):
+            # Its samples come from other processes, which do not know who waits for them.
+            self._collated.dataset.waited(waited)
+        return batch
 
     def _steps(self, begin: int) -> Iterator[int]:
         self._cursors(begin)
         return iter(count(begin) if self.last_step is None else range(begin, self.last_step + 1))
 
     def _torch_loader(self, begin: int, units_of: Callable[[int], list[_Unit]]) -> DataLoader[Any]:
+        if not self._options["num_workers"] and hasattr(self._collated.dataset, "read_ahead"):
+            # Workers are ahead by themselves; a StreamingDataset in this process can be, once it knows the order.
+            units = (unit for step in self._steps(begin) for unit in units_of(step))
+            self._collated.dataset.read_ahead(unit.samples for unit in units)
         return DataLoader(
             cast(Dataset[Any], self._collated),
             batch_sampler=_Units(lambda: (unit for step in self._steps(begin) for unit in units_of(step))),
@@ -202,16 +219,16 @@ class _Collated:
     """The dataset as workers see it: a whole unit at once, its random augmentations seeded by (seed, step, place)."""
 
     def __init__(self, dataset: Any, seed: int, collate: Callable[[list[Any]], Any]) -> None:
-        self._dataset, self._seed, self._collate = dataset, seed, collate
+        self.dataset, self._seed, self._collate = dataset, seed, collate
 
     def __len__(self) -> int:
-        return len(self._dataset)
+        return len(self.dataset)
 
     def __getitems__(self, unit: _Unit) -> Any:
         with generators(self._seed, unit.step, f"data {unit.place}"):
-            if hasattr(self._dataset, "__getitems__"):
-                return self._collate(self._dataset.__getitems__(unit.samples))
-            return self._collate([self._dataset[number] for number in unit.samples])
+            if hasattr(self.dataset, "__getitems__"):
+                return self._collate(self.dataset.__getitems__(unit.samples))
+            return self._collate([self.dataset[number] for number in unit.samples])
 
 
 def _as_it_is(collated: Any) -> Any:

@@ -26,6 +26,7 @@ def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str
         environ[names.DATA_PATH] = data_path
     if data_uri:
         environ[names.DATA_URI] = data_uri
+        environ[names.DATASET_DIGEST] = assignment.dataset_digest
     for name, value in _defaults(args, assignment).items():
         environ.setdefault(name, value)
     return environ

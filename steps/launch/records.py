@@ -15,6 +15,9 @@ _STEP_FIELDS: dict[str, Callable[[Any], Any]] = {
     "rank": int, "step": int, "time": float, "loss": float, "tokens": float, "end_step": int,
 }  # fmt: skip
 _COMMIT_FIELDS = ("step", "digest", "bytes", "seconds", "generation", "final")
+_STREAM_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "rank": int, "bytes": int, "fetched_bytes": int, "requests": int, "refetched": int, "waited_seconds": float,
+}  # fmt: skip
 
 
 class RankRecords:
@@ -49,6 +52,10 @@ class RankRecords:
             self._saves.committed()
             self._reporter.event(
                 "checkpoint_committed", **{name: record[name] for name in _COMMIT_FIELDS if name in record}
+            )
+        elif kind == "streamed":
+            self._reporter.event(
+                "streamed", node=self._node, **{name: read(record[name]) for name, read in _STREAM_FIELDS.items()}
             )
         elif kind == "injected":
             self._reporter.event(

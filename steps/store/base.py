@@ -60,8 +60,8 @@ class ObjectStore(Protocol):
     def get(self, key: str) -> bytes:
         """The whole object; :class:`ObjectMissing` if there is none."""
 
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        """``length`` bytes from ``start``."""
+    def get_range(self, key: str, start: int, length: int, *, etag: str = "", version: str = "") -> bytes:
+        """``length`` bytes from ``start``; fewer where the object ends; ``etag``, ``version``: only of that version."""
 
     def read_into(self, key: str, start: int, buffer: memoryview) -> int:
         """Fill ``buffer`` from ``start``; how many bytes there were: fewer only where the object ends."""

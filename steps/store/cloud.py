@@ -55,15 +55,26 @@ class CloudStore:
         except Exception as error:
             raise store_error("read", self._at(key), error) from error
 
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        """``length`` bytes from ``start``; fewer where the object ends."""
+    def get_range(self, key: str, start: int, length: int, *, etag: str = "", version: str = "") -> bytes:
+        """``length`` bytes from ``start``; fewer where the object ends; ``etag``, ``version``: only of that version."""
         check_key(key, self.uri)
         client = self._client
         if length <= 0:
             return b""
+
+        def read() -> bytes:
+            if not etag and not version:
+                return bytes(client.get_range(key, start=start, length=length))
+            options: dict[str, Any] = {"range": (start, start + length)}
+            options |= {"if_match": etag} if etag else {}
+            options |= {"version": version} if version else {}
+            return bytes(client.get(key, options=options).bytes())
+
         try:
-            return self._repeated(lambda: bytes(client.get_range(key, start=start, length=length)))
+            return self._repeated(read)
         except Exception as error:
+            if etag and _is_another_version(error):
+                raise _changed(self._at(key), etag) from error
             if http_status(error) == 416 or "greater than" in str(error):
                 return b""
             raise store_error("read", self._at(key), error) from error
@@ -128,11 +139,8 @@ class CloudStore:
                         raise
                     time.sleep(random.uniform(0.01, _PAUSE))
         except Exception as error:
-            # The client, which goes on in a broken body by itself, has the status in its text only.
-            if etag and (type(error).__name__ == "PreconditionError" or http_status(error) == 412):
-                raise StoreError(
-                    Cause.S3_MISSING, f"dataset changed: {self._at(key)} is no longer version {etag}"
-                ) from error
+            if etag and _is_another_version(error):
+                raise _changed(self._at(key), etag) from error
             raise store_error("read", self._at(key), error) from error
         if seen != size:
             raise StoreError(Cause.S3_THROTTLE, f"{self._at(key)}: {seen} of {size} bytes arrived")
@@ -242,6 +250,15 @@ class CloudStore:
             mapped = store_error("delete", self._at(key), error)
             if not isinstance(mapped, ObjectMissing):
                 raise mapped from error
+
+
+def _is_another_version(error: Exception) -> bool:
+    # The client, which goes on in a broken body by itself, has the status in its text only.
+    return type(error).__name__ == "PreconditionError" or http_status(error) == 412
+
+
+def _changed(uri: str, etag: str) -> StoreError:
+    return StoreError(Cause.S3_MISSING, f"dataset changed: {uri} is no longer version {etag}")
 
 
 def _exists_or_conflicts(error: Exception) -> bool:

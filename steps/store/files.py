@@ -65,12 +65,16 @@ class FileStore:
         with self._reading(key, path):
             return path.read_bytes()
 
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        """``length`` bytes from ``start``; fewer where the object ends."""
+    def get_range(self, key: str, start: int, length: int, *, etag: str = "", version: str = "") -> bytes:
+        """``length`` bytes from ``start``; fewer where the object ends; ``etag``: only of that version."""
         path = self._path(key)
         with self._reading(key, path), path.open("rb") as source:
             source.seek(start)
-            return source.read(max(length, 0))
+            data = source.read(max(length, 0))
+            # Asked after the read: a file that is written in place has its new time before its new bytes.
+            if etag and file_etag(os.fstat(source.fileno())) != etag:
+                raise _changed(f"{self.uri}/{key}", etag)
+            return data
 
     def read_into(self, key: str, start: int, buffer: memoryview) -> int:
         """Without a copy in between."""

@@ -39,6 +39,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "dataset.manifest": ("listing.csv", {}),
     "dataset.version": ("a" * 64, {}),
     "dataset.staging": ("shared", {}),
+    "dataset.verify": ("etag", {"dataset": {"uri": "s3://b/data", "staging": "stream"}}),
     "gang.nnodes": (3, {}),
     "gang.nproc_per_node": (3, {}),
     "gang.fabric": ("tcp", {}),

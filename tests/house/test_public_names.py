@@ -25,6 +25,10 @@ def modules_after(code: str) -> set[str]:
         ("from argosy import TrainingRun", {"hera", "torch", "obstore", "boto3", "requests"}),
         ("from argosy import Checkpointer", {"hera", "torch", "pydantic", "click"}),
         ("from argosy import ExactDataParallel, ResumableLoader", {"hera", "pydantic", "click", "obstore", "boto3"}),
+        (
+            "from argosy import StreamingDataset, ArchiveSamples",
+            {"hera", "torch", "pydantic", "click", "obstore", "boto3"},
+        ),
         ("from argosy import report", {"hera", "torch", "pydantic", "obstore", "boto3"}),
     ],
 )
@@ -33,7 +37,6 @@ def test_a_name_loads_only_its_own_side(code: str, absent: set[str]) -> None:
 
 
 def test_an_unknown_name_says_what_there_is() -> None:
-    with pytest.raises(
-        AttributeError, match="it offers Checkpointer, ExactDataParallel, ResumableLoader, TrainingRun, report"
-    ):
+    known = "ResumableLoader, StreamingDataset, TrainingRun, report"
+    with pytest.raises(AttributeError, match=f"it offers ArchiveSamples, Checkpointer, .*, {known}"):
         argosy.Trainingrun  # noqa: B018

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 from collections.abc import Awaitable, Callable
@@ -88,7 +89,8 @@ class Connection(asyncio.Protocol):
         """Close with RST: the other side sees a lost connection, not an end."""
         endpoint = self._transport.get_extra_info("socket")
         if endpoint is not None:
-            endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with contextlib.suppress(OSError):  # the client, killed perhaps, was faster
+                endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._transport.abort()
 
     def _advance(self) -> None:

@@ -65,6 +65,19 @@ def test_ranges(store: ObjectStore) -> None:
     assert store.get_range("r", 10, 5) == b""
 
 
+def test_a_range_of_one_version(store: ObjectStore) -> None:
+    store.put("v", b"0123456789")
+    info = store.head("v")
+    assert info is not None
+    assert store.get_range("v", 2, 3, etag=info.etag) == b"234"
+    assert store.get_range("v", 8, 10, etag=info.etag) == b"89"
+    assert store.get_range("v", 10, 5, etag=info.etag) == b""
+    store.put("v", b"abcdefghijk")
+    with pytest.raises(StoreError, match=r"dataset changed: .*/v is no longer version") as caught:
+        store.get_range("v", 2, 3, etag=info.etag)
+    assert caught.value.cause == "s3_missing"
+
+
 def test_list_is_sorted_and_knows_segments(store: ObjectStore) -> None:
     keys = ["p/b", "p/a/z", "p/a-1", "p/a/b c+é%20#.bin", "pq/x", "p2"]
     for key in keys:

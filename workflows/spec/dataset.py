@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Digest, ListingName, StoreUri
 
@@ -32,5 +33,22 @@ class Dataset(Table):
     staging: Literal["node", "shared", "stream"] = Field(
         default="node",
         description="node: each pod fetches its objects to its own disk; shared: one copy on the claim, filled before "
-        "the gang exists; stream: the script reads ranges itself from ARGOSY_DATA_URI.",
+        "the gang exists; stream: the script reads ahead from the store (argosy.StreamingDataset).",
     )
+    verify: Literal["blocks", "etag"] = Field(
+        default="blocks",
+        description="stream: blocks: the stage step reads every object once per version of the dataset, and keeps a "
+        "checksum of each block, by which every range is verified; etag: nothing is read before, a range is only known "
+        "to be of the frozen version, and the script passes verify='etag', too.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.verify != "blocks" and self.staging != "stream":
+            raise Refusal(
+                f"has no meaning when staging is {self.staging}: whole objects are verified as they arrive",
+                "leave it out",
+                field="verify",
+                value=self.verify,
+            )
+        return self

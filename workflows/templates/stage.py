@@ -28,6 +28,7 @@ def stage(run: TrainingRun) -> Container:
         layout=dataset.layout,
         path=data_path(run) if dataset.staging == "shared" else "",
         nnodes=run.gang.max_nnodes,
+        verify=dataset.verify,
         **identity(run),
     )
     return step_container(

@@ -1,0 +1,175 @@
+"""The script's end of its reader: ranges are asked for by many and received by one thread, into memory of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.store import StoreError
+from argosy.steps.stream.reader import HEAD
+
+_LIVES = 3
+"""How often a reader that was killed (the kernel's out-of-memory killer likes it) is started again."""
+_END_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A range of one version of an object, where it goes, and who is told."""
+
+    key: str
+    etag: str
+    version: str
+    start: int
+    into: memoryview
+    done: Callable[[StoreError | None], None]
+    """Called once, by the receiving thread: with None when all bytes are there."""
+
+
+class Connection:
+    """A reader process and what it was asked for. Safe for threads; of one process: a fork makes its own."""
+
+    def __init__(self, uri: str, threads: int) -> None:
+        self._uri, self._threads = uri, threads
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._pending: dict[int, Request] = {}
+        self._number = 0
+        self._lives = _LIVES
+        self._closed = False
+        self._dead: StoreError | None = None
+        self._socket, self._process = self._start()
+        self._receiver = threading.Thread(target=self._receive, name="argosy-ranges", daemon=True)
+        self._receiver.start()
+
+    def submit(self, request: Request) -> None:
+        """Ask; returns at once. After :meth:`close` nobody is told."""
+        with self._lock:
+            dead = self._dead
+            if not self._closed:
+                self._number += 1
+                self._pending[self._number] = request
+                self._send(self._number, request)
+        if dead is not None:
+            request.done(dead)
+
+    def close(self) -> None:
+        """End the reader; what is under way is dropped. In a forked child only its copies are closed."""
+        if self._owner != os.getpid():
+            self._socket.close()
+            return
+        with self._lock:
+            self._closed = True
+            self._pending.clear()
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        if threading.current_thread() is not self._receiver:
+            self._receiver.join()
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """Of the reader process."""
+        return self._process.pid
+
+    def _start(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+        ours, theirs = socket.socketpair()
+        # The script's own folder stays out (-P): a file of the user's must not shadow a module.
+        known = sys.path if sys.flags.safe_path else sys.path[1:]
+        words = [str(theirs.fileno()), str(os.getpid()), str(self._threads), self._uri]
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "argosy.steps.stream.reader", *words],
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in known if path)},
+        )
+        theirs.close()
+        return ours, process
+
+    def _send(self, number: int, request: Request) -> None:
+        words = [number, request.key, request.etag, request.version, request.start, len(request.into)]
+        with contextlib.suppress(OSError):  # it has died: the receiver sees that too and asks again
+            self._socket.sendall(json.dumps(words).encode() + b"\n")
+
+    def _receive(self) -> None:
+        head = bytearray(HEAD.size)
+        while True:
+            try:
+                self._fill(memoryview(head))
+                number, length, wrong = HEAD.unpack(head)
+                self._take(number, length, wrong)
+            except (EOFError, OSError):
+                if not self._revived():
+                    return
+
+    def _fill(self, into: memoryview) -> None:
+        while into:
+            count = self._socket.recv_into(into)
+            if not count:
+                raise EOFError
+            into = into[count:]
+
+    def _take(self, number: int, length: int, wrong: bool) -> None:
+        with self._lock:
+            request = self._pending.get(number)
+        if request is None:  # closed in between
+            raise EOFError
+        if wrong:
+            said = bytearray(length)
+            self._fill(memoryview(said))
+            cause, message, quote = json.loads(said)
+            error: StoreError | None = StoreError(Cause(cause), message, quote=quote)
+        elif length != len(request.into):
+            self._fill(memoryview(bytearray(length)))
+            text = f"{self._uri}/{request.key}: {length} of {len(request.into)} bytes from {request.start} came"
+            error = StoreError(Cause.DATA_CORRUPT, text)
+        else:
+            self._fill(request.into)
+            error = None
+        with self._lock:
+            self._pending.pop(number, None)
+        request.done(error)
+
+    def _ended(self) -> int:
+        try:
+            return self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+    def _revived(self) -> bool:
+        with self._lock:
+            if self._closed:
+                return False
+            self._socket.close()
+            code = self._ended()
+            self._lives -= 1
+            if self._lives > 0:
+                self._socket, self._process = self._start()
+                for number, request in self._pending.items():
+                    self._send(number, request)
+                return True
+            lost, self._pending = list(self._pending.values()), {}
+            text = f"the process that reads {self._uri} ended {_LIVES} times, the last time with {code}"
+            self._closed = True
+            self._dead = StoreError(Cause.HOST_OOM if code == -9 else Cause.UNKNOWN, text, quote=text)
+        for request in lost:
+            request.done(self._dead)
+        return False

@@ -1,0 +1,53 @@
+"""Mode stream: the stage step reads the data once per version, so that the ranks can verify any range of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy import RecordSamples, StreamingDataset
+from argosy.steps.contract import env
+from argosy.steps.contract.arguments import SnapshotArgs, StageArgs
+from argosy.steps.contract.layout import derived_key, run_prefix
+
+Write = Callable[[str, dict[str, bytes]], None]
+STREAM = {"mode": "stream", "layout": "replicated"}
+
+
+def test_checksums_are_taken_once_and_serve_the_ranks(
+    any_pods: Any, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    uri = str(any_pods.store_uri).rsplit("/", 1)[0] + "/corpus/v1"
+    content = random.Random(1).randbytes(300_000)
+    write(uri, {"a": content[:100_000], "b": content[100_000:], "empty": b""})
+    digest = any_pods.run(SnapshotArgs, dataset_uri=uri).outputs["dataset-digest"]
+    for workflow, fetched in (("wf-1", 300_000), ("wf-2", 0)):
+        told = any_pods.run(StageArgs, workflow, dataset_digest=digest, **STREAM)
+        assert (told.code, told.outputs["bytes"]) == (0, "300000"), told.err
+        (event,) = any_pods.events(workflow, "staged")
+        assert (event.fields["bytes"], event.fields["fetched_bytes"]) == (300_000, fetched)
+    for name, value in any_pods.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(env.RUN_URI, f"{any_pods.store_uri}/{run_prefix('run', 'wf-1')}")
+    monkeypatch.setenv(env.RUN_NAME, "run")
+    monkeypatch.setenv(env.RUN_ID, "wf-1")
+    monkeypatch.setenv(env.DATA_URI, uri)
+    monkeypatch.setenv(env.DATASET_DIGEST, digest)
+    monkeypatch.chdir(tmp_path)
+    with StreamingDataset(samples=RecordSamples(1000)) as data:
+        assert b"".join(data.__getitems__(list(range(300)))) == content
+        assert data.statistics.fetched_bytes <= 300_000
+    assert not (tmp_path / ".argosy").exists(), "in a run everything lies in the run's store"
+
+
+def test_what_the_store_cannot_hold_is_told(pods: Any, write: Write, tmp_path: Path) -> None:
+    write(f"file://{tmp_path}/data", {"a": b"1" * 1000})
+    digest = pods.run(SnapshotArgs, dataset_uri=f"file://{tmp_path}/data").outputs["dataset-digest"]
+    told = pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="sha1")
+    assert (told.code, "verify = 'sha1': use blocks or etag" in told.err) == (2, True)
+    assert pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag").code == 0
+    assert pods.store.head(derived_key("run", digest, "blocks")) is None
