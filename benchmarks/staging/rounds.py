@@ -78,20 +78,22 @@ def interleaved(
     rounds: int,
     run: Callable[[Client], Run],
     missing: list[str],
+    *,
+    warm: bool = True,
 ) -> Rounds:
-    """Every client once unmeasured, then ``rounds`` times in turn, in an order that turns around.
+    """Every client once unmeasured (``warm``), then ``rounds`` times in turn, in an order that turns around.
 
     A peer that fails when it is not measured yet is left out, and its words are added to ``missing``.
     """
     found: Rounds = {client.name: [] for client in clients}
-    for number in range(rounds + 1):
+    for number in range(1 - warm, rounds + 1):
         for client in clients if number % 2 == 0 else reversed(clients):
             if client.name not in found:
                 continue
             try:
                 one = run(client)
             except BenchError as error:
-                if number or client.name == OURS:
+                if len(found[client.name]) or client.name == OURS:
                     raise
                 missing.append(str(error))
                 del found[client.name]
