@@ -9,10 +9,11 @@ from argosy.steps.claims import heartbeat
 from argosy.steps.contract.arguments import StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.data.listing import check_unchanged
-from argosy.steps.data.manifest import DataObject, DatasetManifest, load_manifest
+from argosy.steps.data.changes import check_unchanged
+from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
 from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
+from argosy.steps.data.stored_manifest import load_manifest
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
@@ -49,7 +50,7 @@ def stage(args: StageArgs) -> None:
     store.put(plan, plan_bytes(manifest, args.layout, args.nnodes))
     write_output("bytes", manifest.total_bytes)
     write_output("plan-uri", f"{store.uri}/{plan}")
-    print(f"{args.mode}: {len(manifest.objects)} objects, {manifest.total_bytes} bytes are as in the snapshot")
+    print(f"{args.mode}: {manifest.count} objects, {manifest.total_bytes} bytes are as in the snapshot")
 
 
 def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
@@ -58,7 +59,7 @@ def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
         print(f"staging {now.objects}/{now.objects_total} objects, {now.bytes}/{now.bytes_total} bytes", flush=True)
 
     into = shared_folder(resolve(args.path), manifest.digest)
-    done = stage_objects(manifest, manifest.objects, into, on_progress=tell)
+    done = stage_objects(manifest, manifest, into, on_progress=tell)
     log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
 
 
@@ -70,7 +71,7 @@ def _check_readable(manifest: DatasetManifest) -> None:
             raise StepError(Cause.DATA_CORRUPT, f"object {one.key!r} of {manifest.uri} has {one.size} bytes, none came")
 
     with ThreadPoolExecutor(READERS) as pool:
-        for _ in pool.map(first_byte, manifest.objects):
+        for _ in pool.map(first_byte, manifest):
             pass
 
 

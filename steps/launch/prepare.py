@@ -51,9 +51,9 @@ def prepare_data(
     if not assignment.dataset_digest or args.staging == "none":
         return "", ""
     # Imported here: a run without data starts without it.
-    from argosy.steps.data.manifest import load_manifest
     from argosy.steps.data.plan import node_share
     from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
+    from argosy.steps.data.stored_manifest import load_manifest
 
     manifest = load_manifest(store, args.name, assignment.dataset_digest)
     if args.staging == "stream":

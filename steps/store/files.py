@@ -97,7 +97,7 @@ class FileStore:
         with contextlib.ExitStack() as stack:
             with self._reading(key, path):
                 source = stack.enter_context(path.open("rb"))
-            before = _etag(os.fstat(source.fileno()))
+            before = file_etag(os.fstat(source.fileno()))
             if etag and before != etag:
                 raise _changed(f"{self.uri}/{key}", etag)
             try:
@@ -107,7 +107,7 @@ class FileStore:
                 os.fsync(target.fileno())
             except OSError as error:
                 raise StoreError.of_disk("write", into, error) from error
-            if _etag(os.fstat(source.fileno())) != before:
+            if file_etag(os.fstat(source.fileno())) != before:
                 raise _changed(f"{self.uri}/{key}", before)
         return digest
 
@@ -186,6 +186,13 @@ class FileStore:
             raise StoreError.of_disk("list", base, error) from error
         yield from found
 
+    def scan(self) -> Iterator[ObjectInfo]:
+        """Files as the disk names them, folder by folder; half-written ones are not objects."""
+        try:
+            yield from _files(self.root, "", frozenset())
+        except OSError as error:
+            raise StoreError.of_disk("list", self.root, error) from error
+
     def head(self, key: str) -> ObjectInfo | None:
         """The file's facts, or None."""
         path = self._path(key)
@@ -194,7 +201,7 @@ class FileStore:
                 found = path.stat()
         except ObjectMissing:
             return None
-        return ObjectInfo(key, found.st_size, _etag(found)) if path.is_file() else None
+        return ObjectInfo(key, found.st_size, file_etag(found)) if path.is_file() else None
 
     def delete(self, key: str) -> None:
         """Remove the file, if there is one, and its folder once that is empty; durable on return."""
@@ -236,24 +243,29 @@ def _remove_stale(parts: Path) -> None:
 
 
 def _files(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[ObjectInfo]:
+    # Of a folder only its folders are held, not its files: there may be millions.
+    folders: list[str] = []
     try:
-        entries = list(os.scandir(folder))
         identity = folder.stat()
+        here = (identity.st_dev, identity.st_ino)
+        if here in above:
+            return
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name == _PARTS:
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.is_dir():
+                        folders.append(entry.name)
+                    elif entry.is_file():
+                        found = entry.stat()
+                        yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, file_etag(found))
     except (FileNotFoundError, NotADirectoryError):
         return
-    here = (identity.st_dev, identity.st_ino)
-    if here in above:
-        return
-    for entry in entries:
-        if entry.name == _PARTS:
-            continue
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir():
-                yield from _files(Path(entry.path), f"{prefix}{entry.name}/", above | {here})
-            elif entry.is_file():
-                found = entry.stat()
-                yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, _etag(found))
+    for name in folders:
+        yield from _files(folder / name, f"{prefix}{name}/", above | {here})
 
 
-def _etag(found: os.stat_result) -> str:
+def file_etag(found: os.stat_result) -> str:
+    """What stands for an ETag: another inode, mtime or size is another version."""
     return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"
