@@ -17,6 +17,7 @@ from benchmarks.staging.origin.content import Dataset
 from benchmarks.staging.origin.process import Origin
 from benchmarks.staging.outcome import Outcome, speeds
 from benchmarks.staging.rounds import Rounds, Run, faster, fetched_anew, fill, interleaved, measured, median
+from benchmarks.staging.warm import warm
 
 SMALL = Dataset("small", 2_000, 16 << 10, 16 << 10)
 LARGE = Dataset("large", 8, 64 << 20, 64 << 20)
@@ -211,6 +212,12 @@ def four_nodes(bench: Bench) -> Outcome:
         return gang(origin, MIXED, scratch, nnodes=4, rounds=bench.rounds)
 
 
+def warm_nodes(bench: Bench) -> Outcome:
+    """A gang whose nodes hold their data already."""
+    with Origin([SMALL]) as origin, bench.scratch() as scratch:
+        return warm(origin, SMALL, scratch, nnodes=2, rounds=bench.rounds)
+
+
 CONTESTS: dict[str, Callable[[Bench], Outcome]] = {
     "small-0ms": small,
     "small-30ms": small_far,
@@ -221,5 +228,6 @@ CONTESTS: dict[str, Callable[[Bench], Outcome]] = {
     "noop-100k": again,
     "kill": killed,
     "gang": four_nodes,
+    "warm-nodes": warm_nodes,
     "many-30ms": many,
 }
