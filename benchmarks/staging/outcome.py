@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.staging.clients import OURS
 from benchmarks.staging.rounds import Rounds, faster, median, spread
 
-_ROW = "{:<28} {:>9} {:>6} {:>8} {:>9} {:>10} {:>8} {:>9}  {:<16}"
+_ROW = "{:<28} {:>9} {:>6} {:>8} {:>9} {:>10} {:>8} {:>9} {:>9}  {:<16}"
 NOISY = 0.10
 """A larger spread of a client's seconds is called out: its median says little."""
 
@@ -43,18 +43,21 @@ def speeds(
     size: int,
     bars: dict[str, float] | None = None,
 ) -> Outcome:
-    """A table of clients: seconds, spread, CPU, start-up, rate, and how many times as fast ours is as each."""
+    """A table of clients: seconds, spread, CPU, start-up, rate, and against each how many times as fast ours is and
+    how many times our CPU it takes."""
     per_object = size / count < 1 << 20
     unit = "obj/s" if per_object else "MiB/s"
-    head = _ROW.format("", "seconds", "+-", "CPU s", "start-up", unit, "CPU/GiB", "ours is", "LIST/HEAD/GET")
+    head = _ROW.format("", "seconds", "+-", "CPU s", "start-up", unit, "CPU/GiB", "ours is", "its CPU", "LIST/HEAD/GET")
     lines = [head]
     for name, runs in rounds.items():
         seconds, cpu = median(runs, lambda run: run.seconds), median(runs, lambda run: run.cpu)
         rate = (count if per_object else size / (1 << 20)) / seconds
-        ratio = "" if name == OURS or OURS not in rounds else f"{faster(rounds, OURS, name):.2f}x"
+        beside = name != OURS and OURS in rounds
+        ratio = f"{faster(rounds, OURS, name):.2f}x" if beside else ""
+        frugal = f"{cpu / median(rounds[OURS], lambda run: run.cpu):.2f}x" if beside else ""
         cells = (name, f"{seconds:.3f}", f"{100 * spread(runs):.0f} %", f"{cpu:.2f}")
         more = (f"{median(runs, lambda run: run.start_up):.2f}", f"{rate:,.0f}", f"{cpu / size * (1 << 30):.2f}")
-        lines.append(_ROW.format(*cells, *more, ratio, runs[-1].requests))
+        lines.append(_ROW.format(*cells, *more, ratio, frugal, runs[-1].requests))
     lines += [f"left out: {each}" for each in missing]
     lines += _honesty(rounds)
     found = [(f"{ours:.2f}x {name} (bar {bar}x)", ours >= bar) for name, bar, ours in _against(rounds, bars or {})]
