@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from argosy.steps.contract.arguments import SnapshotArgs
 from argosy.steps.contract.causes import Cause
@@ -26,7 +27,8 @@ def snapshot(args: SnapshotArgs) -> None:
     if args.version:
         check_digest(args.version, "dataset version")
     store = open_store(args.store_uri)
-    manifest = take_snapshot(args.dataset_uri)
+    began = time.monotonic()
+    manifest = take_snapshot(args.dataset_uri, args.dataset_manifest)
     if args.version not in ("", manifest.digest):
         raise StepError(Cause.S3_MISSING, _changed(store, args, manifest))
     key = save_manifest(store, args.name, manifest)
@@ -36,6 +38,8 @@ def snapshot(args: SnapshotArgs) -> None:
             dataset_digest=manifest.digest,
             objects=manifest.count,
             bytes=manifest.total_bytes,
+            listed=args.dataset_manifest or "store",
+            seconds=round(time.monotonic() - began, 3),
         )
     write_output("dataset-manifest-uri", f"{store.uri}/{key}")
     write_output("objects", manifest.count)

@@ -13,7 +13,7 @@ from argosy.steps.data.changes import check_unchanged
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
 from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
-from argosy.steps.data.stored_manifest import load_manifest
+from argosy.steps.data.stored_manifest import load_manifest, save_units
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
@@ -40,14 +40,16 @@ def stage(args: StageArgs) -> None:
     store = open_store(args.store_uri)
     manifest = load_manifest(store, args.name, args.dataset_digest)
     with heartbeat(store, args):
-        check_unchanged(manifest)
+        if args.mode != "shared":  # which reads every object in its version, before any GPU waits
+            check_unchanged(manifest)
         if args.mode == "stream":
             _check_readable(manifest)
         if args.mode == "shared":
             with RunLog(store, args.prefix, "stage") as log:
                 _fill(args, manifest, log)
     plan = plan_key(args.prefix, manifest.digest, args.layout, args.nnodes)
-    store.put(plan, plan_bytes(manifest, args.layout, args.nnodes))
+    units = save_units(store, args.name, manifest) if args.layout == "sharded" else None
+    store.put(plan, plan_bytes(manifest, args.layout, args.nnodes, units))
     write_output("bytes", manifest.total_bytes)
     write_output("plan-uri", f"{store.uri}/{plan}")
     print(f"{args.mode}: {manifest.count} objects, {manifest.total_bytes} bytes are as in the snapshot")

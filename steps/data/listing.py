@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.data.building import build_manifest
+from argosy.steps.data.given_listing import given_objects, listing_uri
 from argosy.steps.data.keys import STATE_FOLDER, broken_rule
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.store_checksums import with_checksums
@@ -49,11 +50,14 @@ def _answered(one: DataObject, question: Future[ObjectInfo | None] | None) -> It
 
 
 def _data(store: ObjectStore) -> Iterator[DataObject]:
-    for info in store.scan():
-        key = info.key
-        marker = key.endswith(READY_MARKERS) and key.rpartition("/")[2] in READY_MARKERS
-        if not marker and not key.startswith(f"{STATE_FOLDER}/"):
-            yield DataObject(key, info.size, info.etag, info.version)
+    return (
+        DataObject(info.key, info.size, info.etag, info.version) for info in store.scan() if not _is_marker(info.key)
+    )
+
+
+def _is_marker(key: str) -> bool:
+    named = key.endswith(READY_MARKERS) and key.rpartition("/")[2] in READY_MARKERS
+    return named or key.startswith(f"{STATE_FOLDER}/")
 
 
 def _without_folders(objects: Iterator[DataObject]) -> Iterator[tuple[DataObject, bool]]:
@@ -75,15 +79,25 @@ def _without_folders(objects: Iterator[DataObject]) -> Iterator[tuple[DataObject
         yield empty, bool(broken_rule(empty.key))
 
 
-def take_snapshot(uri: str) -> DatasetManifest:
-    """List the dataset once and freeze what was seen; of large objects the checksums that the store has.
+def take_snapshot(uri: str, given: str = "") -> DatasetManifest:
+    """Freeze what one listing of the dataset shows; of large objects the checksums that the store has.
+
+    ``given`` names a listing that is read instead (:mod:`argosy.steps.data.given_listing`); the store is not listed
+    then, and placeholders and ready markers in it are left out as well.
 
     Raises:
-        InputError: ``uri`` or a key breaks a rule.
+        InputError: ``uri``, ``given`` or a key breaks a rule.
         StepError: ``s3_missing`` when nothing lies there, or what the store reported.
     """
     checked = check_uri(uri, "dataset uri")
-    manifest = build_manifest(checked, with_checksums(checked, list_objects(open_store(checked))))
+    objects: Iterator[DataObject]
+    if given:
+        rows = given_objects(checked, listing_uri(checked, given))
+        objects = (one for one in rows if not _is_marker(one.key) and (one.size or not one.key.endswith("/")))
+    else:
+        objects = list_objects(open_store(checked))
+    manifest = build_manifest(checked, with_checksums(checked, objects))
     if not manifest.count:
-        raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: no object lies below this uri")
+        where = f"the listing {given} names no object" if given else "no object lies below this uri"
+        raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: {where}")
     return manifest

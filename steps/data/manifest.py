@@ -17,7 +17,7 @@ from argosy.steps.data.shards import MAX_LENGTH, ROWS, Read, Shard, parsed
 
 FORMAT = "argosy-dataset-2"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_CHECKSUM = re.compile(r"|crc64nvme:[A-Za-z0-9+/]{11}=|crc32c?:[A-Za-z0-9+/]{6}==|sha256:[0-9a-f]{64}")
+_CHECKSUM = re.compile(r"crc64nvme:[A-Za-z0-9+/]{11}=|crc32c?:[A-Za-z0-9+/]{6}==|sha256:[0-9a-f]{64}")
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
@@ -60,10 +60,14 @@ class DataObject:
         """
         if not isinstance(row, list) or [type(cell) for cell in row] != [str, int, str, str, str] or row[1] < 0:
             raise ValueError(f"not an object of a dataset: {row!r}")
-        if not _CHECKSUM.fullmatch(row[4]):
-            raise ValueError(f"object {row[0]!r}: {row[4]!r} is no checksum")
         check_key(row[0])
-        return cls(*row)
+        return cls(*row).checked()
+
+    def checked(self) -> Self:
+        """This object, if its checksum is written as it has to be; else ValueError."""
+        if self.checksum and not _CHECKSUM.fullmatch(self.checksum):
+            raise ValueError(f"object {self.key!r}: {self.checksum!r} is no checksum")
+        return self
 
 
 class Objects(Protocol):

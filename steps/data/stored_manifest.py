@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.contract.layout import dataset_key, dataset_shard_key
+from argosy.steps.contract.layout import dataset_key, dataset_shard_key, dataset_units_key
 from argosy.steps.data.manifest import DatasetManifest, check_digest
+from argosy.steps.data.plan import count_units
 from argosy.steps.data.shards import Shard, pack, unpack
+from argosy.steps.data.units import Units
 from argosy.steps.store.base import ObjectMissing, ObjectStore
 
 _WRITERS = 4
@@ -59,3 +61,23 @@ def load_manifest(store: ObjectStore, name: str, digest: str) -> DatasetManifest
     if manifest.digest != digest:
         raise StepError(Cause.DATA_CORRUPT, f"{store.uri}/{key} holds the manifest {manifest.digest}")
     return manifest
+
+
+def save_units(store: ObjectStore, name: str, manifest: DatasetManifest) -> Units:
+    """Count the units once for all nodes, and keep them where counting takes more than reading."""
+    units = count_units(manifest)
+    if len(manifest.shards) > 1:
+        store.put_if_absent(dataset_units_key(name, manifest.digest), units.to_bytes())
+    return units
+
+
+def load_units(store: ObjectStore, name: str, manifest: DatasetManifest) -> Units | None:
+    """What :func:`save_units` wrote; None where there is nothing, or not that: then each reader counts itself."""
+    if len(manifest.shards) < 2:
+        return None
+    try:
+        units = Units.from_bytes(store.get(dataset_units_key(name, manifest.digest)))
+    except (ObjectMissing, ValueError):
+        return None
+    counted = units.total_bytes, sum(units.sizes.values()), sum(units.counts.values())
+    return units if counted == (manifest.total_bytes, manifest.total_bytes, manifest.count) else None

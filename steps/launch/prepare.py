@@ -53,7 +53,7 @@ def prepare_data(
     # Imported here: a run without data starts without it.
     from argosy.steps.data.plan import node_share
     from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
-    from argosy.steps.data.stored_manifest import load_manifest
+    from argosy.steps.data.stored_manifest import load_manifest, load_units
 
     manifest = load_manifest(store, args.name, assignment.dataset_digest)
     if args.staging == "stream":
@@ -67,7 +67,8 @@ def prepare_data(
         reporter.event("staging", node=node, **vars(now))
         go_on()
 
-    share = node_share(manifest, args.layout, assignment.node_rank, assignment.nnodes)
+    units = load_units(store, args.name, manifest) if args.layout == "sharded" else None
+    share = node_share(manifest, args.layout, assignment.node_rank, assignment.nnodes, units)
     done = stage_objects(manifest, share, into, on_progress=tell)
     reporter.event("staged", node=node, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
     return str(into), manifest.uri
