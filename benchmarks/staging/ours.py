@@ -14,13 +14,16 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from argosy.steps.data.listing import take_snapshot
-from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.manifest import DatasetManifest, Objects
 from argosy.steps.data.plan import node_share
 from argosy.steps.data.staging import stage_objects
+from argosy.steps.data.stored_manifest import load_manifest, save_manifest
+from argosy.steps.store import open_store
+
+NAME = "bench"
 
 
 def main() -> None:
@@ -29,16 +32,23 @@ def main() -> None:
     began = time.monotonic()
     fetched = 0
     if verb == "snapshot":
-        Path(target).write_bytes(take_snapshot(source).to_bytes())
+        _save(take_snapshot(source), Path(target))
     else:
-        manifest = take_snapshot(source) if verb == "stage" else DatasetManifest.from_bytes(Path(source).read_bytes())
-        share: Sequence[DataObject] = manifest.objects
-        if verb == "node":
-            share = node_share(manifest, "sharded", int(node[0]), int(node[1]))
+        manifest = take_snapshot(source) if verb == "stage" else _load(Path(source))
+        share: Objects = node_share(manifest, "sharded", int(node[0]), int(node[1])) if verb == "node" else manifest
         fetched = stage_objects(manifest, share, Path(target)).fetched_bytes
     finished = time.monotonic()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"began": began, "finished": finished, "fetched": fetched, "peak": peak}), flush=True)
+
+
+def _save(manifest: DatasetManifest, folder: Path) -> None:
+    save_manifest(open_store(folder.as_uri()), NAME, manifest)
+    (folder / "digest").write_text(manifest.digest)
+
+
+def _load(folder: Path) -> DatasetManifest:
+    return load_manifest(open_store(folder.as_uri()), NAME, (folder / "digest").read_text())
 
 
 if __name__ == "__main__":
