@@ -120,7 +120,7 @@ class Connection:
         except OSError:
             self._close()
             return
-        self._site.counters.bytes += sent
+        self._site.counters.sent += sent
         if self._out or self._left:
             if not self._writing:
                 self._writing = True
