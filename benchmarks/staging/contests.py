@@ -149,7 +149,10 @@ def verifying(bench: Bench, dataset: Dataset) -> Outcome:
     title = f"verification on and off, {dataset.count:,} x {dataset.largest >> 10} KiB"
     outcome = speeds(title, rounds, missing, count=dataset.count, size=dataset.total_bytes)
     cost = faster(rounds, untold.name, told.name) - 1
-    outcome.bars.append((f"verifying costs {100 * cost:.1f} % (bar 3 %)", cost <= 0.03))
+    outcome.bars.append((f"verifying costs {100 * cost:.1f} % of the seconds (bar 3 %)", cost <= 0.03))
+    # On a busy machine the CPU is the figure to believe.
+    cpu = _cpu(rounds, told.name) / _cpu(rounds, untold.name) - 1
+    outcome.bars.append((f"verifying costs {100 * cpu:.1f} % of the CPU (bar 3 %)", cpu <= 0.03))
     return outcome
 
 

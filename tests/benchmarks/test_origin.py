@@ -154,6 +154,8 @@ def test_requests_come_in_any_pieces(origin: Origin) -> None:
         while len(told) < 3 * len(alone):
             told += wire.recv(4096)
         assert told == alone * 3
+        wire.sendall(asked.replace(b"Host", b"Connection: close\r\nHost"))
+        assert wire.recv(4096) + wire.recv(4096) == alone
 
 
 def talking(origin: Origin) -> socket.socket:

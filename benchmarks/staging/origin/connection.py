@@ -37,7 +37,7 @@ class Connection:
         self._busy = False
         self._out: memoryview = memoryview(b"")
         self._offset = self._left = 0
-        self._writing = False
+        self._writing = self._last = False
         loop.add_reader(self._fd, self._readable)
 
     def _close(self) -> None:
@@ -69,10 +69,11 @@ class Connection:
             return
         self._busy = True
         self._head, self._received = self._received[: end + 2], self._received[end + 4 :]
+        lowered = self._head.lower()
+        self._last = b"\r\nconnection: close" in lowered
         if self._head.startswith((b"GET ", b"HEAD ")):
             self._reply(b"")
             return
-        lowered = self._head.lower()
         at = lowered.find(b"\r\ncontent-length:")
         self._wanted = int(lowered[at + 17 : lowered.index(b"\r\n", at + 2)]) if at >= 0 else 0
         self._body, self._received = bytearray(self._received), b""
@@ -120,7 +121,7 @@ class Connection:
         except OSError:
             self._close()
             return
-        self._site.counters.bytes += sent
+        self._site.counters.sent += sent
         if self._out or self._left:
             if not self._writing:
                 self._writing = True
@@ -130,5 +131,7 @@ class Connection:
             self._writing = False
             self._loop.remove_writer(self._fd)
         self._busy = False
-        if self._received:
+        if self._last:
+            self._close()
+        elif self._received:
             self._next()

