@@ -11,23 +11,12 @@ from typing import Protocol
 
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer.jobs import Again
-from argosy.steps.transfer.response import LONGEST_HEAD, Body, Head, Malformed, body_of
+from argosy.steps.transfer.response import LONGEST_HEAD, Body, Head, Malformed, Receiver, body_of
 from argosy.steps.transfer.route import Route
 
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
+_USUAL_HEAD = 4 << 10
 _WAIT = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-class Receiver(Protocol):
-    """Takes one answer. StoreError, Again or Malformed from any verb: the connection is closed, and its owner told."""
-
-    method: str
-
-    def head(self, head: Head) -> None:
-        """The answer's head."""
-
-    def body(self, data: memoryview) -> None:
-        """Bytes of the body, which are gone when this returns."""
 
 
 class Owner(Protocol):
@@ -182,7 +171,7 @@ class Connection:
 
     def _established(self) -> None:
         self.connected = True
-        self.last = self.sent = self._owner.now
+        self.last = self.sent = self.first = self._owner.now
         if self.receiver is not None:
             self._send()
         else:
@@ -260,7 +249,9 @@ class Connection:
 
     def _parse_head(self, data: memoryview, receiver: Receiver) -> int:
         """Bytes of ``data`` that belong to the head; interim answers are skipped."""
-        before, some = len(self._raw), self._raw + bytes(data[:LONGEST_HEAD])
+        before, some = len(self._raw), self._raw + bytes(data[:_USUAL_HEAD])
+        if b"\r\n\r\n" not in some:
+            some = self._raw + bytes(data[:LONGEST_HEAD])
         at = 0
         while (end := some.find(b"\r\n\r\n", at)) >= 0:
             head = Head(some[at:end])

@@ -21,11 +21,19 @@ _END_SECONDS = 5.0
 class WorkerProcess:
     """Started by the constructor; ``stop`` is called once."""
 
-    def __init__(self, uri: str, parts: int) -> None:
+    def __init__(self, uri: str, parts: int, most: int) -> None:
+        """``most``: how many requests it may have under way."""
         # -P: a file in the working directory must not be imported in place of a library.
         known = sys.path if sys.flags.safe_path else sys.path[1:]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in known if path)}
-        command = [sys.executable, "-P", "-m", "argosy.steps.transfer.worker", uri, str(parts), str(os.getpid())]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "argosy.steps.transfer.worker",
+            uri,
+            *map(str, (parts, os.getpid(), most)),
+        ]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
