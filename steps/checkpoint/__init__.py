@@ -2,7 +2,6 @@
 
 from argosy.steps.checkpoint.log import Claim, CommitLog, Entry
 from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
-from argosy.steps.checkpoint.opaque import FilesChanged
 from argosy.steps.checkpoint.reader import CorruptCheckpoint
 from argosy.steps.checkpoint.store import CheckpointStore
 
@@ -13,6 +12,5 @@ __all__ = [
     "CommitLog",
     "CorruptCheckpoint",
     "Entry",
-    "FilesChanged",
     "ShardFile",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Collection, Sequence
@@ -15,7 +14,6 @@ from argosy.steps.checkpoint.candidates import candidates
 from argosy.steps.checkpoint.history import History, history
 from argosy.steps.checkpoint.log import Claim, CommitLog, Entry, LogWriter, joined
 from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, root_key, save_name, sha256
-from argosy.steps.checkpoint.opaque import copy_files
 from argosy.steps.checkpoint.pins import Pins
 from argosy.steps.checkpoint.pruning import Pruner
 from argosy.steps.checkpoint.reader import CheckpointReader
@@ -220,26 +218,6 @@ class CheckpointStore:
             final=final,
         )
         return Saved(step=step, digest=digest, bytes=root.total_bytes, final=final, generation=claim.generation)
-
-    def commit_directory(
-        self,
-        claim: Claim,
-        step: int,
-        folder: Path,
-        files: Sequence[str | os.PathLike[str]],
-        *,
-        final: bool,
-    ) -> Checkpoint:
-        """Commit files of a folder (paths relative to it), complete or not at all.
-
-        Raises:
-            FilesChanged: a file changed meanwhile; nothing was committed. InputError: no files, a path outside.
-            StepError: ``fenced``. StoreError.
-        """
-        name = self.new_save(claim, step)
-        ref = copy_files(self.part(name, 0), folder, files)
-        saved = self.commit(claim, name, step, [ref], kind="files", world_size=1, final=final)
-        return self.reader.checkpoint(saved.digest)
 
     def prune(self, keep: int, claim: Claim | None = None) -> list[str]:
         """Keep the newest ``keep`` complete checkpoints, every final or pinned one and everything in quarantine.

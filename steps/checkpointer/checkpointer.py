@@ -111,11 +111,15 @@ class Checkpointer:
         leaves tensors that the checkpoint lacks as they are and skips those that ``into`` lacks.
 
         A corrupt shard ends every rank with exit code 72 and the line
-        ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before. Where a newer
-        generation rules and has pruned what was to be restored, every rank ends with 73 and the line that names it.
+        ``argosy: checkpoint_corrupt digest=… shard=…``; argosy then restarts from the checkpoint before. Outside argosy
+        a damaged checkpoint is set aside and the one before is loaded, or None returned; but where it has filled a part
+        of ``into`` that none before it fills again, every rank ends with 72 too, and the next start does not meet it.
+        Where a newer generation rules and has pruned what was to be restored, every rank ends with 73 and the line
+        that names it.
 
         Raises:
-            InputError: ``into`` differs from the checkpoint in names, shapes or types; nothing was filled.
+            InputError: ``into`` differs from the checkpoint in names, shapes or types, and nothing was filled; or it
+            ties tensors that differ in the checkpoint.
             Stopped: the checkpoint is damaged or the store failed; on all ranks.
         """
         restoring = Restoring(

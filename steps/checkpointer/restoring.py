@@ -7,7 +7,7 @@ import mmap
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from argosy.steps.checkpoint.log import Claim, joined
 from argosy.steps.checkpoint.manifest import Checkpoint
@@ -47,6 +47,10 @@ class Restoring:
         self._ranks = ranks
         self._random = random
         self._refusal: InputError | None = None
+        self._touched: set[str] = set()
+        """Names of tensors of ``into`` that this rank has filled from a checkpoint."""
+        self._generators: bytes | None = None
+        """This rank's, as they were before a checkpoint's."""
 
     def run(self, digest: str, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
         """Load the checkpoint that argosy chose ("": none), every byte verified before it is used.
@@ -59,15 +63,29 @@ class Restoring:
 
     def run_newest(self, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
         """Load the newest intact checkpoint of a folder, or None. Rank 0 chooses, so that no two ranks load different
-        ones; what any rank finds damaged is set aside: there is no supervisor to walk back for us."""
+        ones; what any rank finds damaged is set aside: there is no supervisor to walk back for us.
+
+        Once a damaged one has filled a part of ``into``, every rank ends unless one before it fills all that again:
+        nobody may go on with a mixture, nor take it for the fresh state that None promises.
+        """
+        damaged = ""
         while digest := self._agreed_newest():
             restored, record = self._attempt(digest, into, strict)
-            others = self._ranks.gather(record)
+            others = self._ranks.gather({**record, "touched": bool(self._touched)})
             damage = [other["message"] for other in others if other.get("cause") == Cause.CHECKPOINT_CORRUPT]
             if not damage:
+                refusals = [other["input"] for other in others if "input" in other]
+                if damaged and refusals:
+                    _stop_mixed(damaged, f"the one before does not replace it all: {refusals[0]}")
                 self._check_all(others)
                 return restored
+            if any(other["touched"] for other in others):
+                damaged = damage[0]
             self._set_aside(digest, damage[0])
+            if self._generators is not None:
+                random_generators.restore(self._generators)
+        if damaged:
+            _stop_mixed(damaged, "there is none before it")
         return None
 
     def _agreed_newest(self) -> str:
@@ -132,7 +150,7 @@ class Restoring:
     def _loaded(self, checkpoint: Checkpoint, into: Mapping[str, Any] | None, strict: bool) -> Restored:
         read = verified_reader(self._store, checkpoint)
         try:
-            step, state = read_state(read) if into is None else read_into(read, into, strict=strict)
+            step, state = self._read(read, into, strict)
             same = self._random and self._random_restored(checkpoint, read)
         except InputError:
             raise
@@ -140,10 +158,15 @@ class Restoring:
             raise StepError(Cause.CHECKPOINT_MISMATCH, f"checkpoint {checkpoint.digest}: {error}") from error
         return Restored(step, state, checkpoint.digest, same)
 
+    def _read(self, read: Read, into: Mapping[str, Any] | None, strict: bool) -> tuple[int, Any]:
+        return read_state(read) if into is None else read_into(read, into, strict=strict, touched=self._touched)
+
     def _random_restored(self, checkpoint: Checkpoint, read: Read) -> bool:
         mine = random_generators.random_path(self._ranks.rank)
         if checkpoint.world_size == self._ranks.world_size and any(file.path == mine for file in checkpoint.files):
-            random_generators.restore(bytes(read(mine)))
+            found = bytes(read(mine))
+            self._generators = self._generators or random_generators.capture()
+            random_generators.restore(found)
             return True
         if self._ranks.rank == 0:
             print(
@@ -153,6 +176,11 @@ class Restoring:
                 flush=True,
             )
         return False
+
+
+def _stop_mixed(damage: str, why: str) -> NoReturn:
+    message = f"{damage} set aside; `into` is filled in part from it, and {why}; start again with a fresh state"
+    stop(Cause.CHECKPOINT_CORRUPT, message, EXIT_CODE[Cause.CHECKPOINT_CORRUPT])
 
 
 def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Read:

@@ -20,13 +20,12 @@ from typing import Any
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import PartRef, Saved, generation_of
 from argosy.steps.checkpoint.node_paths import node_path
-from argosy.steps.checkpoint.opaque import SETTLED_SECONDS, FilesChanged
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.launch.completeness import Completeness
-from argosy.steps.launch.folder_part import store_part
+from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.units import Contents, contents, step_in
 from argosy.steps.launch.whole_files import Signature, facts, open_for_writing

@@ -16,14 +16,13 @@ from pathlib import Path
 
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import Saved
-from argosy.steps.checkpoint.opaque import SETTLED_SECONDS, FilesChanged
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.completeness import Completeness, Flaw
-from argosy.steps.launch.folder_part import store_part
+from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, commit_folder
 from argosy.steps.launch.gathering import Gatherer, GivenUp
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import StepClock
@@ -222,8 +221,7 @@ class FolderWatch:
             done = self._gatherer.commit(step, unit.name, self._folder, files, final=final, last=last, go_on=go_on)
         else:
             name = self._checkpoints.new_save(self._claim, step)
-            part = store_part(self._checkpoints.part(name, 0), self._folder, files)
-            done = self._checkpoints.commit(self._claim, name, step, [part], kind="files", world_size=1, final=final)
+            done = commit_folder(self._checkpoints, self._claim, name, step, self._folder, files, final=final)
         self._done[unit.name] = state
         self._clock.committed(done.step)
         self._reporter.event(

@@ -50,28 +50,40 @@ def read_state(read: Read) -> tuple[int, Any]:
     return stored.step, decode(stored.tree, tensors)
 
 
-def read_into(read: Read, into: Any, *, strict: bool) -> tuple[int, Any]:
+def read_into(read: Read, into: Any, *, strict: bool, touched: set[str] | None = None) -> tuple[int, Any]:
     """As :func:`read_state`, but the tensors of ``into`` are filled where they lie, whatever their placement.
 
     Of each tensor only what this rank holds is read. The state that is returned is ``into`` with the checkpoint's
     numbers, strings and arrays; values of the checkpoint that ``into`` has no place for are added to its dicts.
+    ``touched``: names of tensors that an earlier call has filled from another checkpoint; once a byte is given out,
+    those of this one are added.
 
     Raises:
-        InputError: names, shapes or types differ; see :func:`argosy.steps.state.matching.match`.
+        InputError: names, shapes or types differ (see :func:`argosy.steps.state.matching.match`), or the checkpoint
+            lacks what was touched; nothing was filled. Tied tensors that differ in the checkpoint; all was filled.
         ValueError: as :func:`read_state`.
     """
     import torch
 
+    touched = set() if touched is None else touched
     tree, tensors = encode(into)
     stored = stored_state(read(STATE_PATH))
     found = match(stored, tree, tensors, strict=strict)
+    if stale := sorted(touched - found.tensors.keys()):
+        raise InputError(f"the checkpoint of step {stored.step} lacks {', '.join(map(repr, stale[:5]))}")
     regions: dict[str, list[Region]] = {}
     for name, source in found.tensors.items():
         regions.setdefault(source, []).extend(my_blocks(name, tensors[name]))
     twins = [(path, name, source, torch.empty_like(local_of(tensors[name]))) for path, name, source in found.twins]
     for _, name, source, copy in twins:
         regions.setdefault(source, []).extend(my_blocks(name, tensors[name], copy))
-    fill(stored, regions, read)
+
+    def noted(path: str) -> bytearray | memoryview:
+        raw = read(path)
+        touched.update(found.tensors)
+        return raw
+
+    fill(stored, regions, noted)
     for path, name, _, copy in twins:
         _check_equal(path, local_of(tensors[name]), copy)
     arrays = _fetched(stored, sorted(found.arrays), read)

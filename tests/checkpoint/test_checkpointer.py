@@ -16,6 +16,7 @@ from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
 from argosy.steps.store import open_store
+from tests.launch.committing import committed_folder
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
@@ -240,7 +241,7 @@ def test_opaque_files_are_not_a_state(
     os.utime(tmp_path / "x", (1, 1))
     from argosy.steps.checkpoint import Claim
 
-    made = managed.commit_directory(Claim(1, 1), 1, tmp_path, ["x"], final=False)
+    made = committed_folder(managed, Claim(1, 1), 1, tmp_path, ["x"])
     monkeypatch.setenv(env.RESUME_DIGEST, made.digest)
     with pytest.raises(Stopped) as caught:
         Checkpointer().restore()

@@ -15,6 +15,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store import StoreError
 from argosy.steps.store.cloud import CloudStore
+from tests.launch.committing import committed_folder
 
 COMMITS = 3
 
@@ -213,7 +214,7 @@ def test_a_fenced_gang_deletes_nothing(tmp_path: Path) -> None:
         import os
 
         os.utime(tmp_path / "f" / "x", (1, step))
-        old.commit_directory(zombie, step, tmp_path / "f", ["x"], final=False)
+        committed_folder(old, zombie, step, tmp_path / "f", ["x"])
     new.claim("new")
     before = {info.key for info in store.list("run")}
     with pytest.raises(StepError) as caught:

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.checkpoint import CheckpointStore, Claim, FilesChanged
+from argosy.steps.checkpoint import CheckpointStore, Claim
 from argosy.steps.contract.errors import InputError
+from argosy.steps.launch.folder_part import FilesChanged, commit_folder
 from argosy.steps.store import ObjectStore
+from tests.launch.committing import committed_folder
 
 
 def settled(path: Path, data: bytes) -> None:
@@ -35,7 +37,7 @@ def test_a_folder_comes_back_as_it_was(checkpoints: CheckpointStore, claim: Clai
     settled(folder / "ckpt.pt", b"\x80\x02weights" * 1000)
     settled(folder / "checkpoint-500/optimizer.pt", b"")
     settled(folder / "not included", b"x")
-    made = checkpoints.commit_directory(claim, 500, folder, ["ckpt.pt", "checkpoint-500/optimizer.pt"], final=True)
+    made = committed_folder(checkpoints, claim, 500, folder, ["ckpt.pt", "checkpoint-500/optimizer.pt"], final=True)
     assert (made.step, made.final, made.kind, made.bytes) == (500, True, "files", 9000)
     found = CheckpointStore(checkpoints.store, "name/runs/r1").newest()
     assert found == made
@@ -55,7 +57,7 @@ def test_the_newest_file_is_the_newest_again(
     for number, name in enumerate(names):
         settled(tmp_path / "out" / name, name.encode())
         os.utime(tmp_path / "out" / name, (time.time() - 100 + number, time.time() - 100 + number))
-    made = checkpoints.commit_directory(claim, 1, tmp_path / "out", sorted(names), final=False)
+    made = committed_folder(checkpoints, claim, 1, tmp_path / "out", sorted(names))
     back = tmp_path / "back"
     checkpoints.fetch(made, back)
     assert sorted(names, key=lambda name: clock(back / name)) == names
@@ -101,43 +103,41 @@ def test_what_changes_during_the_copy_is_not_committed(inner: ObjectStore, tmp_p
     checkpoints = CheckpointStore(store, "run")
     claim = checkpoints.claim("launch")
     with pytest.raises(FilesChanged, match=r"ckpt\.pt.*not committed"):
-        checkpoints.commit_directory(claim, 1, tmp_path / "out", ["ckpt.pt"], final=False)
+        committed_folder(checkpoints, claim, 1, tmp_path / "out", ["ckpt.pt"])
     assert checkpoints.newest() is None
     # Nothing was appended: the same claim goes on, and the next prune removes the copy.
     settled(tmp_path / "out/ckpt.pt", b"whole")
     quiet = CheckpointStore(inner, "run")
-    made = quiet.commit_directory(claim, 2, tmp_path / "out", ["ckpt.pt"], final=False)
+    made = committed_folder(quiet, claim, 2, tmp_path / "out", ["ckpt.pt"])
     quiet.prune(1)
     assert {info.key.split("/")[2] for info in inner.list("run/data")} == {made.name}
 
 
-def test_a_file_just_written_is_not_still(checkpoints: CheckpointStore, claim: Claim, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../secret", "/secret", "new\nline"])
+def test_names_that_no_path_has_are_refused(
+    checkpoints: CheckpointStore, claim: Claim, tmp_path: Path, name: str
+) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/ckpt.pt").write_bytes(b"1")
-    with pytest.raises(FilesChanged, match="modified"):
-        checkpoints.commit_directory(claim, 1, tmp_path / "out", ["ckpt.pt"], final=False)
-
-
-@pytest.mark.parametrize("files", [[], ["../secret"], ["/etc/passwd"]])
-def test_bad_lists_are_refused(checkpoints: CheckpointStore, claim: Claim, tmp_path: Path, files: list[str]) -> None:
-    with pytest.raises(InputError):
-        checkpoints.commit_directory(claim, 1, tmp_path, files, final=False)
+    settled(tmp_path / "out" / name.removeprefix("/"), b"1")
+    with pytest.raises(InputError, match="leave it out with include"):
+        commit_folder(checkpoints, claim, "a-save", 1, tmp_path / "out", {name: (1, 1, 1)}, final=False)
+    assert checkpoints.newest() is None
 
 
 def test_steps_never_go_back(checkpoints: CheckpointStore, claim: Claim, tmp_path: Path) -> None:
     settled(tmp_path / "x", b"1")
-    checkpoints.commit_directory(claim, 7, tmp_path, ["x"], final=False)
+    committed_folder(checkpoints, claim, 7, tmp_path, ["x"])
     checkpoints.prune(1)
     with pytest.raises(InputError, match="never go back"):
-        checkpoints.commit_directory(claim, 6, tmp_path, ["x"], final=False)
-    checkpoints.commit_directory(claim, 7, tmp_path, ["x"], final=True)
+        committed_folder(checkpoints, claim, 6, tmp_path, ["x"])
+    committed_folder(checkpoints, claim, 7, tmp_path, ["x"], final=True)
     newer = checkpoints.claim("after a roll back")
-    checkpoints.commit_directory(newer, 5, tmp_path, ["x"], final=False)
+    committed_folder(checkpoints, newer, 5, tmp_path, ["x"])
 
 
 def test_prune_keeps_final_and_the_newest(checkpoints: CheckpointStore, claim: Claim, tmp_path: Path) -> None:
     settled(tmp_path / "x", b"1")
-    made = [checkpoints.commit_directory(claim, step, tmp_path, ["x"], final=step == 2) for step in range(1, 7)]
+    made = [committed_folder(checkpoints, claim, step, tmp_path, ["x"], final=step == 2) for step in range(1, 7)]
     gone = checkpoints.prune(2)
     assert gone == [made[step - 1].digest for step in (4, 3, 1)]
     assert [checkpoint.step for checkpoint in checkpoints.commits()] == [2, 5, 6]
@@ -149,7 +149,7 @@ def test_prune_keeps_final_and_the_newest(checkpoints: CheckpointStore, claim: C
     with pytest.raises(InputError, match="claim"):
         CheckpointStore(checkpoints.store, checkpoints.prefix).prune(2)
     # A shard is lost: it counts for nothing, so an older one must stay.
-    newest = checkpoints.commit_directory(claim, 8, tmp_path, ["x"], final=False)
+    newest = committed_folder(checkpoints, claim, 8, tmp_path, ["x"])
     checkpoints.store.delete(f"{checkpoints.prefix}/{newest.files[0].key}")
     checkpoints.prune(2)
     assert [checkpoint.step for checkpoint in checkpoints.commits()] == [2, 5, 6, 8]

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,84 @@ def test_a_changed_byte_is_found_before_anything_is_used(
     assert (restored.step, restored.digest) == (1, first.digest)
     assert restored.state["w"].tolist() == [1.0] * 1000
     assert list(store_of(tmp_path).quarantined()) == [second.digest]
+
+
+def saved_in_two_files(folder: Path, step: int, **state: Any) -> None:
+    """Each tensor has 1,000 bytes and a file of its own."""
+    Checkpointer(folder, asynchronous=False).save(step, {name: torch.full((250,), n) for name, n in state.items()})
+    assert len(list(folder.glob(f"data/{step:010d}-*/files/tensors/*"))) == len(state)
+
+
+def damage(folder: Path, step: int, name: str) -> None:
+    [path] = [p for p in folder.glob(f"data/{step:010d}-*/files/tensors/*") if f'"{name}'.encode() in p.read_bytes()]
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+
+
+@pytest.fixture
+def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("argosy.steps.state.plan.PIECE_BYTES", 1000)
+    monkeypatch.setattr("argosy.steps.state.plan.FILE_BYTES", 1000)
+
+
+def zeros(*names: str) -> dict[str, Any]:
+    return {name: torch.zeros(250) for name in names}
+
+
+@pytest.mark.usefixtures("small_files")
+def test_nobody_starts_from_scratch_with_half_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved_in_two_files(tmp_path, 1, a=1.0, b=2.0)
+    damage(tmp_path, 1, "b")
+    into = zeros("a", "b")
+    with pytest.raises(Stopped) as stopped:
+        Checkpointer(tmp_path).restore(into)
+    assert stopped.value.code == 72
+    assert "`into` is filled in part from it, and there is none before it" in capsys.readouterr().err
+    assert (into["a"].unique().tolist(), into["b"].unique().tolist()) == ([1.0], [0.0])
+    # The next start does not meet it.
+    into = zeros("a", "b")
+    assert Checkpointer(tmp_path).restore(into) is None
+    assert not any(tensor.any() for tensor in into.values())
+
+
+@pytest.mark.usefixtures("small_files")
+def test_the_one_before_fills_again_what_a_damaged_one_filled(tmp_path: Path) -> None:
+    saved_in_two_files(tmp_path, 1, a=1.0, b=2.0)
+    saved_in_two_files(tmp_path, 2, a=3.0, b=4.0)
+    damage(tmp_path, 2, "b")
+    into = zeros("a", "b")
+    restored = Checkpointer(tmp_path).restore(into)
+    assert restored is not None
+    assert restored.step == 1
+    assert (into["a"].unique().tolist(), into["b"].unique().tolist()) == ([1.0], [2.0])
+
+
+@pytest.mark.usefixtures("small_files")
+@pytest.mark.parametrize("strict", [True, False])
+def test_one_before_that_lacks_what_a_damaged_one_filled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], strict: bool
+) -> None:
+    saved_in_two_files(tmp_path, 1, b=2.0)
+    saved_in_two_files(tmp_path, 2, a=3.0, b=4.0)
+    damage(tmp_path, 2, "b")
+    with pytest.raises(Stopped) as stopped:
+        Checkpointer(tmp_path).restore(zeros("a", "b"), strict=strict)
+    assert stopped.value.code == 72
+    assert "the one before does not replace it all: the checkpoint of step 1" in capsys.readouterr().err
+    assert len(store_of(tmp_path).quarantined()) == 1  # the one before is good
+    into = zeros("a", "b")
+    restored = Checkpointer(tmp_path).restore(into, strict=False)
+    assert restored is not None
+    assert (into["a"].unique().tolist(), into["b"].unique().tolist()) == ([0.0], [2.0])
+
+
+@pytest.mark.parametrize("file", ["tensors/rank-00000-000.safetensors", STATE_PATH])
+def test_damage_before_anything_was_filled_leaves_a_fresh_state(tmp_path: Path, file: str) -> None:
+    saved_in_two_files(tmp_path, 1, a=1.0)
+    damaged = next(tmp_path.glob(f"data/0000000001-*/files/{file}"))
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"!")
+    into = zeros("a")
+    assert Checkpointer(tmp_path).restore(into) is None
+    assert not into["a"].any()
 
 
 def test_generators_of_another_number_of_ranks_are_left_alone(tmp_path: Path) -> None:

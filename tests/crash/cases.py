@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from obstore.store import S3Store
 
-from argosy.steps.checkpoint.opaque import FilesChanged
 from argosy.steps.contract.errors import StepError
+from argosy.steps.launch.folder_part import FilesChanged
 from argosy.steps.store import ObjectStore, open_store
 from argosy.steps.store.cloud import CloudStore
 from tests.crash.oracle import History, judge

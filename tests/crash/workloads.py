@@ -13,6 +13,8 @@ from argosy.steps.checkpoint import CheckpointStore, CorruptCheckpoint
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
+from argosy.steps.launch.folder_part import commit_folder
+from argosy.steps.launch.whole_files import facts
 from argosy.steps.store import ObjectStore
 from tests.crash.oracle import KEEP, RUN, History, save
 
@@ -73,33 +75,13 @@ def opaque(store: ObjectStore, history: History, folder: Path) -> None:
         for path, data in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(data)
-            # Older than what copy_files takes for unsettled.
+            # Older than what counts as just modified.
             os.utime(folder / path, (time.time() - 60, time.time() - 60))
-        named = _Named(history, files)
-        digest = named.committed(checkpoints, claim, step, folder)
-        history.acknowledged.append(digest)
+        name = checkpoints.new_save(claim, step)
+        history.saves[name] = files
+        saved = commit_folder(checkpoints, claim, name, step, folder, facts(folder, files), final=False)
+        history.acknowledged.append(saved.digest)
         checkpoints.prune(KEEP, claim)
-
-
-class _Named:
-    """Notes the name of an opaque save before its first byte: commit_directory draws it itself."""
-
-    def __init__(self, history: History, files: dict[str, bytes]) -> None:
-        self.history, self.files = history, files
-
-    def committed(self, checkpoints: CheckpointStore, claim: Claim, step: int, folder: Path) -> str:
-        draw = checkpoints.new_save
-
-        def noted(claim: Claim, step: int) -> str:
-            name = draw(claim, step)
-            self.history.saves[name] = self.files
-            return name
-
-        checkpoints.new_save = noted  # type: ignore[method-assign]
-        try:
-            return checkpoints.commit_directory(claim, step, folder, sorted(self.files), final=False).digest
-        finally:
-            checkpoints.new_save = draw  # type: ignore[method-assign]
 
 
 def damaged_newest(store: ObjectStore, history: History, folder: Path) -> None:

@@ -22,7 +22,7 @@ from argosy.steps.gang.host import Endpoint
 from argosy.steps.pods import processes
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.server import ChannelServer
-from tests.launch.nodes import hang_up
+from tests.launch.nodes import Cluster, hang_up
 
 TOKEN = "token-of-the-test"
 
@@ -191,3 +191,18 @@ def make_gang(tmp_path: Path) -> Iterator[Callable[[int], Gang]]:
             token = f"{gang.folder}-{index}"
             processes.kill_all(lambda token=token: processes.carrying(names.POD_TOKEN, token))
         gang.server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
+    """Make clusters whose savers run in this process; afterwards nothing of them runs."""
+    monkeypatch.setattr("argosy.steps.launch.reporter.REPORT_SECONDS", 0.05)
+    made: list[Cluster] = []
+
+    def make(**options: Any) -> Cluster:
+        made.append(Cluster(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

@@ -31,6 +31,9 @@ from argosy.steps.store import open_store
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.server import ChannelServer
 
+EVERY = {"checkpoint_writers": "every", "checkpoint_timeout_seconds": 20}
+"""Options of a cluster whose nodes each give the files on their own disk."""
+
 RANK = """
 import json, os, sys
 kept = []

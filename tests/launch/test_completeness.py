@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.checkpoint.opaque import FilesChanged
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.completeness import Completeness
-from argosy.steps.launch.folder_part import store_part
+from argosy.steps.launch.folder_part import FilesChanged, store_part
 from argosy.steps.launch.units import Contents, contents
 from argosy.steps.launch.whole_files import Signature, signature
 from argosy.steps.store.files import FileStore

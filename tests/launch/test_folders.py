@@ -5,32 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.launch.nodes import Cluster
-
-EVERY = {"checkpoint_writers": "every", "checkpoint_timeout_seconds": 20}
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
-    monkeypatch.setattr("argosy.steps.launch.reporter.REPORT_SECONDS", 0.05)
-    from tests.launch.nodes import Cluster
-
-    made: list[Cluster] = []
-
-    def make(**options: Any) -> Cluster:
-        made.append(Cluster(tmp_path, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+from tests.launch.nodes import EVERY, Cluster
 
 
 def test_each_node_gives_its_files_and_gets_them_back(cluster: Callable[..., Cluster]) -> None:

@@ -3,32 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
-import pytest
-
-if TYPE_CHECKING:
-    from tests.launch.nodes import Cluster
-
-EVERY = {"checkpoint_writers": "every", "checkpoint_timeout_seconds": 20}
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
-    monkeypatch.setattr("argosy.steps.launch.reporter.REPORT_SECONDS", 0.05)
-    from tests.launch.nodes import Cluster
-
-    made: list[Cluster] = []
-
-    def make(**options: Any) -> Cluster:
-        made.append(Cluster(tmp_path, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+from tests.launch.nodes import EVERY, Cluster
 
 
 def test_a_question_of_another_restart_is_not_answered(cluster: Callable[..., Cluster]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.store import open_store
+from tests.launch.committing import committed_folder
 
 if TYPE_CHECKING:
     from tests.launch.conftest import Gang
@@ -131,7 +132,7 @@ def test_corrupt_checkpoint_is_reported_with_its_digest(make_gang: Callable[[int
     source.mkdir()
     (source / "ckpt.json").write_text(json.dumps({"step": 7, "pad": "y" * 1000}))
     time_settled(source / "ckpt.json")
-    done = checkpoints.commit_directory(claim, 7, source, ["ckpt.json"], final=False)
+    done = committed_folder(checkpoints, claim, 7, source, ["ckpt.json"])
     shards = [path for path in (tmp_path / "store/run/runs/run-1/data").rglob("*") if path.is_file()]
     shard = max(shards, key=lambda path: path.stat().st_size)
     raw = bytearray(shard.read_bytes())

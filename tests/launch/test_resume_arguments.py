@@ -13,6 +13,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.restoring import restore
 from argosy.steps.store import open_store
+from tests.launch.committing import committed_folder
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_placeholders(files: list[str], include: str, argument: str, expected: s
         os.utime(out / name, (moment, moment))
     checkpoints = CheckpointStore(open_store(f"file://{tmp_path}/store"), "run/runs/r1")
     claim = checkpoints.claim("test")
-    made = checkpoints.commit_directory(claim, 1, out, files, final=False)
+    made = committed_folder(checkpoints, claim, 1, out, files)
     args = LaunchArgs(
         store_uri=f"file://{tmp_path}/store",
         name="run",

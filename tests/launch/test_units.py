@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,26 +18,17 @@ from argosy.steps.launch.step_clock import StepClock
 from argosy.steps.launch.units import Unit, step_in, unit_of
 from argosy.steps.launch.whole_files import looks_whole
 from argosy.steps.pods.processes import is_running
-
-if TYPE_CHECKING:
-    from tests.launch.nodes import Cluster
+from tests.launch.nodes import Cluster
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Cluster]]:
-    monkeypatch.setattr("argosy.steps.launch.reporter.REPORT_SECONDS", 0.05)
-    from tests.launch.nodes import Cluster
-
-    made: list[Cluster] = []
-
+def one_node(cluster: Callable[..., Cluster]) -> Callable[..., Cluster]:
     def make(**options: Any) -> Cluster:
-        made.append(Cluster(tmp_path, nnodes=1, **options))
-        made[-1].begin()
-        return made[-1]
+        made = cluster(nnodes=1, **options)
+        made.begin()
+        return made
 
-    yield make
-    for each in made:
-        each.close()
+    return make
 
 
 @pytest.mark.parametrize(
@@ -133,8 +124,8 @@ def test_a_step_told_after_the_files_changed_is_not_theirs() -> None:
     assert clock.label(Unit("", {"x": (1, int(200e9), 1)}, None), again=False, final=False) == 28
 
 
-def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(cluster: Callable[..., Cluster]) -> None:
-    gang = cluster()
+def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node()
     gang.nodes[0].save(0, 20)  # rank 1 is not there yet
     gang.save(10)
     gang.until(lambda: gang.committed() == [10], "commit of the older one")
@@ -143,8 +134,8 @@ def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(cluster: Ca
     assert {file.path.split("/")[0] for file in gang.store.commits()[-1].files} == {"checkpoint-20"}
 
 
-def test_older_checkpoints_go_along_when_asked_for(cluster: Callable[..., Cluster]) -> None:
-    gang = cluster(checkpoint_units_stored="all")
+def test_older_checkpoints_go_along_when_asked_for(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node(checkpoint_units_stored="all")
     gang.save(10)
     gang.until(lambda: len(gang.store.commits()) == 1, "commit")
     gang.save(20)
@@ -154,8 +145,8 @@ def test_older_checkpoints_go_along_when_asked_for(cluster: Callable[..., Cluste
     assert found == {"checkpoint-10", "checkpoint-20"}
 
 
-def test_an_early_latest_does_no_harm(cluster: Callable[..., Cluster]) -> None:
-    gang = cluster()
+def test_an_early_latest_does_no_harm(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node()
     latest, rank = gang.nodes[0].folder / "latest", gang.nodes[0].ranks[0]
     pattern = "global_step{step}/rank{rank}.json"
     gang.save(10, name=pattern)
@@ -181,8 +172,8 @@ def paths(gang: Cluster) -> list[str]:
     return [file.path for file in gang.store.commits()[-1].files]
 
 
-def test_a_marker_is_waited_for(cluster: Callable[..., Cluster]) -> None:
-    gang = cluster(checkpoint_expect=(), checkpoint_marker="DONE")
+def test_a_marker_is_waited_for(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node(checkpoint_expect=(), checkpoint_marker="DONE")
     gang.save(10)
     time.sleep(0.8)
     assert gang.store.commits() == []
@@ -194,8 +185,8 @@ def test_a_marker_is_waited_for(cluster: Callable[..., Cluster]) -> None:
 @pytest.mark.parametrize(
     ("first", "last"), [("training_args.bin", "trainer_state.json"), ("__0_0.distcp", ".metadata")]
 )
-def test_what_everybody_writes_last_is_waited_for(cluster: Callable[..., Cluster], first: str, last: str) -> None:
-    gang = cluster(checkpoint_expect=())
+def test_what_everybody_writes_last_is_waited_for(one_node: Callable[..., Cluster], first: str, last: str) -> None:
+    gang = one_node(checkpoint_expect=())
     folder, rank = gang.nodes[0].folder / "checkpoint-10", gang.nodes[0].ranks[0]
     rank.write(folder / first, "x")
     time.sleep(0.6)
@@ -205,8 +196,8 @@ def test_what_everybody_writes_last_is_waited_for(cluster: Callable[..., Cluster
     assert sorted(paths(gang)) == sorted(f"checkpoint-10/{name}" for name in (first, last))
 
 
-def test_a_log_that_stays_open_beside_the_checkpoints(cluster: Callable[..., Cluster]) -> None:
-    gang = cluster()
+def test_a_log_that_stays_open_beside_the_checkpoints(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node()
     gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "runs/events", "x", "keep open")
     gang.save(10)
     gang.until(lambda: gang.committed() == [10], "commit")
@@ -239,10 +230,10 @@ def test_an_ended_process_does_not_run() -> None:
 
 
 def test_what_is_missing_is_said_once(
-    cluster: Callable[..., Cluster], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    one_node: Callable[..., Cluster], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("argosy.steps.launch.opaque.PATIENCE_SECONDS", 0.5)
-    gang = cluster()
+    gang = one_node()
     gang.save(10, skip=(1,))
     gang.nodes[0].ranks[1].write(gang.nodes[0].folder / "checkpoint-10/other.json", json.dumps({}))
     said = ""

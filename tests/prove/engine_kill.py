@@ -45,23 +45,16 @@ class Truth:
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run until ``count`` cases are recorded or ``minutes`` are over; 0 when all that were run held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("engine-kill", seed, folder)
-    deadline = time.monotonic() + minutes * 60
-    work = folder / "engine-kill"
+    record = Record("engine-kill", seed)
+    work = record.folder / "engine-kill"
     truth = uninterrupted(work)
     print(f"uninterrupted: {truth.seconds:.1f} s, {len(truth.losses)} losses; seed {seed}", flush=True)
-    for number in range(len(record.cases()), count):
-        instant = random.Random(f"{seed}-{number}").uniform(0.2, truth.seconds)
-        case = kill_once(work, number, instant, truth)
-        record.add(case)
-        print(json.dumps(case), flush=True)
-        if time.monotonic() > deadline:
-            print(f"{number + 1} of {count} done; run the same command to go on", flush=True)
-            break
-    table = record.write_table("The whole engine killed (SIGKILL) at random instants, and run again", COLUMNS)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+
+    def killed(number: int) -> dict[str, Any]:
+        return kill_once(work, number, random.Random(f"{seed}-{number}").uniform(0.2, truth.seconds), truth)
+
+    record.go_on(record.left(count), killed, minutes)
+    return record.told("The whole engine killed (SIGKILL) at random instants, and run again", COLUMNS)
 
 
 def fresh(work: Path) -> Path:

@@ -22,7 +22,7 @@ from typing import Any
 from tests.exact.history import differences, proven, read
 from tests.exact.kills import NEVER, KilledRun
 from tests.exact.zygote import Zygote
-from tests.prove.record import ROOT, Record
+from tests.prove.record import Record
 from tests.s3 import S3Server, at_random, nothing
 
 KILLS = 100
@@ -37,11 +37,10 @@ COLUMNS = [
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run until ``count`` runs of 100 kills are recorded or ``minutes`` are over; 0 when all that were run held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("exact-kills", seed, folder)
+    record = Record("exact-kills", seed)
     began = time.monotonic()
     with closing(Zygote()) as zygote:
-        for number in range(len(record.cases()), count):
+        for number in record.left(count):
             case = one_run(number, f"{seed}-{number}", KILLS, zygote)
             record.add(case)
             print(json.dumps(case), flush=True)
@@ -49,9 +48,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
             if time.monotonic() - began + case["seconds"] * 1.3 > minutes * 60:
                 print(f"{number + 1} of {count} done; run the same command to go on", flush=True)
                 break
-    table = record.write_table("Exact resume: runs killed (SIGKILL) 100 times each, at changing world sizes", COLUMNS)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    return record.told("Exact resume: runs killed (SIGKILL) 100 times each, at changing world sizes", COLUMNS)
 
 
 def one_run(number: int, seed: str, kills: int, zygote: Zygote, steps_at_most: int = 10) -> dict[str, Any]:

@@ -45,19 +45,13 @@ class Seen:
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run until ``count`` cases are recorded or ``minutes`` are over; 0 when all held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("folder-kills", seed, folder)
-    deadline = time.monotonic() + minutes * 60
-    for number in range(len(record.cases()), count):
-        if time.monotonic() > deadline:
-            print(f"{number} of {count} done; run the same command to go on", flush=True)
-            break
-        case = _case(folder / "folder-kills", random.Random(f"{seed}-{number}"))
-        record.add({"case": number, **case})
-        print(json.dumps(case), flush=True)
-    table = record.write_table("Folders of 2 nodes x 2 ranks, killed at random instants", ["case", *COLUMNS])
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    record = Record("folder-kills", seed)
+
+    def case(number: int) -> dict[str, Any]:
+        return {"case": number, **_case(record.folder / "folder-kills", random.Random(f"{seed}-{number}"))}
+
+    record.go_on(record.left(count), case, minutes)
+    return record.told("Folders of 2 nodes x 2 ranks, killed at random instants", ["case", *COLUMNS])
 
 
 def _case(work: Path, dice: random.Random) -> dict[str, Any]:

@@ -6,14 +6,11 @@ fenced gang deleted anything newer, and after a whole prune nothing dead is left
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from pathlib import Path
 
 from tests.models.random_histories import play
 from tests.models.stores import DictStore
-from tests.prove.record import ROOT, Record
+from tests.prove.record import Record
 
 COLUMNS = ["histories", "acts", "commits", "prunes", "claims", "broken", "seconds", "held"]
 BATCH = 250
@@ -21,19 +18,9 @@ BATCH = 250
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """``count`` batches (40 are 10,000 histories); replay: ``tests.models.test_histories.again("SEED-NUMBER")``."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("gc-histories", seed, folder)
-    deadline = time.monotonic() + minutes * 60
-    for number in range(len(record.cases()), count):
-        case = batch(number, seed)
-        record.add(case)
-        print(json.dumps(case), flush=True)
-        if time.monotonic() > deadline:
-            print("run the same command to go on", flush=True)
-            break
-    table = record.write_table("Random histories of pruning", COLUMNS)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    record = Record("gc-histories", seed)
+    record.go_on(record.left(count), lambda number: batch(number, seed), minutes)
+    return record.told("Random histories of pruning", COLUMNS)
 
 
 def batch(number: int, seed: int) -> dict[str, object]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
 from pathlib import Path
 
 from tests.models.test_histories import Histories, OnObstore, on_folder, run
-from tests.prove.record import ROOT, Record
+from tests.prove.record import Record
 
 COLUMNS = ["batch", "store", "histories", "acts", "seconds", "held"]
 STEPS = 40
@@ -17,19 +16,9 @@ STEPS = 40
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """``count`` batches of 60 histories of up to 40 acts, each batch with its own seed."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("histories", seed, folder)
-    deadline = time.monotonic() + minutes * 60
-    for number in range(len(record.cases()), count):
-        case = batch(number, seed)
-        record.add(case)
-        print(json.dumps(case), flush=True)
-        if time.monotonic() > deadline or not case["held"]:
-            print("run the same command to go on", flush=True)
-            break
-    table = record.write_table("Random histories against a small model", COLUMNS)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    record = Record("histories", seed)
+    record.go_on(record.left(count), lambda number: batch(number, seed), minutes)
+    return record.told("Random histories against a small model", COLUMNS)
 
 
 def batch(number: int, seed: int) -> dict[str, object]:

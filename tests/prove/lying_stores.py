@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 from typing import Any
 
 from argosy.steps.store.cloud import CloudStore
 from argosy.steps.store.probe import probe
 from tests.crash.cases import serving
-from tests.prove.record import ROOT, Record
+from tests.prove.record import Record
 from tests.s3 import Bucket
 from tests.s3.lying import BEYOND, FOUND_BY, NUISANCES
 
@@ -20,18 +18,12 @@ LIMIT_SECONDS = 10.0
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """One line per store; ``seed`` changes nothing."""
-    record = Record("lying-stores", seed, Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache/argosy/proofs")))
-    deadline = time.monotonic() + minutes * 60
+    record = Record("lying-stores", seed)
     done = {case["store"] for case in record.cases()}
-    for liar in (Bucket, *FOUND_BY, *BEYOND):
-        if liar.__name__ not in done and time.monotonic() < deadline:
-            case = asked(liar, count)
-            record.add(case)
-            print(f"{case['store']}: {case['named']} of {case['asked']}, {'held' if case['held'] else 'FAILED'}")
+    todo = [liar for liar in (Bucket, *FOUND_BY, *BEYOND) if liar.__name__ not in done]
+    record.go_on(todo, lambda liar: asked(liar, count), minutes)
     liars = sum(case["store"] in {liar.__name__ for liar in FOUND_BY} and case["held"] for case in record.cases())
-    table = record.write_table(f"{liars} lying stores named by the probe, the honest one never", COLUMNS, count=count)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    return record.told(f"{liars} lying stores named by the probe, the honest one never", COLUMNS, count=count)
 
 
 def asked(liar: type[Bucket], count: int) -> dict[str, Any]:

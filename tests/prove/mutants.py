@@ -6,7 +6,6 @@ A copy of the tree is edited, never the tree. A guard whose text is no longer th
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -34,23 +33,14 @@ LIMIT_SECONDS = 120.0
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Go through the guards that are not recorded yet, until ``minutes`` are over; 0 when all so far held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("mutants", seed, folder)
+    record = Record("mutants", seed)
     done = {case["guard"] for case in record.cases()}
-    deadline = time.monotonic() + minutes * 60
     with tempfile.TemporaryDirectory(prefix="argosy-mutants-") as work:
         tree = copied(Path(work))
         sound: set[str] = set()
-        for guard in [guard for guard in GUARDS if guard.what not in done]:
-            case = removed(tree, guard, sound)
-            record.add(case)
-            print(json.dumps(case), flush=True)
-            if time.monotonic() > deadline:
-                print("run the same command to go on", flush=True)
-                break
-    table = record.write_table("Every guard removed, one at a time", COLUMNS, count=0)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+        todo = [guard for guard in GUARDS if guard.what not in done]
+        record.go_on(todo, lambda guard: removed(tree, guard, sound), minutes)
+    return record.told("Every guard removed, one at a time", COLUMNS, count=0)
 
 
 def copied(work: Path) -> Path:

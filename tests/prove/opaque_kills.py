@@ -22,7 +22,7 @@ from typing import Any
 from argosy.steps.contract.errors import StepError
 from benchmarks.environments import LOCKS, frameworks_python
 from tests.prove.engine_kill import events, leftovers
-from tests.prove.record import ROOT, Record
+from tests.prove.record import Record
 from tests.prove.unaware.commits import commits, store_of
 from tests.prove.unaware.killer import KINDS, Kill, Killer
 from tests.prove.unaware.style import STYLES, Style
@@ -38,8 +38,8 @@ COLUMNS = [
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run until each style had ``count`` kills or ``minutes`` are over; 0 when all that were run held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("opaque-kills", seed, folder)
+    record = Record("opaque-kills", seed)
+    folder = record.folder
     deadline = time.monotonic() + minutes * 60
     python = frameworks_python()
     only = os.environ.get("ARGOSY_PROVE_STYLE", "")
@@ -54,9 +54,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
             case = kill_some(style, python, folder, random.Random(f"{seed}-{number}"), wanted - done, reference)
             record.add({"case": number, **case})
             print(json.dumps(case), flush=True)
-    table = record.write_table(TITLE, COLUMNS)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    return record.told(TITLE, COLUMNS)
 
 
 def _killed(record: Record, style: Style) -> int:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+_Todo = TypeVar("_Todo")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -21,13 +25,18 @@ def commit() -> str:
     return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
 
 
+def kept() -> Path:
+    """Where all suites keep their cases, and what they work on."""
+    return Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
+
+
 @dataclass
 class Record:
     """The cases of one suite with one seed, one JSON line each in ``folder``."""
 
     suite: str
     seed: int
-    folder: Path
+    folder: Path = field(default_factory=kept)
 
     @property
     def path(self) -> Path:
@@ -43,6 +52,27 @@ class Record:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as target:
             target.write(json.dumps({**case, "commit": commit()}) + "\n")
+
+    def left(self, count: int) -> range:
+        """The numbers of the cases that are not run yet, of ``count``."""
+        return range(len(self.cases()), count)
+
+    def go_on(self, todo: Iterable[_Todo], judged: Callable[[_Todo], dict[str, Any]], minutes: float) -> None:
+        """Judge one after the other, keep and print each; none is begun after ``minutes``."""
+        deadline = time.monotonic() + minutes * 60
+        for each in todo:
+            if time.monotonic() > deadline:
+                print("run the same command to go on", flush=True)
+                return
+            case = judged(each)
+            self.add(case)
+            print(json.dumps(case), flush=True)
+
+    def told(self, title: str, columns: list[str], *, count: int | None = None, note: str = "") -> int:
+        """Write the table (see :meth:`write_table`); 0 when every case held."""
+        table = self.write_table(title, columns, count=count, note=note)
+        print(f"written: {table.relative_to(ROOT)}")
+        return 0 if all(case["held"] for case in self.cases()) else 1
 
     def write_table(self, title: str, columns: list[str], *, count: int | None = None, note: str = "") -> Path:
         """``docs/proof-SUITE.md`` from all cases.

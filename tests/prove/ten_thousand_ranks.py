@@ -10,14 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import json
 import os
 import resource
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from obstore.store import MemoryStore
@@ -176,17 +174,8 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     with contextlib.suppress(OSError, ValueError):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Cases("ten-thousand-ranks", seed, folder)
-    deadline = time.monotonic() + minutes * 60
-    for number in range(len(record.cases()), count):
-        case = once(number)
-        record.add(case)
-        print(json.dumps(case), flush=True)
-        if time.monotonic() > deadline:
-            print(f"{number + 1} of {count} done; run the same command to go on", flush=True)
-            break
+    record = Cases("ten-thousand-ranks", seed)
+    record.go_on(record.left(count), once, minutes)
     columns = ["case", "ranks", "nodes", "seconds", "requests", "per node", "load of the machine", "held"]
     title = "Proof: 10,000 ranks commit in 5 s, with at most 2 requests per node beside the shards"
-    print(record.write_table(title, columns))
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    return record.told(title, columns)

@@ -439,6 +439,25 @@ def damage_that_one_rank_finds() -> None:
     same(whole(state), whole(into))
 
 
+def damage_that_one_rank_finds_in_the_only_one() -> None:
+    """The other rank's tensors are filled by then, and its generators set: both end, none starts from scratch so."""
+    folder = FOLDER / "only-damaged"
+    pair = init_device_mesh("cpu", (2,))
+    state = {"w": distribute_tensor(numbers(8, 64), pair, [Shard(0)])}
+    Checkpointer(folder, save_rng=True).save(1, state, wait=True)
+    if RANK == 0:
+        shard = next(folder.glob("data/*/files/tensors/rank-00001-000.safetensors"))
+        shard.write_bytes(shard.read_bytes()[:-1] + b"!")
+    dist.barrier()
+    into = zeroed(state)
+    torch.rand(5)
+    before = torch.get_rng_state()
+    with refused(Stopped, "checkpoint_corrupt digest=", "rank-00001", "there is none before it"):
+        Checkpointer(folder, save_rng=True).restore(into)
+    assert bool(into["w"].to_local().any()) == (RANK == 0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 PHASES: list[tuple[int, Callable[[], None]]] = [
     (4, every_placement_saved),
     (4, refusals),
@@ -452,6 +471,7 @@ PHASES: list[tuple[int, Callable[[], None]]] = [
     (2, nothing_is_loaded_in_part),
     (2, ranks_are_told_different_checkpoints),
     (2, damage_that_one_rank_finds),
+    (2, damage_that_one_rank_finds_in_the_only_one),
     (1, plain_on_one),
     (4, plain_into_fsdp),
     (4, resharded("fsdp", (2, 2))),

@@ -18,6 +18,7 @@ import pytest
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import EvaluateArgs
 from argosy.steps.contract.layout import code_key, run_prefix
+from tests.launch.committing import committed_folder
 
 FILES = {"model.pt": b"weights" * 1000, "deep/config.json": b"{}"}
 
@@ -30,7 +31,7 @@ def committed(pods: Any, tmp_path: Path, workflow: str = "wf-1") -> str:
         os.utime(folder / name, (1, 1))
     checkpoints = CheckpointStore(pods.store, run_prefix("run", workflow))
     claim = checkpoints.claim("test")
-    return str(checkpoints.commit_directory(claim, 40, folder, list(FILES), final=True).digest)
+    return committed_folder(checkpoints, claim, 40, folder, list(FILES), final=True).digest
 
 
 def coded(pods: Any, script: str) -> str:

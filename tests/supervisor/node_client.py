@@ -151,6 +151,8 @@ def restore(assignment: dict[str, Any]) -> None:
 def writer(assignment: dict[str, Any]) -> Any:
     from argosy.steps.checkpoint.log import Claim
     from argosy.steps.checkpoint.store import CheckpointStore
+    from argosy.steps.launch.folder_part import commit_folder
+    from argosy.steps.launch.whole_files import facts
     from argosy.steps.store import open_store
 
     store = CheckpointStore(open_store(PLAN["store"]), PLAN["prefix"])
@@ -161,7 +163,8 @@ def writer(assignment: dict[str, Any]) -> Any:
     def commit(step: int) -> None:
         (folder / "ckpt").write_bytes(str(step).encode() * 50)
         os.utime(folder / "ckpt", (time.time() - 10, time.time() - 10))
-        store.commit_directory(claim, step, folder, ["ckpt"], final=PLAN["final"] and step == PLAN["steps"])
+        name, final = store.new_save(claim, step), PLAN["final"] and step == PLAN["steps"]
+        commit_folder(store, claim, name, step, folder, facts(folder, ["ckpt"]), final=final)
 
     return commit
 
