@@ -81,13 +81,13 @@ def _lock(handle: int, path: Path) -> None:
 
 def marker_of(path: Path) -> Marker | None:
     """The marker of a staged folder, without the lock: also from a volume that is mounted read-only."""
-    with _state(path) as state:
+    with open_state(path) as state:
         return None if state is None else read_marker(state)
 
 
 def records_of(path: Path) -> Iterator[FileRecord]:
     """Files of a finished staged folder by key, without the lock."""
-    with _state(path) as state:
+    with open_state(path) as state:
         marker = None if state is None else read_marker(state)
         if state is not None and marker is not None:
             records = (record_of(row.line) for row in rows_of(state, marker.share))
@@ -100,7 +100,8 @@ def read_staged(path: Path) -> tuple[Marker | None, dict[str, FileRecord]]:
 
 
 @contextlib.contextmanager
-def _state(path: Path) -> Iterator[int | None]:
+def open_state(path: Path) -> Iterator[int | None]:
+    """Handle of the state folder, None when ``path`` is no staged folder; without the lock."""
     try:
         handle = os.open(path / STATE_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

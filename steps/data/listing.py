@@ -85,12 +85,17 @@ def _told(objects: Iterator[DataObject], tell: Callable[[int], None]) -> Iterato
             tell(number)
 
 
-def take_snapshot(uri: str, given: str = "", tell: Callable[[int], None] | None = None) -> DatasetManifest:
+def take_snapshot(
+    uri: str,
+    given: str = "",
+    tell: Callable[[int], None] | None = None,
+    keep: Callable[[str], bool] | None = None,
+) -> DatasetManifest:
     """Freeze what one listing of the dataset shows; of large objects the checksums that the store has.
 
     ``given`` names a listing that is read instead (:mod:`argosy.steps.data.given_listing`); the store is not listed
     then, and placeholders and ready markers in it are left out as well. ``tell`` hears now and then how many objects
-    were seen.
+    were seen. ``keep`` says of a key whether it is wanted; None: all are.
 
     Raises:
         InputError: ``uri``, ``given`` or a key breaks a rule.
@@ -103,7 +108,11 @@ def take_snapshot(uri: str, given: str = "", tell: Callable[[int], None] | None 
         objects = (one for one in rows if not _is_marker(one.key) and (one.size or not one.key.endswith("/")))
     else:
         objects = list_objects(open_store(checked))
-    manifest = build_manifest(checked, with_checksums(checked, _told(objects, tell) if tell else objects))
+    if tell is not None:
+        objects = _told(objects, tell)
+    if keep is not None:
+        objects = (one for one in objects if keep(one.key))
+    manifest = build_manifest(checked, with_checksums(checked, objects))
     if not manifest.count:
         where = f"the listing {given} names no object" if given else "no object lies below this uri"
         raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: {where}")

@@ -54,7 +54,7 @@ class Surveyor:
 
     def survey(self, wanted: Wanted, known: Iterable[Row], rows: Rows) -> Survey:
         """Look at every object, and leave in ``rows`` what is known of the present ones, chunk by chunk."""
-        found, candidates, objects = Survey(), _Candidates(known), iter(wanted)
+        found, candidates, objects = Survey(), Candidates(known), iter(wanted)
         chunk = 0
         while some := list(islice(objects, CHUNK)):
             lines = [line for one in some if (line := self._look(one, candidates, found))]
@@ -66,7 +66,7 @@ class Surveyor:
             self._tell(found)
         return found
 
-    def _look(self, one: DataObject, candidates: _Candidates, found: Survey) -> bytes:
+    def _look(self, one: DataObject, candidates: Candidates, found: Survey) -> bytes:
         for row in candidates.of(one.key):
             record = record_of(row.line)
             if record is not None and record.is_of(one) and self._usable(record, row.unsure, one):
@@ -78,7 +78,7 @@ class Surveyor:
 
     def _usable(self, record: FileRecord, unsure: bool, one: DataObject) -> bool:
         by_content = self._verify == "full" or unsure
-        if _intact(self._tree, record, by_content):
+        if is_intact(self._tree, record, by_content):
             return True
         part = self._parts.name(one)
         facts = self._parts.facts(part) if part in self._parts.left else None
@@ -87,7 +87,7 @@ class Surveyor:
         # Killed between writing the record and naming the file. What is in the way now will be gone, or named, later.
         with contextlib.suppress(OSError, StepError):
             self._tree.publish(self._parts.handle, part, one.key)
-        return _intact(self._tree, record, by_content)
+        return is_intact(self._tree, record, by_content)
 
 
 def all_intact(tree: Tree, rows: Iterable[Row], count: int, verify: Depth) -> bool:
@@ -97,13 +97,14 @@ def all_intact(tree: Tree, rows: Iterable[Row], count: int, verify: Depth) -> bo
     seen = 0
     for row in rows:
         record = record_of(row.line)
-        if record is None or not _intact(tree, record, verify == "full"):
+        if record is None or not is_intact(tree, record, verify == "full"):
             return False
         seen += 1
     return seen == count
 
 
-def _intact(tree: Tree, record: FileRecord, by_content: bool) -> bool:
+def is_intact(tree: Tree, record: FileRecord, by_content: bool) -> bool:
+    """Whether the file is as its record says."""
     found = tree.stat(record.key)
     if found is None or (found.st_size, found.st_mtime_ns) != (record.size, record.mtime_ns):
         return False
@@ -123,8 +124,8 @@ def _crc(tree: Tree, key: str) -> int:
     return running
 
 
-class _Candidates:
-    """Rows by key, asked for by keys in order."""
+class Candidates:
+    """Rows by key, asked for by keys in order; ``any``: whether there are any."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = iter(rows)
@@ -132,6 +133,7 @@ class _Candidates:
         self.any = self._next is not None
 
     def of(self, key: str) -> Iterator[Row]:
+        """The rows of a key."""
         if self._next is None:
             return
         wanted = key.encode()

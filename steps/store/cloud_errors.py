@@ -46,11 +46,15 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     if status in (401, 403) or type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError"):
         remedy = "allow this action on this key, or check the credentials"
         return StoreError(Cause.S3_ACCESS, f"{action} {uri} was refused ({said}): {remedy}", quote=quote)
-    if type(error).__name__ == "InvalidPathError" or isinstance(error, ValueError):
-        rule = "keys with empty, '.' or '..' segments or control characters cannot be used"
-        # It quotes the key as it is: whoever can write to the bucket could write to the terminal.
-        quote = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in quote)
-        return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}; {rule}", quote=quote)
+    if type(error).__name__ == "InvalidPathError":
+        # The key may hold line feeds, so its first line would not name it; and whoever can write to the bucket could
+        # write to the terminal.
+        refused = str(error).split("\n\nDebug source:")[0]
+        refused = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in refused)
+        rule = "keys with empty, '.' or '..' segments or control characters cannot be used; rename the object"
+        return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {refused}; {rule}", quote=refused)
+    if isinstance(error, ValueError):
+        return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}", quote=quote)
     if status >= 500 or status in (408, 409, 429) or lost_connection(error):
         return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)
     if not type(error).__module__.startswith("obstore"):

@@ -171,7 +171,7 @@ def _list(bucket: Bucket, key: str, request: Request) -> Answer:
     prefix, cut = query.get("prefix", ""), query.get("delimiter", "")
     limit = min(1000, int(query.get("max-keys") or 1000))
     after = query.get("continuation-token") or query.get("start-after") or ""
-    encode = quote if query.get("encoding-type") == "url" else escape
+    encode = quote if query.get("encoding-type") == "url" else _escaped
     rows: list[str] = []
     folders: set[str] = set()
     last, more = "", False
@@ -284,3 +284,8 @@ OPERATIONS: dict[str, Callable[[Bucket, str, Request], Answer]] = {
     "GetBucketLocation": _location,
     "HeadBucket": lambda bucket, key, request: Answer(200),
 }
+
+
+def _escaped(key: str) -> str:
+    # A raw carriage return would reach the reader of the XML as a line feed: another key.
+    return escape(key, {"\r": "&#13;"})

@@ -17,6 +17,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "init": ("argosy.workflows.cli.init", "Write run.toml for your own training script."),
     "compile": ("argosy.workflows.cli.compile", "Turn a run.toml into Argo Workflows YAML."),
     "run": ("argosy.workflows.cli.run", "Run a run.toml or a workflow on this machine."),
+    "stage": ("argosy.workflows.cli.stage.verb", "Fetch a dataset into a folder, verified and resumable."),
     "status": ("argosy.workflows.cli.status", "Say where a run stands."),
     "logs": ("argosy.workflows.cli.logs", "Print what the pods and ranks of a run wrote."),
     "explain": ("argosy.workflows.cli.explain", "Tell what happened to a run, why, and what to do."),

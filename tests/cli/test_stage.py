@@ -1,0 +1,138 @@
+"""``argosy stage`` as people use it: a bucket, a folder, an interruption, a mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.s3 import S3Server
+
+Argosy = Callable[..., tuple[int, str, str]]
+BUCKET = "argosy-tests"
+
+
+@cache
+def contents() -> dict[str, bytes]:
+    drawn = random.Random(7)
+    return {f"part-{n % 3}/{n}.bin": drawn.randbytes(2000) for n in range(60)} | {
+        "large.tar": drawn.randbytes(40 << 20)
+    }
+
+
+class Source:
+    """A bucket with small objects and one that is fetched in ranges."""
+
+    def __init__(self, server: S3Server) -> None:
+        self.server = server
+        self.uri = f"s3://{BUCKET}/d"
+        self.objects = contents()
+        for key, data in self.objects.items():
+            server.buckets[BUCKET].put(f"d/{key}", data)
+
+    def sent(self) -> int:
+        """Requests for objects since the log began."""
+        return sum(1 for seen in self.server.requests if seen.operation == "GetObject")
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch) -> Iterator[Source]:
+    with S3Server() as server:
+        for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", server.endpoint)
+        yield Source(server)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {key: path.read_bytes() for key, path in found.items() if not key.startswith(".argosy-stage/")}
+
+
+def test_a_dataset_comes_and_is_not_fetched_again(source: Source, argosy: Argosy, tmp_path: Path) -> None:
+    into = tmp_path / "data"
+    code, out, _ = argosy("stage", source.uri, str(into), "--dry-run")
+    assert (code, into.exists()) == (0, False)
+    assert "would fetch 61 objects" in out
+    code, out, _ = argosy("stage", source.uri, str(into), "--json")
+    told = json.loads(out)
+    assert (code, told["fetched_objects"], told["bytes"]) == (0, 61, sum(map(len, source.objects.values())))
+    assert files(into) == source.objects
+    source.server.begin()
+    code, out, _ = argosy("stage", source.uri, str(into))
+    assert (code, source.sent()) == (0, 0)
+    assert "fetched 0 objects, 0 B; 61 objects had been there" in out
+
+
+def test_only_what_is_wanted(source: Source, argosy: Argosy, tmp_path: Path) -> None:
+    into = tmp_path / "data"
+    options = ("--include", "part-*", "--exclude", "*/1?.bin")
+    assert argosy("stage", source.uri, str(into), *options)[0] == 0
+    wanted = {key for key in source.objects if key.startswith("part-") and not (len(key) == 13 and key[7] == "1")}
+    assert set(files(into)) == wanted
+    shares = [tmp_path / "0", tmp_path / "1"]
+    for number, share in enumerate(shares):
+        assert argosy("stage", source.uri, str(share), "--share", f"{number}/2")[0] == 0
+    parts = [set(files(share)) for share in shares]
+    assert not parts[0] & parts[1]
+    assert parts[0] | parts[1] == set(source.objects)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_in_the_middle_it_goes_on(how: int, source: Source, argosy: Argosy, tmp_path: Path) -> None:
+    into = tmp_path / "data"
+    source.server.slow_seconds = 30.0
+    source.server.plan = lambda seen: "slow" if "large" in seen.path and seen.number % 5 == 4 else ""
+    command = [sys.executable, "-m", "argosy.workflows.cli.main", "stage", source.uri, str(into)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as staging:
+        deadline = time.monotonic() + 60
+        while len(files(into)) < 60 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(staging.pid, how)
+        _, err = staging.communicate(timeout=60)
+    assert staging.returncode == (-how if how == signal.SIGKILL else 130)
+    if how == signal.SIGINT:
+        assert f"argosy stage {source.uri} {into} (with the same options) goes on" in err
+        assert "Traceback" not in err
+    source.server.begin()
+    code, out, _ = argosy("stage", source.uri, str(into), "--json")
+    told = json.loads(out)
+    assert (code, files(into) == source.objects) == (0, True)
+    assert told["fetched_objects"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["s3://argosy-tests/nothing", "X"], 78, "no object lies below"),
+        (["ftp://x/y", "X"], 2, "unknown scheme"),
+        (["s3://argosy-tests/d", "X", "--share", "2/2"], 2, "--share"),
+        (["s3://argosy-tests/d", "X", "--include", ""], 2, "--include"),
+        (["s3://argosy-tests/d", "X", "--endpoint-url", "localhost:9000"], 2, "--endpoint-url"),
+        (["s3://argosy-tests/d", "X", "--ca-bundle", "/dev/null"], 2, "--ca-bundle"),
+        (["s3://argosy-tests/d", "X", "--digest", "0" * 64], 2, "--digest 000000000000"),
+        (["s3://argosy-tests/d", "X", "--digest", "abc"], 2, "64 hex digits"),
+        (["s3://argosy-tests/d", "FOREIGN"], 2, "which staging did not put there"),
+        (["s3://argosy-tests/d", "FOREIGN", "--dry-run"], 2, "which staging did not put there"),
+    ],
+)
+def test_mistakes_are_named(
+    arguments: list[str], code: int, words: str, source: Source, argosy: Argosy, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("mine")
+    places = {"X": str(tmp_path / "data"), "FOREIGN": str(foreign)}
+    found, _, err = argosy("stage", *(places.get(argument, argument) for argument in arguments))
+    assert (found, words in err, "Traceback" in err) == (code, True, False)
+    assert (foreign / "thesis.tex").read_text() == "mine"
+    assert not files(tmp_path / "data")

@@ -1,0 +1,69 @@
+"""Keys that mean harm, through a real listing into a real folder: none leaves it, each that is refused is named.
+
+A line per batch; the same seed gives the same keys (Hypothesis, without its database).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.crash.cases import scratch
+from tests.prove.record import ROOT, Record
+from tests.s3 import S3Server
+from tests.staging.hostile import Escaped, datasets, judge, race
+
+BATCH = 100
+LINKS = 200
+"""Folders that turn into symbolic links under the staging, per batch."""
+COLUMNS = ["batch", "keys", "datasets", "staged", "refused", "links", "escaped", "held"]
+ENDPOINT = "AWS_ENDPOINT_URL_S3"
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+
+
+def prove(*, count: int, seed: int, minutes: float) -> int:
+    """Until ``count`` (at least 10,000) keys are judged."""
+    record = Record("hostile-keys", seed, Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache/argosy/proofs")))
+    deadline, count = time.monotonic() + minutes * 60, max(count, 10_000)
+    done = sum(case["keys"] for case in record.cases())
+    with scratch() as folder, S3Server() as server, patch.dict(os.environ, {**ENVIRONMENT, ENDPOINT: server.endpoint}):
+        while done < count and time.monotonic() < deadline:
+            case = _batch(server, folder, len(record.cases()), seed)
+            record.add(case)
+            done += case["keys"]
+            print(f"{done} of {count} keys: {case}", flush=True)
+    table = record.write_table(f"{done} hostile keys, none of which left the folder", COLUMNS, count=count)
+    print(f"written: {table.relative_to(ROOT)}")
+    return 0 if all(case["held"] for case in record.cases()) else 1
+
+
+def _batch(server: S3Server, folder: Path, number: int, base: int) -> dict[str, object]:
+    told: Counter[str] = Counter()
+
+    @seed(base * 100_000 + number)
+    @settings(
+        max_examples=BATCH, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(datasets)
+    def examine(dataset: list[str]) -> None:
+        told["keys"] += len(dataset)
+        told["datasets"] += 1
+        try:
+            told[judge(server, dataset, folder)] += 1
+        except Escaped as error:
+            told["escaped"] += 1
+            print(error, flush=True)
+
+    examine()
+    try:
+        told["links"] = race(server, folder, links=LINKS)
+    except Escaped as error:
+        told["escaped"] += 1
+        print(error, flush=True)
+    return {**{name: told[name] for name in COLUMNS}, "batch": number, "held": not told["escaped"]}

@@ -1,0 +1,1 @@
+"""``argosy stage``: bring a dataset to this machine."""
