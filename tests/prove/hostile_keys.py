@@ -5,16 +5,18 @@ A line per batch; the same seed gives the same keys (Hypothesis, without its dat
 
 from __future__ import annotations
 
+import itertools
 import os
-import time
 from collections import Counter
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.crash.cases import scratch
-from tests.prove.record import ROOT, Record
+from tests.prove.record import Record
 from tests.s3 import S3Server
 from tests.staging.hostile import Escaped, datasets, judge, race
 
@@ -28,21 +30,18 @@ ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGI
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Until ``count`` (at least 10,000) keys are judged."""
-    record = Record("hostile-keys", seed, Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache/argosy/proofs")))
-    deadline, count = time.monotonic() + minutes * 60, max(count, 10_000)
-    done = sum(case["keys"] for case in record.cases())
+    record, count = Record("hostile-keys", seed), max(count, 10_000)
+
+    def examined() -> int:
+        return sum(case["keys"] for case in record.cases())
+
+    todo = takewhile(lambda _: examined() < count, itertools.count(len(record.cases())))
     with scratch() as folder, S3Server() as server, patch.dict(os.environ, {**ENVIRONMENT, ENDPOINT: server.endpoint}):
-        while done < count and time.monotonic() < deadline:
-            case = _batch(server, folder, len(record.cases()), seed)
-            record.add(case)
-            done += case["keys"]
-            print(f"{done} of {count} keys: {case}", flush=True)
-    table = record.write_table(f"{done} hostile keys, none of which left the folder", COLUMNS, count=count)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+        record.go_on(todo, lambda number: _batch(server, folder, number, seed), minutes)
+    return record.told(f"{examined()} hostile keys, none of which left the folder", COLUMNS, count=count)
 
 
-def _batch(server: S3Server, folder: Path, number: int, base: int) -> dict[str, object]:
+def _batch(server: S3Server, folder: Path, number: int, base: int) -> dict[str, Any]:
     told: Counter[str] = Counter()
 
     @seed(base * 100_000 + number)
