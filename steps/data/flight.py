@@ -14,6 +14,8 @@ from argosy.steps.transfer import crc
 from argosy.steps.transfer.marks import gaps, verified, write_map
 from argosy.steps.transfer.piece import RANGE_BYTES, WHOLE_BYTES, Arrived, Piece
 
+_READ = 1 << 20
+
 
 class Ask(NamedTuple):
     """A range to fetch: which bytes, and the slot of the part's map that tells how far it has come (-1 none)."""
@@ -130,7 +132,7 @@ def _read(parts: int, part: str, algorithm: str) -> str:
     with open(os.open(part, FILE, dir_fd=parts), "rb", buffering=0) as source:
         if algorithm not in crc.BYTES:
             return f"{algorithm}:{hashlib.file_digest(source, algorithm).hexdigest()}"
-        running = 0
-        while chunk := source.read(4 << 20):
-            running = crc.crc(algorithm, chunk, running)
+        running, buffer = 0, memoryview(bytearray(_READ))
+        while count := source.readinto(buffer):
+            running = crc.crc(algorithm, buffer[:count], running)
         return crc.text(algorithm, running)

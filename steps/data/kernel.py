@@ -21,12 +21,14 @@ def _libc() -> ctypes.CDLL:
 
 
 def allocate(handle: int, size: int) -> None:
-    """Give a file its size and, where the file system can, its blocks; bytes that are there stay.
+    """Give a file its size and, on a disk whose file system can, its blocks; bytes that are there stay.
 
     Raises:
         OSError: no room, over a quota, or larger than a file may be.
     """
     os.ftruncate(handle, size)
+    if _in_memory(handle):
+        return
     code = _fallocate(handle, 0, size)
     if code in (ENOSPC, EDQUOT, EFBIG):
         raise OSError(code, os.strerror(code))
@@ -80,7 +82,7 @@ def _fallocate(handle: int, mode: int, size: int) -> int:
 
 
 def _in_memory(handle: int) -> bool:
-    """tmpfs: its free space is the truth, and reserving it would take the memory."""
+    """tmpfs: its free space is the truth, and allocating takes the memory, page by page."""
     try:
         facts = (ctypes.c_long * 64)()
         return _libc().fstatfs(handle, ctypes.byref(facts)) == 0 and facts[0] == _TMPFS

@@ -19,7 +19,7 @@ from argosy.steps.data.wanted import Wanted
 Depth = Literal["none", "stat", "full"]
 """How a file that is there already is verified: not at all, by size and mtime, or by reading it."""
 DEPTHS = ("none", "stat", "full")
-_READ = 4 << 20
+_READ = 1 << 20
 _BLOCK = 4096
 
 
@@ -107,17 +107,17 @@ def _intact(tree: Tree, record: FileRecord, by_content: bool) -> bool:
     found = tree.stat(record.key)
     if found is None or (found.st_size, found.st_mtime_ns) != (record.size, record.mtime_ns):
         return False
-    return not by_content or _crc(tree, record.key) == record.crc64nvme
+    return not by_content or _crc(tree, record.key, record.size) == record.crc64nvme
 
 
-def _crc(tree: Tree, key: str) -> int:
+def _crc(tree: Tree, key: str, size: int) -> int:
     from argosy.steps.transfer.crc import OWN, crc  # only here: it is heavy, and most stagings read no file again
 
-    running = 0
+    running, buffer = 0, memoryview(bytearray(min(_READ, max(size, 1))))
     try:
         with open(tree.open(key), "rb", buffering=0) as source:
-            while chunk := source.read(_READ):
-                running = crc(OWN, chunk, running)
+            while count := source.readinto(buffer):
+                running = crc(OWN, buffer[:count], running)
     except OSError:
         return -1
     return running

@@ -16,7 +16,7 @@ from argosy.steps.transfer.crc import OWN, crc
 
 SUFFIX = ".map"
 _SLOT = struct.Struct("<QQQ")
-_CHUNK = 4 << 20
+_BUFFER = 1 << 20
 _MOST_BYTES = 64 << 20
 _FLAGS = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -67,6 +67,7 @@ def verified(parts: int, part: str, object_size: int) -> list[Mark]:
         OSError: the disk refused to read the part.
     """
     kept: list[Mark] = []
+    buffer = memoryview(bytearray(_BUFFER))
     with contextlib.ExitStack() as stack:
         try:
             marks = _read_map(parts, part)
@@ -77,7 +78,7 @@ def verified(parts: int, part: str, object_size: int) -> list[Mark]:
         # The longest of a start first; never joined, so that a torn page costs one piece and no more.
         for mark in sorted(set(marks), key=lambda mark: (mark.start, -mark.length)):
             end = kept[-1].start + kept[-1].length if kept else 0
-            if end <= mark.start <= object_size - mark.length and _crc(handle, mark) == mark.crc:
+            if end <= mark.start <= object_size - mark.length and _crc(handle, mark, buffer) == mark.crc:
                 kept.append(mark)
     return kept
 
@@ -101,12 +102,12 @@ def _read_map(parts: int, part: str) -> list[Mark]:
     return [mark for row in _SLOT.iter_unpack(raw) if (mark := Mark(*row)).length]
 
 
-def _crc(handle: int, mark: Mark) -> int | None:
+def _crc(handle: int, mark: Mark, buffer: memoryview) -> int | None:
     running, seen = 0, 0
     while seen < mark.length:
-        chunk = os.pread(handle, min(_CHUNK, mark.length - seen), mark.start + seen)
-        if not chunk:
+        count = os.preadv(handle, [buffer[: mark.length - seen]], mark.start + seen)
+        if not count:
             return None
-        running = crc(OWN, chunk, running)
-        seen += len(chunk)
+        running = crc(OWN, buffer[:count], running)
+        seen += count
     return running

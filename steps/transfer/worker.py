@@ -28,7 +28,10 @@ def main(arguments: list[str]) -> None:
         serve = _s3(uri, parts, parent, most) if uri.startswith("s3:") else _threads(uri, parts, parent)
     except StoreError as error:
         serve = Threads(functools.partial(_refuse, error), parts, 1).run
-    serve(0, 1)
+    told = os.dup(1)
+    # What a library prints must not stand between the results.
+    os.dup2(2, 1)
+    serve(0, told)
     # Threads may still be at work on what nobody waits for.
     os._exit(0)
 

@@ -15,7 +15,6 @@ from argosy.steps.transfer.piece import Piece
 FIRST_LIMIT = 32
 """How many pieces a worker is thought to want before it has said so."""
 _AHEAD_PIECES, _AHEAD_BYTES = 256, 8 << 20
-_END_SECONDS = 5.0
 
 
 class WorkerProcess:
@@ -54,6 +53,7 @@ class WorkerProcess:
         self.pieces: dict[int, Piece] = {}
         self.bytes = 0
         self.limit, self.under_way = FIRST_LIMIT, 0
+        self.spoke = False
         self._unsent = bytearray()
         self._rest = b""
 
@@ -114,14 +114,13 @@ class WorkerProcess:
         *lines, self._rest = b"".join(chunks).split(b"\n")
         return [parse_row(line) for line in lines], ended
 
-    def stop(self) -> str:
-        """End it, and say how it ended."""
+    def stop(self, patience: float = 0.0) -> str:
+        """End it, after ``patience`` seconds, and say how it ended. It keeps nothing that a kill could spoil."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-        try:
-            code = self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
+        code = self._process.wait()
         return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from argosy.steps.data.manifest import DataObject
 from argosy.steps.data.records import FileRecord, key_of, record_of
 from argosy.steps.data.rows import Rows, keep_only, known_rows, rows_of
 
@@ -35,6 +36,16 @@ def test_records_come_back_and_torn_ones_do_not() -> None:
     whole = record.line()
     assert [record_of(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
     assert record_of(b"\xff\t1\t2\t3\t\t\t\n") is None
+
+
+def test_a_manifest_that_came_to_know_a_checksum_is_believed_only_where_the_bytes_gave_it() -> None:
+    record = FileRecord("a", 1, 7, 0xAB, "e", "", "crc32c:AAAAAA==")
+    right = ["", "crc32c:AAAAAA==", "crc64nvme:AAAAAAAAAKs="]
+    wrong = ["crc32c:AAAAAQ==", "crc64nvme:AAAAAAAAAKw=", "sha256:" + "0" * 64]
+    assert [record.is_of(DataObject("a", 1, "e", "", checksum)) for checksum in right + wrong] == [True] * 3 + [
+        False
+    ] * 3
+    assert not record.is_of(DataObject("a", 1, "other"))
 
 
 def test_chunks_and_journals_of_two_shares_are_one_sequence_by_key(state: int) -> None:

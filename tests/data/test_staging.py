@@ -206,7 +206,7 @@ def test_links_that_appear_while_it_stages_lead_nowhere(dataset: Dataset, tmp_pa
     attacker = threading.Thread(target=exchange)
     attacker.start()
     try:
-        for _ in range(6):
+        for _ in range(4):
             with contextlib.suppress(StepError):
                 stage_objects(manifest, manifest, into)
     finally:

@@ -152,8 +152,9 @@ class Connection(asyncio.Protocol):
         if how.seconds:
             self._task = asyncio.ensure_future(self._drip(request, head + body, how))
         else:
-            self._transport.write(head + body)
+            # Counted first: who gets it may look at the log before this thread goes on.
             request.seen.served += len(body)
+            self._transport.write(head + body)
             self._after(how)
 
     async def _drip(self, request: Request, data: bytes, how: Sending) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -61,9 +62,10 @@ def carry(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
         OK + b"\r\n" + BODY + HANG_UP,
         OK + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY + HANG_UP,
         b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY + HANG_UP,
+        b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"x: %s\r\n" % (b"y" * 30_000) + SIZED.partition(b"\r\n")[2],
         b"HTTP/1.1 200\r\ncontent-length:%d\r\n\r\n" % len(BODY) + BODY,
     ],
-    ids=["sized", "chunked", "trailer", "interim", "until-close", "close", "http-1.0", "no-reason"],
+    ids=["sized", "chunked", "trailer", "interim", "until-close", "close", "http-1.0", "long-head", "no-reason"],
 )
 def test_framings(carry: Callable[..., tuple[list[Arrived | Failed], RawServer]], answer: bytes) -> None:
     results, server = carry(lambda number, head: answer, *[whole(number) for number in range(40)])
@@ -97,6 +99,29 @@ def test_what_is_broken_is_asked_again(
     results, server = carry(lambda number, head: SIZED if number else first)
     assert isinstance(results[0], Arrived)
     assert len(server.asked) == 2
+
+
+def test_a_version_is_asked_for(carry: Callable[..., tuple[list[Arrived | Failed], RawServer]]) -> None:
+    piece = Piece(0, "k", len(BODY), '"e"', "v/1+2 =", 0, len(BODY), "part-0")
+    results, server = carry(lambda number, head: SIZED, piece)
+    assert isinstance(results[0], Arrived)
+    assert server.asked[0].startswith(b"GET /b/k?versionId=v%2F1%2B2%20%3D HTTP/1.1\r\n")
+
+
+def test_an_address_where_nobody_is_does_not_matter(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name of two addresses, of which one is served."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0)) for host in ("127.0.0.2", "127.0.0.1")]
+
+    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        assert host == "two.example"
+        return [(*one[:4], (one[4][0], port)) for one in found]
+
+    with RawServer(lambda number, head: SIZED) as server:
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://two.example:{server.port}")
+        told = folder.carry("s3://b", [whole(number) for number in range(40)])
+    assert all(isinstance(result, Arrived) for result in told.values())
+    assert len(server.asked) == 40
 
 
 def test_an_answer_that_stands_still_is_given_up(
