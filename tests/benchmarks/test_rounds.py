@@ -28,21 +28,19 @@ print(json.dumps({"began": time.monotonic(), "finished": time.monotonic()}))
 _HALF = """
 import sys, time, urllib.request
 from pathlib import Path
-into, uri, torn = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "torn"
+into, uri = Path(sys.argv[2]), sys.argv[1]
 source, marker = urllib.request.urlopen(uri), into.parent / "second"
 half = source.read(6 << 20)
 with open(into / "litter", "wb") as target:
     target.truncate(8 << 20)
     target.write(half[: 1 << 20])
-if torn:
-    (into / "000").mkdir(exist_ok=True)
-    (into / "000" / "000000.bin").write_bytes(half)
+(into / "000").mkdir(exist_ok=True)
+(into / "000" / "000000.bin").write_bytes(half)
 first = not marker.exists()
 marker.touch()
 rest = source.read(24 << 20) if first else source.read()
 if first:
     time.sleep(600)
-(into / "000").mkdir(exist_ok=True)
 (into / "000" / "000000.bin").write_bytes(half + rest)
 """
 
@@ -58,10 +56,10 @@ def test_a_peer_that_fails_is_left_out_by_its_words(tmp_path: Path) -> None:
     missing: list[str] = []
     with Origin([TINY]) as origin:
         run = fetched_anew(origin, TINY, tmp_path)
-        rounds = interleaved([good, broken, wrong], TINY, 2, run, missing)
+        rounds = interleaved([good, broken, wrong], TINY, 1, run, missing)
         with pytest.raises(BenchError, match="no such luck"):
             interleaved([python(OURS, "import sys; sys.exit('no such luck')")], TINY, 2, run, [])
-    assert {name: len(runs) for name, runs in rounds.items()} == {OURS: 2}
+    assert {name: len(runs) for name, runs in rounds.items()} == {OURS: 1}
     assert ["no such luck" in missing[0], "is not what the origin has" in missing[1]] == [True, True]
     table = speeds("a title", rounds, missing, count=TINY.count, size=TINY.total_bytes).text()
     assert "left out: broken exited 1" in table
@@ -76,19 +74,17 @@ def test_litter_is_every_file_that_is_no_object(tmp_path: Path) -> None:
     assert strangers(TINY, tmp_path) == [".argosy-stage/parts/left", "000/000001.bin.part", "x"]
 
 
-@pytest.mark.parametrize("torn", ["torn", "clean"])
-def test_a_kill_counts_what_was_written_and_what_is_left(tmp_path: Path, torn: str) -> None:
+def test_a_kill_counts_what_was_written_and_what_is_left(tmp_path: Path) -> None:
     one = Dataset("one", 1, 48 << 20, 48 << 20)
     with Origin([one]) as origin:
         uri = f"{origin.endpoint}/bench/one/000/000000.bin"
-        client = Client(OURS, lambda name, folder: [sys.executable, "-c", _HALF, str(folder), uri, torn], "no")
-        outcome = kill(origin, one, [client], tmp_path, 1)
+        outcome = kill(origin, one, [python(OURS, _HALF, uri)], tmp_path, 1)
     (seen,) = outcome.facts[OURS]
     assert 24 << 20 <= seen["sent"] < 48 << 20
-    assert seen["on_disk"] == (1 << 20) + (6 << 20 if torn == "torn" else 0)
-    assert (seen["torn"], seen["stray"]) == (int(torn == "torn"), 1)
+    assert seen["on_disk"] == (1 + 6) << 20
+    assert (seen["torn"], seen["stray"]) == (1, 1)
     assert seen["again"] >= 48 << 20
-    assert [held for _, held in outcome.bars] == [torn == "clean", False]
+    assert [held for _, held in outcome.bars] == [False, False]
 
 
 def test_no_link_is_said_and_not_raised_as_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
