@@ -1,7 +1,7 @@
 """How many requests at a time: more while that brings more, fewer when the store says it is too much.
 
-Few bytes per request: what counts is how many answers are awaited at a time, up to what this process can handle. Many
-bytes: what counts is whether the link is full. Both show in one number, the work done per second.
+Few bytes per request: as many at a time as this process can handle in the time that an answer takes. Many bytes: more
+as long as that brings more per second. Nothing is added while this process itself is what is waited for.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 FIRST = 32
 LEAST = 2
 MOST = 512
+_SMALL = 1 << 20
+"""Objects below this are bound by latency, not by the link."""
 _REQUEST_WORK = 64 << 10
 """A request counts as much as these bytes: about what both cost."""
 _REQUESTS_PER_SECOND = 16_000
@@ -61,19 +63,21 @@ class Pace:
         if now - self._throttled < _LOOK_AGAIN_SECONDS:
             # One more per round: what was too much a moment ago is not tried again at once.
             self.limit = min(self._most, self.limit + max(1, self.limit // 16))
-            return
-        rate = (self._bytes + self._answers * _REQUEST_WORK) / max(elapsed, 1e-6)
+        elif self._slept <= _IDLE_SHARE * elapsed:
+            # This process is busy: more requests would only wait for it.
+            self._rate_before = 0.0
+        elif self._bytes < self._answers * _SMALL:
+            self._rate_before = 0.0
+            useful = min(self._most, int(self._latency * _REQUESTS_PER_SECOND))
+            self.limit = max(self.limit, min(self.limit * 2, useful))
+        else:
+            self._try_more((self._bytes + self._answers * _REQUEST_WORK) / max(elapsed, 1e-6), now)
+
+    def _try_more(self, rate: float, now: float) -> None:
+        """Large ones: what is more than the link takes only waits in it."""
         if self._rate_before and rate < _BETTER * self._rate_before:
             # The step up brought nothing: back, and stay for a while.
-            self.limit = max(LEAST, self._limit_before)
-            self._rate_before, self._settled = 0.0, now
-        elif now - self._settled > _LOOK_AGAIN_SECONDS or self._rate_before or not self._settled:
-            self._grow(rate, elapsed)
-
-    def _grow(self, rate: float, elapsed: float) -> None:
-        useful = max(FIRST, int(self._latency * _REQUESTS_PER_SECOND))
-        grown = min(self._most, self.limit * 2, useful if self._bytes < self._answers * (1 << 20) else self._most)
-        if grown > self.limit and self._slept > _IDLE_SHARE * elapsed:
-            self._rate_before, self._limit_before, self.limit = rate, self.limit, grown
-        else:
-            self._rate_before = 0.0
+            self.limit, self._rate_before, self._settled = max(LEAST, self._limit_before), 0.0, now
+        elif self._rate_before or now - self._settled > _LOOK_AGAIN_SECONDS:
+            self._rate_before, self._limit_before = rate, self.limit
+            self.limit = min(self._most, self.limit * 2)

@@ -41,6 +41,7 @@ class FetchPool:
         self._waiting: deque[Piece] = deque()
         self._done: list[Result] = []
         self._deaths: Counter[int] = Counter()
+        self._stillborn = 0
         self._selector = selectors.DefaultSelector()
 
     def __enter__(self) -> Self:
@@ -79,7 +80,11 @@ class FetchPool:
         self._hand_out()
 
     def results(self, timeout: float) -> list[Result]:
-        """What came since the last call; waits up to ``timeout`` seconds for the first."""
+        """What came since the last call, perhaps nothing; waits up to ``timeout`` seconds for something to happen.
+
+        Raises:
+            StoreError: ``native_crash``: no worker can be started.
+        """
         if not self._done:
             self._turn(timeout)
         done, self._done = self._done, []
@@ -97,6 +102,7 @@ class FetchPool:
         self._hand_out()
 
     def _take(self, worker: WorkerProcess, row: list[Any]) -> None:
+        worker.spoke = True
         if row[0] in (ARRIVED, FAILED):
             if worker.take_back(row[1]) is not None:
                 self._deaths.pop(row[1], None)
@@ -132,6 +138,9 @@ class FetchPool:
         self._watch_tasks(worker, False)
         self._workers.remove(worker)
         how = worker.stop(_DYING_SECONDS)
+        self._stillborn = 0 if worker.spoke else self._stillborn + 1
+        if self._stillborn > _DEATHS * self._count and not worker.pieces:
+            raise StoreError(Cause.NATIVE_CRASH, f"workers that read {self._uri} end before they begin ({how})")
         for piece in reversed(worker.pieces.values()):
             self._deaths[piece.number] += 1
             if self._deaths[piece.number] < _DEATHS:

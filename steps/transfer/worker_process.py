@@ -53,6 +53,7 @@ class WorkerProcess:
         self.pieces: dict[int, Piece] = {}
         self.bytes = 0
         self.limit, self.under_way = FIRST_LIMIT, 0
+        self.spoke = False
         self._unsent = bytearray()
         self._rest = b""
 

@@ -14,6 +14,7 @@ import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store import open_store
+from argosy.steps.store.base import StoreError
 from argosy.steps.transfer import crc
 from argosy.steps.transfer.piece import RANGE_BYTES, WHOLE_BYTES, Arrived, Failed, Piece, ranges
 from argosy.steps.transfer.pool import FetchPool
@@ -164,6 +165,20 @@ def test_a_piece_that_kills_is_given_up(server: S3Server, folder: Folder, put: P
     assert "3 workers died while 'k'" in str(result.error)
     assert "signal 9" in str(result.error)
     assert len(killed) == 3
+
+
+def test_workers_that_cannot_start_are_not_started_for_ever(
+    server: S3Server, folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken" / "awscrt").mkdir(parents=True)
+    (tmp_path / "broken" / "awscrt" / "__init__.py").write_text("raise SystemExit(7)")
+    monkeypatch.setattr(sys, "path", [sys.path[0], str(tmp_path / "broken"), *sys.path[1:]])
+    with FetchPool(URI, folder.handle) as pool:
+        told = drain(pool, [Piece(0, "k", 1, "", "", 0, 1, "k")])
+        assert isinstance(told[0], Failed)
+        assert "exit code 7" in str(told[0].error)
+        with pytest.raises(StoreError, match=r"end before they begin \(exit code 7\)"):
+            wait_for(lambda: pool.results(1.0))
 
 
 _PARENT = """
