@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -106,7 +106,9 @@ def _by_listing(store: ObjectStore, manifest: DatasetManifest) -> Changes:
     listed = {one.key: one for one in manifest if not _stays(manifest, one)}
     there: list[DataObject] = []
     try:
-        for now in list_objects(store):
+        for number, now in enumerate(list_objects(store)):
+            if number > 2 * LISTED:
+                return _by_asking(store, manifest)  # it is a small part of what lies there
             if (was := listed.get(now.key)) is not None:
                 there.append(_as_far_as_known(now, was))
     except StoreError as error:
@@ -119,13 +121,14 @@ def _by_listing(store: ObjectStore, manifest: DatasetManifest) -> Changes:
 def _by_asking(store: ObjectStore, manifest: DatasetManifest) -> Changes:
     some = [one for one in manifest.every(-(-manifest.count // ASKED)) if not _stays(manifest, one)]
 
-    def found(one: DataObject) -> Iterator[DataObject]:
+    def found(one: DataObject) -> DataObject | None:
         info = store.head(one.key)
-        if info is not None:
-            yield _as_far_as_known(DataObject(info.key, info.size, info.etag, info.version), one)
+        if info is None:
+            return None
+        return _as_far_as_known(DataObject(info.key, info.size, info.etag, info.version), one)
 
     with ThreadPoolExecutor(_ASKERS) as pool:
-        return compare(some, [now for answer in pool.map(found, some) for now in answer])
+        return compare(some, [now for now in pool.map(found, some) if now is not None])
 
 
 def _as_far_as_known(now: DataObject, was: DataObject) -> DataObject:

@@ -134,6 +134,16 @@ def test_a_sample_of_a_large_dataset_is_spread_evenly(server: S3Server, monkeypa
     assert sorted(seen.path[-1] for seen in server.requests) == ["0", "3", "6", "9"]
 
 
+def test_a_small_part_of_a_large_bucket_is_asked_for(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(server, *(f"ds/{i:02d}" for i in range(20)))
+    some = DatasetManifest.of(URI, [one for one in take_snapshot(URI) if one.key in ("03", "17")])
+    monkeypatch.setattr(changes, "LISTED", 5)
+    check_unchanged(some)
+    put(server, "ds/17", data=b"other")
+    with pytest.raises(StepError, match=r"1 changed \(17\)"):
+        check_unchanged(some)
+
+
 def test_what_happens_to_a_pinned_version_is_no_change(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     put(server, "ds/a", "ds/b")
     pinned = DataObject("gone", 1, '"old"', "v1")
