@@ -16,7 +16,7 @@ from tests.prove.record import ROOT, Record
 from tests.s3 import S3Server
 from tests.stream.lives import Story
 
-COUNT = 200
+COUNT = 120
 BATCH = 10
 COLUMNS = ["from", "cases", "lives", "killed", "faults", "steps", "samples", "wrong", "missing", "twice", "held"]
 
