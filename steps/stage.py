@@ -9,10 +9,11 @@ from argosy.steps.claims import heartbeat
 from argosy.steps.contract.arguments import StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.data.cache.use import Cache, use
 from argosy.steps.data.listing import check_unchanged
 from argosy.steps.data.manifest import DataObject, DatasetManifest, load_manifest
 from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
-from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
+from argosy.steps.data.staging import StageProgress
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
@@ -57,9 +58,11 @@ def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
         log.append("staging", node=NODE, **vars(now))
         print(f"staging {now.objects}/{now.objects_total} objects, {now.bytes}/{now.bytes_total} bytes", flush=True)
 
-    into = shared_folder(resolve(args.path), manifest.digest)
-    done = stage_objects(manifest, manifest.objects, into, on_progress=tell)
-    log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
+    cache = Cache.of(resolve(args.path), args.cache_gib, args.cache_verify, args.cache_access)
+    who = f"the stage step of {args.workflow}"
+    with use(cache, manifest, manifest.objects, who=who, on_progress=tell) as used:
+        done = used.result
+        log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
 
 
 def _check_readable(manifest: DatasetManifest) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from argosy.workflows.spec.dataset_cache import DatasetCache
+from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Digest, StoreUri
 
@@ -29,3 +31,20 @@ class Dataset(Table):
         description="node: each pod fetches its objects to its own disk; shared: one copy on the claim, filled before "
         "the gang exists; stream: the script reads ranges itself from ARGOSY_DATA_URI.",
     )
+    cache: DatasetCache | None = Field(
+        default=None,
+        description="Volume that keeps staged data for later pods and runs. Absent: node uses the pod's own disk, "
+        "shared the claim of [storage].",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.cache is None:
+            return self
+        if self.staging == "stream":
+            remedy = 'remove [dataset.cache], or write staging = "node"'
+            raise Refusal('nothing is staged (staging = "stream")', remedy, field="cache")
+        if self.staging == "shared" and not self.cache.claim:
+            remedy = 'write claim = "..." in [dataset.cache], or staging = "node"'
+            raise Refusal('every pod must see it (staging = "shared")', remedy, field="cache")
+        return self

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
+from typing import Self
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.errors import StepError
-from argosy.steps.data.cache.content import Content, Depth
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.data.cache.content import DEPTHS, Content, Depth
 from argosy.steps.data.cache.fill import Progress, fill
 from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.cache.waiting import Waiting
@@ -29,6 +30,26 @@ class Cache:
     size_gib: float = 0.0
     verify: Depth = "stat"
     read_only: bool = False
+
+    @classmethod
+    def of(cls, path: Path, size_gib: str, verify: str, access: str) -> Self:
+        """From the arguments of a step, where empty text stands for the default.
+
+        Raises:
+            InputError: no number, a negative one, an unknown depth or access.
+        """
+        try:
+            limit = float(size_gib or 0)
+        except ValueError:
+            limit = -1.0
+        if not 0 <= limit < float("inf"):
+            raise InputError(f"cache-gib = {size_gib!r}: write a number of GiB, 0 for no limit")
+        depth = next((depth for depth in DEPTHS if depth == (verify or "stat")), None)
+        if depth is None:
+            raise InputError(f"cache-verify = {verify!r}: use {', '.join(DEPTHS)}")
+        if access not in ("", "read-only"):
+            raise InputError(f"cache-access = {access!r}: use read-only, or leave it out")
+        return cls(path, limit, depth, access == "read-only")
 
 
 @dataclass(frozen=True)
@@ -94,7 +115,8 @@ def _using(
         else:
             result = fill(root, content, int(cache.size_gib * GIB), who, on_progress, waiting)
         try:
-            yield Used(path, result)
+            # The time that went by while another process was at it was spent for the data too.
+            yield Used(path, replace(result, seconds=time.monotonic() - began))
         finally:
             root.touch(entry)
 
