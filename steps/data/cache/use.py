@@ -112,6 +112,7 @@ def _using(
         root.touch(entry)
         if content.verify != "full" and content.is_whole(path):
             result = content.reused(began)
+            on_progress(StageProgress(result.objects, result.objects, result.bytes, result.bytes, result.seconds))
         else:
             result = fill(root, content, int(cache.size_gib * GIB), who, on_progress, waiting)
         try:
