@@ -87,7 +87,7 @@ def _prepare(store: ObjectStore, args: EvaluateArgs) -> Inputs:
     data_path, data_digest = resolve(args.data_path), ""
     if args.dataset_uri:
         manifest = take_snapshot(args.dataset_uri)
-        stage_objects(manifest, manifest.objects, data_path)
+        stage_objects(manifest, manifest, data_path)
         data_digest = manifest.digest
     workdir = resolve(args.workdir)
     if args.code_digest:

@@ -20,7 +20,7 @@ from argosy.steps.store.base import ObjectStore
 FLUSH_SECONDS = 1.0
 
 KINDS: dict[str, tuple[str, ...]] = {
-    "snapshot_taken": ("dataset_digest", "objects", "bytes"),
+    "snapshot_taken": ("dataset_digest", "objects", "bytes", "listed", "seconds"),
     "admission": ("decision", "reason", "key", "event"),
     "staging": ("node", "objects", "objects_total", "bytes", "bytes_total", "seconds"),
     "staged": ("node", "bytes", "fetched_bytes", "seconds"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from argosy.steps.contract.arguments import SnapshotArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
-from argosy.steps.contract.layout import dataset_key
-from argosy.steps.data.listing import compare, take_snapshot
-from argosy.steps.data.manifest import DatasetManifest, check_digest, load_manifest
+from argosy.steps.data.changes import compare
+from argosy.steps.data.listing import take_snapshot
+from argosy.steps.data.manifest import DatasetManifest, check_digest
+from argosy.steps.data.stored_manifest import load_manifest, save_manifest
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import ObjectStore, open_store
@@ -25,24 +27,25 @@ def snapshot(args: SnapshotArgs) -> None:
     if args.version:
         check_digest(args.version, "dataset version")
     store = open_store(args.store_uri)
-    manifest = take_snapshot(args.dataset_uri)
+    began = time.monotonic()
+    manifest = take_snapshot(args.dataset_uri, args.dataset_manifest)
     if args.version not in ("", manifest.digest):
         raise StepError(Cause.S3_MISSING, _changed(store, args, manifest))
-    key = dataset_key(args.name, manifest.digest)
-    if not store.put_if_absent(key, manifest.to_bytes()):
-        load_manifest(store, args.name, manifest.digest)  # what is there must be whole: training rests on it
+    key = save_manifest(store, args.name, manifest)
     with RunLog(store, args.prefix, "snapshot") as log:
         log.append(
             "snapshot_taken",
             dataset_digest=manifest.digest,
-            objects=len(manifest.objects),
+            objects=manifest.count,
             bytes=manifest.total_bytes,
+            listed=args.dataset_manifest or "store",
+            seconds=round(time.monotonic() - began, 3),
         )
     write_output("dataset-manifest-uri", f"{store.uri}/{key}")
-    write_output("objects", len(manifest.objects))
+    write_output("objects", manifest.count)
     write_output("bytes", manifest.total_bytes)
     write_output("dataset-digest", manifest.digest)
-    print(f"dataset {manifest.digest[:12]}: {len(manifest.objects)} objects, {manifest.total_bytes} bytes", flush=True)
+    print(f"dataset {manifest.digest[:12]}: {manifest.count} objects, {manifest.total_bytes} bytes", flush=True)
 
 
 def _changed(store: ObjectStore, args: SnapshotArgs, now: DatasetManifest) -> str:
@@ -53,7 +56,7 @@ def _changed(store: ObjectStore, args: SnapshotArgs, now: DatasetManifest) -> st
         return f"{text}; no manifest of the pinned version is in the store, so what changed is not known"
     if pinned.uri != now.uri:
         return f"{text}, which was taken of {pinned.uri}"
-    return f"{text}: {compare(pinned.objects, now.objects).text()}; pin the new digest or restore the objects"
+    return f"{text}: {compare(pinned, now).text()}; pin the new digest or restore the objects"
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ from argosy.steps.contract.arguments import StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.cache.use import Cache, use
-from argosy.steps.data.listing import check_unchanged
-from argosy.steps.data.manifest import DataObject, DatasetManifest, load_manifest
+from argosy.steps.data.changes import check_unchanged
+from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
 from argosy.steps.data.staging import StageProgress
+from argosy.steps.data.stored_manifest import load_manifest, save_units
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
@@ -40,17 +41,19 @@ def stage(args: StageArgs) -> None:
     store = open_store(args.store_uri)
     manifest = load_manifest(store, args.name, args.dataset_digest)
     with heartbeat(store, args):
-        check_unchanged(manifest)
+        if args.mode != "shared":  # which reads every object in its version, before any GPU waits
+            check_unchanged(manifest)
         if args.mode == "stream":
             _check_readable(manifest)
         if args.mode == "shared":
             with RunLog(store, args.prefix, "stage") as log:
                 _fill(args, manifest, log)
     plan = plan_key(args.prefix, manifest.digest, args.layout, args.nnodes)
-    store.put(plan, plan_bytes(manifest, args.layout, args.nnodes))
+    units = save_units(store, args.name, manifest) if args.layout == "sharded" else None
+    store.put(plan, plan_bytes(manifest, args.layout, args.nnodes, units))
     write_output("bytes", manifest.total_bytes)
     write_output("plan-uri", f"{store.uri}/{plan}")
-    print(f"{args.mode}: {len(manifest.objects)} objects, {manifest.total_bytes} bytes are as in the snapshot")
+    print(f"{args.mode}: {manifest.count} objects, {manifest.total_bytes} bytes are as in the snapshot")
 
 
 def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
@@ -60,7 +63,7 @@ def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
 
     cache = Cache.of(resolve(args.path), args.cache_gib, args.cache_verify, args.cache_access)
     who = f"the stage step of {args.workflow}"
-    with use(cache, manifest, manifest.objects, who=who, on_progress=tell) as used:
+    with use(cache, manifest, manifest, who=who, on_progress=tell) as used:
         done = used.result
         log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
 
@@ -73,7 +76,7 @@ def _check_readable(manifest: DatasetManifest) -> None:
             raise StepError(Cause.DATA_CORRUPT, f"object {one.key!r} of {manifest.uri} has {one.size} bytes, none came")
 
     with ThreadPoolExecutor(READERS) as pool:
-        for _ in pool.map(first_byte, manifest.objects):
+        for _ in pool.map(first_byte, manifest):
             pass
 
 

@@ -46,6 +46,7 @@ class SnapshotArgs(RunArgs):
 
     MODULE: ClassVar[str] = "argosy.steps.snapshot"
     dataset_uri: str = option("prefix that holds the dataset's objects")
+    dataset_manifest: str = option("listing to read instead of listing the store; empty: none", default="")
     version: str = option("expected manifest digest; another one is an error", default="")
 
 

@@ -1,6 +1,8 @@
 """Where things lie below the store: one place, so that a rule about keys is found here.
 
 STORE/NAME/datasets/DIGEST.json             immutable dataset manifests
+STORE/NAME/datasets/shards/SHA256.jsonl.gz  rows of the large ones, by content
+STORE/NAME/datasets/units/DIGEST.json.gz    what their nodes' shares are balanced by
 STORE/NAME/code/SHA256.tar.gz               code archives, by content
 STORE/NAME/claims/KEY/SEQ.json              admission
 STORE/NAME/pointers/POINTER/SEQ.json        promotion: an append-only history, the last entry rules
@@ -53,6 +55,16 @@ def run_prefix(name: str, run_id: str) -> str:
 def dataset_key(name: str, digest: str) -> str:
     """Key of an immutable dataset manifest; ``digest`` is 64 hex digits."""
     return f"{name}/datasets/{digest}.json"
+
+
+def dataset_shard_key(name: str, digest: str) -> str:
+    """Key of some rows of a dataset manifest; ``digest`` is the SHA-256 of their text."""
+    return f"{name}/datasets/shards/{digest}.jsonl.gz"
+
+
+def dataset_units_key(name: str, digest: str) -> str:
+    """Key of the units of a dataset; ``digest`` is that of its manifest."""
+    return f"{name}/datasets/units/{digest}.json.gz"
 
 
 def code_key(name: str, digest: str) -> str:

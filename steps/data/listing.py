@@ -1,104 +1,103 @@
-"""From a uri to a manifest, and whether the store still holds what a manifest says."""
+"""From a uri to a manifest, by one paged listing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
-from argosy.steps.data.keys import STATE_FOLDER
+from argosy.steps.data.building import build_manifest
+from argosy.steps.data.given_listing import given_objects, listing_uri
+from argosy.steps.data.keys import STATE_FOLDER, broken_rule
 from argosy.steps.data.manifest import DataObject, DatasetManifest
-from argosy.steps.store import ObjectStore, open_store
+from argosy.steps.data.store_checksums import with_checksums
+from argosy.steps.store import ObjectInfo, ObjectStore, open_store
 from argosy.steps.store.opening import check_uri
 
 READY_MARKERS = ("_READY", "_SUCCESS")
 """Objects of these names say that a dataset is complete; they are no data."""
 _ASKERS = 32
+_AHEAD = 4096
+"""Objects that are listed while the store is asked about an empty one before them."""
 
 
 def list_objects(store: ObjectStore) -> Iterator[DataObject]:
-    """The data below the store's uri: one paged listing.
+    """The data below the store's uri, in the order of the store's listing, as its pages come.
 
     Left out: folder placeholders (empty objects whose key ends in ``/``), ready markers, and staging's own folder.
     """
-    empty: list[DataObject] = []
-    for info in store.list(""):
-        if info.key.rsplit("/", 1)[-1] in READY_MARKERS or info.key.startswith(f"{STATE_FOLDER}/"):
-            continue
-        one = DataObject(info.key, info.size, info.etag, info.version)
-        if info.size:
-            yield one
-        else:
-            empty.append(one)
-    # A listing through obstore drops the "/" at the end of a key: only asking tells a placeholder from a file.
+    asked: deque[tuple[DataObject, Future[ObjectInfo | None] | None]] = deque()
     with ThreadPoolExecutor(_ASKERS) as pool:
-        for one, found in zip(empty, pool.map(store.head, [one.key for one in empty]), strict=True):
-            if found is not None:
-                yield one
+        try:
+            for one, sure in _without_folders(_data(store)):
+                if sure and not asked:
+                    yield one
+                    continue
+                asked.append((one, None if sure else pool.submit(store.head, one.key)))
+                while asked and (len(asked) > _AHEAD or asked[0][1] is None or asked[0][1].done()):
+                    yield from _answered(*asked.popleft())
+            while asked:
+                yield from _answered(*asked.popleft())
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
-def take_snapshot(uri: str) -> DatasetManifest:
-    """List the dataset once and freeze what was seen.
-
-    Raises:
-        InputError: ``uri`` or a key breaks a rule.
-        StepError: ``s3_missing`` when nothing lies there, or what the store reported.
-    """
-    checked = check_uri(uri, "dataset uri")
-    manifest = DatasetManifest.of(checked, list_objects(open_store(checked)))
-    if not manifest.objects:
-        raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: no object lies below this uri")
-    return manifest
+def _answered(one: DataObject, question: Future[ObjectInfo | None] | None) -> Iterator[DataObject]:
+    if question is None or question.result() is not None:
+        yield one
 
 
-@dataclass(frozen=True)
-class Changes:
-    """Keys that differ between two states of a dataset."""
-
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.changed)
-
-    def text(self) -> str:
-        """``2 added (a, b), 1 changed (c)``: counts and the first keys."""
-        parts = [("added", self.added), ("removed", self.removed), ("changed", self.changed)]
-        return ", ".join(f"{len(keys)} {word} ({_first(keys)})" for word, keys in parts if keys) or "no difference"
-
-
-def _first(keys: tuple[str, ...]) -> str:
-    return ", ".join(keys[:3]) + (", ..." if len(keys) > 3 else "")
-
-
-def compare(old: Iterable[DataObject], new: Iterable[DataObject]) -> Changes:
-    """What happened to the objects between two listings."""
-    before = {one.key: one for one in old}
-    after = {one.key: one for one in new}
-    return Changes(
-        added=tuple(key for key in after if key not in before),
-        removed=tuple(key for key in before if key not in after),
-        changed=tuple(key for key, one in after.items() if key in before and _version(one) != _version(before[key])),
+def _data(store: ObjectStore) -> Iterator[DataObject]:
+    return (
+        DataObject(info.key, info.size, info.etag, info.version) for info in store.scan() if not _is_marker(info.key)
     )
 
 
-def _version(one: DataObject) -> tuple[int, str, str]:
-    return one.size, one.etag, one.version
+def _is_marker(key: str) -> bool:
+    named = key.endswith(READY_MARKERS) and key.rpartition("/")[2] in READY_MARKERS
+    return named or key.startswith(f"{STATE_FOLDER}/")
 
 
-def check_unchanged(manifest: DatasetManifest) -> None:
-    """Confirm by one listing that the store holds exactly what the manifest says.
+def _without_folders(objects: Iterator[DataObject]) -> Iterator[tuple[DataObject, bool]]:
+    """Each object that may be data, and whether it surely is.
 
-    Objects that were added later are no fault: the manifest does not name them, nobody reads them.
+    A listing through obstore drops the ``/`` at the end of a key. What follows tells: an empty object before
+    objects "below" it is a folder's placeholder. Of other empty ones only the store knows.
+    """
+    empty: DataObject | None = None
+    for one in objects:
+        if empty is not None and not one.key.startswith(f"{empty.key}/"):
+            yield empty, bool(broken_rule(empty.key))  # a key that is refused anyway is not asked for
+        empty = None
+        if one.size:
+            yield one, True
+        else:
+            empty = one
+    if empty is not None:
+        yield empty, bool(broken_rule(empty.key))
+
+
+def take_snapshot(uri: str, given: str = "") -> DatasetManifest:
+    """Freeze what one listing of the dataset shows; of large objects the checksums that the store has.
+
+    ``given`` names a listing that is read instead (:mod:`argosy.steps.data.given_listing`); the store is not listed
+    then, and placeholders and ready markers in it are left out as well.
 
     Raises:
-        StepError: ``s3_missing`` naming the keys that are gone or have another version.
+        InputError: ``uri``, ``given`` or a key breaks a rule.
+        StepError: ``s3_missing`` when nothing lies there, or what the store reported.
     """
-    found = compare(manifest.objects, list_objects(open_store(manifest.uri)))
-    gone = Changes((), found.removed, found.changed)
-    if gone:
-        text = f"dataset changed since the snapshot {manifest.digest[:12]}: {gone.text()} below {manifest.uri}"
-        raise StepError(Cause.S3_MISSING, f"{text}; take a new snapshot")
+    checked = check_uri(uri, "dataset uri")
+    objects: Iterator[DataObject]
+    if given:
+        rows = given_objects(checked, listing_uri(checked, given))
+        objects = (one for one in rows if not _is_marker(one.key) and (one.size or not one.key.endswith("/")))
+    else:
+        objects = list_objects(open_store(checked))
+    manifest = build_manifest(checked, with_checksums(checked, objects))
+    if not manifest.count:
+        where = f"the listing {given} names no object" if given else "no object lies below this uri"
+        raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: {where}")
+    return manifest

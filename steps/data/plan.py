@@ -1,52 +1,50 @@
 """Which node reads which objects: a pure function of manifest, layout and number of nodes.
 
-Rendezvous hashing with bounded load: each object goes to the node it hashes to most strongly that still has
-room. Loads stay within :data:`SLACK` of the mean (as far as the sizes allow), and when a node joins or leaves
-most objects stay where they are.
+Shares are balanced by bytes, and when a node joins or leaves most objects stay where they are; see
+:mod:`argosy.steps.data.units` for how. Nothing here holds more than some numbers per unit.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.units import Units
 
 LAYOUTS = ("replicated", "sharded")
-SLACK = 1.02
-"""A node takes no further object by preference once it would hold this many times the mean bytes."""
-_MASK = (1 << 64) - 1
+_RULE = "argosy-shares-2"
 
 
-def _mix(value: int) -> int:
-    """SplitMix64's finalizer: 64 bits in, 64 well-stirred bits out."""
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
-    return value ^ (value >> 31)
+@dataclass(frozen=True)
+class Share:
+    """The objects of one node by key; iterating reads the manifest again, shard by shard.
 
+    ``digest`` names the share: the same one is the same objects. ``units`` None: all of them.
+    """
 
-def _preference(seed: int, nnodes: int) -> list[int]:
-    return sorted(range(nnodes), key=lambda node: (_mix(seed + (node + 1) * 0x9E3779B97F4A7C15 & _MASK), node))
+    manifest: DatasetManifest
+    count: int
+    total_bytes: int
+    digest: str
+    units: frozenset[int] | None = None
 
+    def __len__(self) -> int:
+        return self.count
 
-def _assign(objects: tuple[DataObject, ...], nnodes: int) -> list[list[DataObject]]:
-    seeds = {one.key: int.from_bytes(hashlib.blake2b(one.key.encode(), digest_size=8).digest()) for one in objects}
-    # Large ones first: what comes last is small and can fill the gaps. Empty objects weigh as much as a byte.
-    queue = sorted(objects, key=lambda one: (-one.size, seeds[one.key], one.key))
-    cap = SLACK * sum(max(one.size, 1) for one in objects) / nnodes
-    loads = [0] * nnodes
-    shares: list[list[DataObject]] = [[] for _ in range(nnodes)]
-    for one in queue:
-        size = max(one.size, 1)
-        wanted = _preference(seeds[one.key], nnodes)
-        node = next((node for node in wanted if loads[node] + size <= cap), None)
-        if node is None:
-            node = min(wanted, key=lambda node: loads[node])
-        loads[node] += size
-        shares[node].append(one)
-    return shares
+    def __iter__(self) -> Iterator[DataObject]:
+        if self.units is None:
+            return iter(self.manifest)
+        return self._chosen(Units(self.manifest.total_bytes), self.units)
+
+    def _chosen(self, known: Units, units: frozenset[int]) -> Iterator[DataObject]:
+        for shard in self.manifest.shards:
+            rows = list(self.manifest.rows(shard))
+            numbers = known.numbered((row[0], row[1]) for row in rows)
+            yield from (DataObject.of_row(row) for row, (unit, _) in zip(rows, numbers, strict=True) if unit in units)
 
 
 def check_layout(layout: str, nnodes: int) -> None:
@@ -57,20 +55,39 @@ def check_layout(layout: str, nnodes: int) -> None:
         raise InputError(f"nnodes = {nnodes}: a plan needs at least one node")
 
 
-def shares(manifest: DatasetManifest, layout: str, nnodes: int) -> list[list[DataObject]]:
-    """The objects of each node, by node rank, each sorted by key.
+def count_units(manifest: DatasetManifest) -> Units:
+    """The units of a dataset: one pass over the manifest."""
+    rows = (row for shard in manifest.shards for row in manifest.rows(shard))
+    return Units.of(manifest.total_bytes, ((row[0], row[1]) for row in rows))
+
+
+def shares(manifest: DatasetManifest, layout: str, nnodes: int, units: Units | None = None) -> list[Share]:
+    """The objects of each node, by node rank. ``units``: those of this manifest, if they were counted before.
 
     Raises:
         InputError: unknown layout, or less than one node.
     """
     check_layout(layout, nnodes)
     if layout == "replicated":
-        return [list(manifest.objects) for _ in range(nnodes)]
-    return [sorted(share, key=lambda one: one.key) for share in _assign(manifest.objects, nnodes)]
+        return [Share(manifest, manifest.count, manifest.total_bytes, manifest.digest)] * nnodes
+    known = units or count_units(manifest)
+    of_node: list[list[int]] = [[] for _ in range(nnodes)]
+    for unit, node in known.assigned(nnodes).items():
+        of_node[node].append(unit)
+    return [_share(manifest, known, rank, nnodes, mine) for rank, mine in enumerate(of_node)]
 
 
-def node_share(manifest: DatasetManifest, layout: str, node_rank: int, nnodes: int) -> list[DataObject]:
-    """The objects that one node stages, sorted by key.
+def _share(manifest: DatasetManifest, known: Units, rank: int, nnodes: int, mine: list[int]) -> Share:
+    count, total = sum(known.counts[unit] for unit in mine), sum(known.sizes[unit] for unit in mine)
+    # By its rule instead of its rows: one pass over all rows less before the first byte is fetched.
+    name = hashlib.sha256(f"{_RULE}\n{manifest.digest}\n{rank} of {nnodes}\n".encode()).hexdigest()
+    return Share(manifest, count, total, name, frozenset(mine))
+
+
+def node_share(
+    manifest: DatasetManifest, layout: str, node_rank: int, nnodes: int, units: Units | None = None
+) -> Share:
+    """The objects that one node stages.
 
     Raises:
         InputError: unknown layout, or ``node_rank`` is not in ``0..nnodes-1``.
@@ -78,13 +95,14 @@ def node_share(manifest: DatasetManifest, layout: str, node_rank: int, nnodes: i
     check_layout(layout, nnodes)
     if not 0 <= node_rank < nnodes:
         raise InputError(f"node_rank = {node_rank}: with {nnodes} nodes it is one of 0..{nnodes - 1}")
-    return shares(manifest, layout, nnodes)[node_rank]
+    return shares(manifest, layout, nnodes, units)[node_rank]
 
 
-def share_digest(objects: Sequence[DataObject]) -> str:
+def share_digest(objects: Iterable[DataObject]) -> str:
     """Names a set of objects in their versions; the order does not matter."""
-    lines = "\n".join(sorted(one.line() for one in objects))
-    return hashlib.sha256(lines.encode()).hexdigest()
+    if isinstance(objects, Share | DatasetManifest):
+        return objects.digest
+    return hashlib.sha256(b"\n".join(sorted(one.line() for one in objects))).hexdigest()
 
 
 def plan_key(prefix: str, digest: str, layout: str, nnodes: int) -> str:
@@ -92,11 +110,11 @@ def plan_key(prefix: str, digest: str, layout: str, nnodes: int) -> str:
     return f"{prefix}/plan/{digest[:16]}-{layout}-{nnodes}.json"
 
 
-def plan_bytes(manifest: DatasetManifest, layout: str, nnodes: int) -> bytes:
+def plan_bytes(manifest: DatasetManifest, layout: str, nnodes: int, units: Units | None = None) -> bytes:
     """The plan for people and for later checks: JSON with count, bytes and digest of each node's share."""
     nodes = [
-        {"node_rank": rank, "objects": len(part), "bytes": sum(one.size for one in part), "share": share_digest(part)}
-        for rank, part in enumerate(shares(manifest, layout, nnodes))
+        {"node_rank": rank, "objects": part.count, "bytes": part.total_bytes, "share": part.digest}
+        for rank, part in enumerate(shares(manifest, layout, nnodes, units))
     ]
     record = {"dataset_digest": manifest.digest, "uri": manifest.uri, "layout": layout, "nodes": nodes}
     return json.dumps(record, indent=1).encode() + b"\n"

@@ -23,7 +23,7 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.data.folder import StagedFolder, read_staged
 from argosy.steps.data.keys import check_keys
-from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.manifest import DataObject, DatasetManifest, Objects
 from argosy.steps.data.plan import share_digest
 from argosy.steps.data.records import FileRecord, Marker
 from argosy.steps.store import ObjectStore, StoreError, open_store
@@ -65,7 +65,7 @@ def shared_folder(path: Path, digest: str) -> Path:
 
 def stage_objects(
     manifest: DatasetManifest,
-    objects: Sequence[DataObject],
+    objects: Objects,
     into: Path,
     *,
     on_progress: Callable[[StageProgress], None] | None = None,
@@ -99,7 +99,7 @@ class _Staging:
     def __init__(
         self,
         manifest: DatasetManifest,
-        objects: Sequence[DataObject],
+        objects: Objects,
         folder: StagedFolder,
         on_progress: Callable[[StageProgress], None] | None,
         verify: _Depth,
@@ -196,7 +196,8 @@ class _Staging:
     def _fetch_verified(self, part: str, one: DataObject) -> str:
         """Fetch until the bytes are right, twice at most; a second wrong answer is the store's."""
         record = self._known.get(one.key)
-        expected = one.sha256 or (record.sha256 if record is not None and record.is_of(one) else "")
+        named = one.checksum.removeprefix("sha256:") if one.checksum.startswith("sha256:") else ""
+        expected = named or (record.sha256 if record is not None and record.is_of(one) else "")
         for _ in range(2):
             sha256 = self._fetch_patiently(part, one)
             size = self._folder.part_size(part)
@@ -230,7 +231,7 @@ def _check_room(folder: StagedFolder, missing: Sequence[DataObject]) -> None:
         raise StepError(Cause.DISK_FULL, f"{text}: make a file system with more inodes", code=ExitCode.CONFIGURATION)
 
 
-def check_staged(manifest: DatasetManifest, objects: Sequence[DataObject], path: Path) -> None:
+def check_staged(manifest: DatasetManifest, objects: Objects, path: Path) -> None:
     """Confirm that ``path`` holds these objects whole, by marker and file sizes; nothing is written or locked.
 
     Raises:

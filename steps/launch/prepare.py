@@ -58,23 +58,29 @@ def prepared_data(
         yield "", ""
         return
     # Imported here: a run without data starts without it.
-    from argosy.steps.data.manifest import load_manifest
+    from argosy.steps.data.stored_manifest import load_manifest
 
     manifest = load_manifest(store, args.name, assignment.dataset_digest)
     if args.staging == "stream":
         yield "", manifest.uri
         return
-    with _staged(args, assignment, manifest, reporter, go_on) as folder:
+    with _staged(args, assignment, store, manifest, reporter, go_on) as folder:
         yield str(folder), manifest.uri
 
 
 @contextlib.contextmanager
 def _staged(
-    args: LaunchArgs, assignment: Assignment, manifest: DatasetManifest, reporter: Reporter, go_on: Callable[[], None]
+    args: LaunchArgs,
+    assignment: Assignment,
+    store: ObjectStore,
+    manifest: DatasetManifest,
+    reporter: Reporter,
+    go_on: Callable[[], None],
 ) -> Iterator[Path]:
     from argosy.steps.data.cache.use import Cache, use
     from argosy.steps.data.plan import node_share
     from argosy.steps.data.staging import StageProgress, StageResult, stage_objects
+    from argosy.steps.data.stored_manifest import load_units
 
     shared = args.staging == "shared"
 
@@ -87,7 +93,8 @@ def _staged(
         reporter.event("staged", node=reporter.node, bytes=result.bytes, fetched_bytes=fetched, seconds=seconds)
 
     layout = "replicated" if shared else args.layout
-    objects = node_share(manifest, layout, assignment.node_rank, assignment.nnodes)
+    units = load_units(store, args.name, manifest) if layout == "sharded" else None
+    objects = node_share(manifest, layout, assignment.node_rank, assignment.nnodes, units)
     if not args.cache_path:
         into = resolve(args.data_path)
         done(stage_objects(manifest, objects, into, on_progress=tell))

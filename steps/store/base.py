@@ -84,6 +84,9 @@ class ObjectStore(Protocol):
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Objects whose key starts with ``prefix + "/"`` (all for ""), sorted by key."""
 
+    def scan(self) -> Iterator[ObjectInfo]:
+        """Every object as the store names them, page by page: nothing is collected, sorted or left out."""
+
     def head(self, key: str) -> ObjectInfo | None:
         """The object's facts, or None."""
 

@@ -198,15 +198,8 @@ class CloudStore:
         prefix = prefix.rstrip("/")
         if prefix:
             check_key(prefix, self.uri)
-        client = self._client
-        found: list[ObjectInfo] = []
-        try:
-            for page in client.list(prefix or None, chunk_size=_LIST_PAGE):
-                found.extend(_info(meta) for meta in page)
-        except Exception as error:
-            raise store_error("list", f"{self.uri}/{prefix}".rstrip("/"), error) from error
         # Some stores (S3 directory buckets) do not sort.
-        found.sort(key=lambda info: info.key)
+        found = sorted(self._listed(prefix), key=lambda info: info.key)
         below = f"{prefix}/" if prefix else ""
         parents = _folders_of(info.key for info in found) if any(info.size == 0 for info in found) else set()
         yield from (
@@ -214,6 +207,18 @@ class CloudStore:
             for info in found
             if info.key and info.key.startswith(below) and not (info.size == 0 and info.key in parents)
         )
+
+    def scan(self) -> Iterator[ObjectInfo]:
+        """By pages, as the store names them; of a folder marker the client tells the key without its last ``/``."""
+        return (info for info in self._listed("") if info.key)
+
+    def _listed(self, prefix: str) -> Iterator[ObjectInfo]:
+        client = self._client
+        try:
+            for page in client.list(prefix or None, chunk_size=_LIST_PAGE):
+                yield from map(_info, page)
+        except Exception as error:
+            raise store_error("list", f"{self.uri}/{prefix}".rstrip("/"), error) from error
 
     def head(self, key: str) -> ObjectInfo | None:
         """The object's facts, or None."""

@@ -186,6 +186,13 @@ class FileStore:
             raise StoreError.of_disk("list", base, error) from error
         yield from found
 
+    def scan(self) -> Iterator[ObjectInfo]:
+        """Files as the disk names them, folder by folder; half-written ones are not objects."""
+        try:
+            yield from _files(self.root, "", frozenset())
+        except OSError as error:
+            raise StoreError.of_disk("list", self.root, error) from error
+
     def head(self, key: str) -> ObjectInfo | None:
         """The file's facts, or None."""
         path = self._path(key)
@@ -236,23 +243,27 @@ def _remove_stale(parts: Path) -> None:
 
 
 def _files(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[ObjectInfo]:
+    # Of a folder only its folders are held, not its files: there may be millions.
+    folders: list[str] = []
     try:
-        entries = list(os.scandir(folder))
         identity = folder.stat()
+        here = (identity.st_dev, identity.st_ino)
+        if here in above:
+            return
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name == _PARTS:
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.is_dir():
+                        folders.append(entry.name)
+                    elif entry.is_file():
+                        found = entry.stat()
+                        yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, _etag(found))
     except (FileNotFoundError, NotADirectoryError):
         return
-    here = (identity.st_dev, identity.st_ino)
-    if here in above:
-        return
-    for entry in entries:
-        if entry.name == _PARTS:
-            continue
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir():
-                yield from _files(Path(entry.path), f"{prefix}{entry.name}/", above | {here})
-            elif entry.is_file():
-                found = entry.stat()
-                yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, _etag(found))
+    for name in folders:
+        yield from _files(folder / name, f"{prefix}{name}/", above | {here})
 
 
 def _etag(found: os.stat_result) -> str:

@@ -27,7 +27,12 @@ BASE: dict[str, Any] = {
     "secrets": ["s"],
     "progress_pattern": r"(?P<step>\d+)",
     "storage": {"uri": "file:///mnt/argosy/store", "claim": "c", "mount_path": "/mnt/argosy"},
-    "dataset": {"uri": "s3://b/d", "version": "a" * 64, "cache": {"ephemeral": "10Gi", "storage_class": "sc"}},
+    "dataset": {
+        "uri": "s3://b/d",
+        "manifest": "l.csv",
+        "version": "a" * 64,
+        "cache": {"ephemeral": "10Gi", "storage_class": "sc"},
+    },
     "gang": {
         "nnodes": "2:4",
         "shm_size": "1Gi",

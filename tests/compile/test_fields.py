@@ -39,6 +39,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "storage.mount_path": ("/mnt", ON_MNT),
     "dataset.uri": ("s3://b/d", {}),
     "dataset.layout": ("sharded", {}),
+    "dataset.manifest": ("listing.csv", {}),
     "dataset.version": ("a" * 64, {}),
     "dataset.staging": ("shared", {}),
     "dataset.cache.claim": ("other", CACHED),

@@ -66,7 +66,7 @@ def test_no_key_writes_outside_the_folder(keys: list[str]) -> None:
         sound = _write_sources(outer / "source", keys)
         before = {path: path.lstat().st_mtime_ns for path in outer.rglob("*") if not path.is_relative_to(outer / "in")}
         # Built by hand: a manifest that was tampered with, or written by something else.
-        manifest = DatasetManifest(f"file://{outer}/source", objects, "0" * 64)
+        manifest = DatasetManifest(f"file://{outer}/source", (), lambda _: b"")
         into = outer / "in" / "data"
         if sound:
             stage_objects(manifest, objects, into)

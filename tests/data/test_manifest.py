@@ -11,8 +11,10 @@ import pytest
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.layout import dataset_key
-from argosy.steps.data.listing import check_unchanged, compare, take_snapshot
-from argosy.steps.data.manifest import DataObject, DatasetManifest, load_manifest
+from argosy.steps.data.changes import check_unchanged, compare
+from argosy.steps.data.listing import take_snapshot
+from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.stored_manifest import load_manifest
 from argosy.steps.store import open_store
 
 OBJECTS = [DataObject("b", 2, "e2"), DataObject("a/x", 1, "e1", "v1"), DataObject("ü", 0)]
@@ -48,7 +50,7 @@ def test_round_trip() -> None:
         lambda raw: raw[: len(raw) // 2],
         lambda raw: b"[]",
         lambda raw: b"",
-        lambda raw: raw.replace(b"argosy-dataset-1", b"argosy-dataset-9"),
+        lambda raw: raw.replace(b"argosy-dataset-2", b"argosy-dataset-9"),
         lambda raw: raw.replace(b'"a/x"', b'"../x"'),
     ],
 )
@@ -72,15 +74,15 @@ def test_another_datasets_manifest_under_our_digest_is_not_read(tmp_path: Path) 
 
 def test_listing_leaves_out_markers_and_our_own_state(dataset: Callable[..., DatasetManifest]) -> None:
     manifest = dataset({"a": b"1", "_READY": b"", "d/_SUCCESS": b"", ".argosy-stage/lock": b"", "d/_READY.txt": b"2"})
-    assert [one.key for one in manifest.objects] == ["a", "d/_READY.txt"]
+    assert [one.key for one in manifest] == ["a", "d/_READY.txt"]
 
 
 def test_changes_are_named(dataset: Callable[..., DatasetManifest], tmp_path: Path) -> None:
     before = dataset({"a": b"1", "b": b"1", "c": b"1"})
     (tmp_path / "source" / "a").unlink()
     after = dataset({"b": b"22", "d": b"1"})
-    found = compare(before.objects, after.objects)
-    assert (found.added, found.removed, found.changed) == (("d",), ("a",), ("b",))
+    found = compare(before, after)
+    assert (found.added.first, found.removed.first, found.changed.first) == (["d"], ["a"], ["b"])
     with pytest.raises(StepError, match=r"dataset changed.*removed \(a\).*changed \(b\)"):
         check_unchanged(before)
     check_unchanged(take_snapshot(after.uri))

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from argosy.workflows.spec.dataset_cache import DatasetCache
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import Digest, StoreUri
+from argosy.workflows.spec.texts import Digest, ListingName, StoreUri
 
 
 class Dataset(Table):
@@ -18,6 +18,11 @@ class Dataset(Table):
     uri: StoreUri = Field(
         description="Prefix that holds the dataset's objects; the default of the workflow parameter dataset-uri.",
         min_length=1,
+    )
+    manifest: ListingName = Field(
+        default="",
+        description="Listing to read instead of the store's own: an object's uri, or its key below the dataset's uri; "
+        "JSON lines or CSV of key, size, etag, version, checksum, or an S3 Inventory's manifest.json. Empty: none.",
     )
     layout: Literal["replicated", "sharded"] = Field(
         default="replicated", description="replicated: every node gets all objects; sharded: each node gets its part."

@@ -122,6 +122,8 @@ class TrainingRun(Table):
         found = {"storage.uri": self.storage.uri}
         if self.dataset is not None:
             found["dataset.uri"] = self.dataset.uri
+            if "://" in self.dataset.manifest:
+                found["dataset.manifest"] = self.dataset.manifest
         if self.evaluation is not None and self.evaluation.dataset_uri:
             found["evaluation.dataset_uri"] = self.evaluation.dataset_uri
         return found

@@ -74,6 +74,14 @@ def _check_uri(text: str) -> str:
         raise Refusal(rule, remedy) from None
 
 
+def _check_listing(text: str) -> str:
+    if "://" in text:
+        return _check_uri(text)
+    if text.startswith("/") or ".." in text.split("/") or text.endswith("/"):
+        raise Refusal("must be the uri of an object, or its key below dataset.uri", "write s3://bucket/key or key")
+    return check_line(text)
+
+
 def _number_as_text(value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value:g}" if is_number else value
@@ -112,6 +120,8 @@ ModuleName = Annotated[
 ]
 StoreUri = Annotated[str, AfterValidator(_check_uri)]
 """Checked by :func:`argosy.steps.store.opening.check_uri`; trailing slashes are removed."""
+ListingName = Annotated[str, AfterValidator(_check_listing)]
+"""An object: its whole uri, or a key below another uri."""
 Quantity = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_quantity)]
 Digest = Annotated[
     str, _pattern(re.compile(r"[0-9a-f]{64}"), "64 hex digits (a SHA-256)", "copy it from the snapshot's output")

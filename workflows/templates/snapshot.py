@@ -27,7 +27,12 @@ def snapshot(run: TrainingRun) -> Container:
     return step_container(
         run,
         "snapshot",
-        SnapshotArgs(dataset_uri=given("dataset-uri"), version=dataset.version, **identity(run)),
+        SnapshotArgs(
+            dataset_uri=given("dataset-uri"),
+            dataset_manifest=dataset.manifest,
+            version=dataset.version,
+            **identity(run),
+        ),
         retries=step_retries(),
         inputs=inputs,
         outputs=output_parameters("dataset-digest", "dataset-manifest-uri", "objects", "bytes"),

@@ -7,24 +7,20 @@ import json
 import os
 import re
 import stat
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from argosy.steps.data.cache.lease import Seen
 from argosy.steps.data.keys import STATE_FOLDER
-from argosy.steps.data.manifest import DataObject, DatasetManifest
-from argosy.steps.data.plan import share_digest
+from argosy.steps.data.manifest import DatasetManifest
 
 _NAME = re.compile(r"[0-9a-f]{64}(-[0-9a-f]{16})?")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def entry_name(manifest: DatasetManifest, objects: Sequence[DataObject]) -> str:
-    """``DIGEST`` for the whole dataset, ``DIGEST-SHARE`` for a part of it."""
-    if len(objects) == len(manifest.objects):
-        return manifest.digest
-    return f"{manifest.digest}-{share_digest(objects)[:16]}"
+def entry_name(manifest: DatasetManifest, share: str) -> str:
+    """``DIGEST`` for the whole dataset, ``DIGEST-SHARE`` for a part of it; ``share`` is the part's own digest."""
+    return manifest.digest if share == manifest.digest else f"{manifest.digest}-{share[:16]}"
 
 
 def is_entry(root: Path, name: str) -> bool:
