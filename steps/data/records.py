@@ -1,74 +1,63 @@
-"""What staging knows of each file it published: one JSON line per file, the same in journal and marker."""
+"""What staging knows of each file it published: one line per file, by key as the bytes sort.
+
+Fields are separated by tabs, which no key may have; a line needs no parser, and lines sort as their keys do.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
+from argosy.steps.contract.errors import InputError
 from argosy.steps.data.manifest import DataObject
 
-FORMAT = "argosy-staged-1"
-_TYPES = [str, int, str, str, str, int]
+_FIELDS = 7
 
 
-@dataclass(frozen=True)
-class FileRecord:
-    """A published file: which version of which object it is, its SHA-256, and its mtime on this disk (ns)."""
+class FileRecord(NamedTuple):
+    """A published file: which version of which object it is, its CRC-64/NVME, and its mtime on this disk (ns).
+
+    ``checksum``: what the dataset's manifest said of the bytes, which was compared with them ("" nothing).
+    """
 
     key: str
     size: int
+    mtime_ns: int
+    crc64nvme: int
     etag: str
     version: str
-    sha256: str
-    mtime_ns: int
+    checksum: str
 
     def is_of(self, one: DataObject) -> bool:
-        """Whether the file was made from exactly this version of the object."""
+        """Whether the file was made from exactly this version of the object, and compared with what is known of it."""
         same = (self.key, self.size, self.etag, self.version) == (one.key, one.size, one.etag, one.version)
-        # Another algorithm's checksum was compared while the bytes came.
-        return same and (not one.checksum.startswith("sha256:") or one.checksum == f"sha256:{self.sha256}")
+        return same and one.checksum in ("", self.checksum)
 
     def line(self) -> bytes:
-        """One JSON line with its line feed."""
-        return json.dumps(astuple(self), separators=(",", ":")).encode() + b"\n"
+        """The record with its line feed.
+
+        Raises:
+            InputError: a field has a control character.
+        """
+        key, size, mtime_ns, crc, etag, version, checksum = self
+        text = f"{key}\t{size}\t{mtime_ns}\t{crc:016x}\t{etag}\t{version}\t{checksum}"
+        if text.count("\t") != _FIELDS - 1 or "\n" in text:
+            raise InputError(f"object {key!r}: its key, ETag or version has a control character; rename or rewrite it")
+        return f"{text}\n".encode()
 
 
-@dataclass(frozen=True)
-class Marker:
-    """Says that a folder holds one share of one dataset, whole."""
-
-    dataset_digest: str
-    share: str
-    objects: int
-    total_bytes: int
-
-    def document(self, files: Iterable[FileRecord]) -> bytes:
-        """The marker file: a head line, then the files by key."""
-        head = {"format": FORMAT, **self.__dict__}
-        lines = b"".join(record.line() for record in sorted(files, key=lambda record: record.key))
-        return json.dumps(head).encode() + b"\n" + lines
-
-
-def read_marker(raw: bytes) -> Marker | None:
-    """The marker in a document, or None if it is none of ours or of another format."""
+def record_of(line: bytes) -> FileRecord | None:
+    """What :meth:`FileRecord.line` wrote; None for a torn or foreign line."""
+    fields = line.rstrip(b"\n").split(b"\t")
+    if len(fields) != _FIELDS or not line.endswith(b"\n"):
+        return None
     try:
-        head = json.loads(raw.split(b"\n", 1)[0])
-        if head["format"] != FORMAT:
-            return None
-        return Marker(str(head["dataset_digest"]), str(head["share"]), int(head["objects"]), int(head["total_bytes"]))
-    except (ValueError, KeyError, TypeError):
+        key, size, mtime_ns, crc, etag, version, checksum = fields
+        texts = etag.decode(), version.decode(), checksum.decode()
+        return FileRecord(key.decode(), int(size), int(mtime_ns), int(crc, 16), *texts)
+    except ValueError:
         return None
 
 
-def read_records(raw: bytes) -> dict[str, FileRecord]:
-    """Records by key, the last one of a key rules; torn or foreign lines are no records."""
-    found: dict[str, FileRecord] = {}
-    for line in raw.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, list) and [type(cell) for cell in row] == _TYPES:
-            found[row[0]] = FileRecord(*row)
-    return found
+def key_of(line: bytes) -> bytes:
+    """The key of a record's line, undecoded."""
+    return line.partition(b"\t")[0]

@@ -1,22 +1,16 @@
-"""From a cloud uri to an obstore client: endpoint, addressing style, identity.
-
-AWS identity is boto3's chain (profiles, SSO, IRSA, instance role), because obstore knows only a part of it. Static
-keys in the environment need no boto3, which saves its import (0.4 s) in every pod that has them.
-"""
+"""From a cloud uri to an obstore client; AWS identity is boto3's chain, because obstore knows only a part of it."""
 
 from __future__ import annotations
 
 import os
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-
-CREDENTIAL_SECONDS = 300
-"""How long a key from boto3 is used before boto3 is asked again: shorter than its own refresh margin (10 minutes),
-so that a key never expires while we hold it."""
+from argosy.steps.store.s3_settings import KEY_SECONDS, Identity, s3_settings, static_keys
 
 
 def open_client(uri: str, *, retry_seconds: float) -> Any:
@@ -57,46 +51,43 @@ def _client_options(*, allow_http: bool) -> Any:
     }
 
 
-def s3_endpoint() -> str | None:
-    """The endpoint of another S3, or None for AWS itself."""
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
-
-
 def _s3(bucket: str, settings: dict[str, Any]) -> Any:
     from obstore.store import S3Store
 
-    endpoint = s3_endpoint()
-    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    # Other S3s seldom have DNS names per bucket; a dot in a bucket's name breaks AWS's certificate.
+    wanted = s3_settings(bucket)
     config: Any = {
-        "virtual_hosted_style_request": endpoint is None and "." not in bucket,
+        "virtual_hosted_style_request": wanted.virtual,
         "disable_bulk_delete": True,
+        "region": wanted.region,
+        "skip_signature": wanted.anonymous,
+        "request_payer": wanted.requester_pays,
     }
-    if endpoint is not None:
-        config["endpoint"] = endpoint.rstrip("/")
-    static = os.environ.get("AWS_ACCESS_KEY_ID") and os.environ.get("AWS_SECRET_ACCESS_KEY")
-    anonymous = os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
-    if not anonymous and not (static and (region or endpoint)):
-        provider = _boto3_provider(f"s3://{bucket}")
-        settings["credential_provider"] = provider
-        region = region or provider.config.get("region")
-    config["region"] = region or "us-east-1"
-    options = _client_options(allow_http=bool(endpoint and endpoint.startswith("http://")))
+    if wanted.endpoint:
+        # The client puts the bucket into the path by itself, but not into the host's name.
+        config["endpoint"] = wanted.base if wanted.virtual else wanted.endpoint
+    if not wanted.anonymous and static_keys() is None:
+        settings["credential_provider"] = _provider(f"s3://{bucket}")
+    if wanted.ca_bundle:
+        # The client takes certificates from OpenSSL's variable only, and reads it when it is made.
+        os.environ.setdefault("SSL_CERT_FILE", wanted.ca_bundle)
+    options = _client_options(allow_http=wanted.endpoint.startswith("http://"))
     return S3Store(bucket, config=config, client_options=options, **settings)
 
 
-def _boto3_provider(uri: str) -> Any:
-    import boto3
-    from obstore.auth.boto3 import Boto3CredentialProvider
+def _provider(uri: str) -> Callable[[], dict[str, Any]]:
+    identity = Identity(uri)
+    identity.keys()  # none at all is said now, in our words
 
-    try:
-        return Boto3CredentialProvider(boto3.Session(), ttl=timedelta(seconds=CREDENTIAL_SECONDS))
-    except ValueError as error:
-        raise StoreError(
-            Cause.S3_ACCESS,
-            f"no AWS credentials for {uri}: none in the environment, the profile, the pod's identity or the instance; "
-            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give the service account a role",
-        ) from error
+    def keys() -> dict[str, Any]:
+        found = identity.keys()
+        return {
+            "access_key_id": found.key_id,
+            "secret_access_key": found.secret,
+            "token": found.token or None,
+            "expires_at": datetime.now(UTC) + timedelta(seconds=KEY_SECONDS),
+        }
+
+    return keys
 
 
 def _gcs(bucket: str, settings: dict[str, Any]) -> Any:

@@ -97,7 +97,7 @@ class FileStore:
         with contextlib.ExitStack() as stack:
             with self._reading(key, path):
                 source = stack.enter_context(path.open("rb"))
-            before = _etag(os.fstat(source.fileno()))
+            before = file_etag(os.fstat(source.fileno()))
             if etag and before != etag:
                 raise _changed(f"{self.uri}/{key}", etag)
             try:
@@ -107,7 +107,7 @@ class FileStore:
                 os.fsync(target.fileno())
             except OSError as error:
                 raise StoreError.of_disk("write", into, error) from error
-            if _etag(os.fstat(source.fileno())) != before:
+            if file_etag(os.fstat(source.fileno())) != before:
                 raise _changed(f"{self.uri}/{key}", before)
         return digest
 
@@ -201,7 +201,7 @@ class FileStore:
                 found = path.stat()
         except ObjectMissing:
             return None
-        return ObjectInfo(key, found.st_size, _etag(found)) if path.is_file() else None
+        return ObjectInfo(key, found.st_size, file_etag(found)) if path.is_file() else None
 
     def delete(self, key: str) -> None:
         """Remove the file, if there is one, and its folder once that is empty; durable on return."""
@@ -259,12 +259,13 @@ def _files(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> Iter
                         folders.append(entry.name)
                     elif entry.is_file():
                         found = entry.stat()
-                        yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, _etag(found))
+                        yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, file_etag(found))
     except (FileNotFoundError, NotADirectoryError):
         return
     for name in folders:
         yield from _files(folder / name, f"{prefix}{name}/", above | {here})
 
 
-def _etag(found: os.stat_result) -> str:
+def file_etag(found: os.stat_result) -> str:
+    """What stands for an ETag: another inode, mtime or size is another version."""
     return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"

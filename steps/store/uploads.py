@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectStore, StoreError
-from argosy.steps.store.cloud_client import first_line, s3_endpoint
+from argosy.steps.store.cloud_client import first_line
+from argosy.steps.store.s3_settings import s3_endpoint, s3_settings
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _client(uri: str, endpoint: str | None) -> tuple[Any, str, str]:
         raise StoreError(Cause.IMPORT_ERROR, "unfinished uploads are asked for with boto3; install it") from error
     parts = urlsplit(uri)
     config = Config(
-        s3={"addressing_style": "path" if endpoint or "." in parts.netloc else "virtual"},
+        s3={"addressing_style": "virtual" if s3_settings(parts.netloc).virtual else "path"},
         retries={"max_attempts": 3},
         connect_timeout=10,
         read_timeout=60,

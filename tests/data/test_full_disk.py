@@ -21,12 +21,12 @@ from argosy.steps.data.staging import stage_objects
 
 manifest, into = DatasetManifest.from_bytes(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2])
 try:
-    stage_objects(manifest, list(manifest), into)
+    stage_objects(manifest, manifest, into)
 except StepError as error:
     print(error.cause, int(error.code))
-print((into / ".argosy-stage/complete.jsonl").exists(), len(list((into / ".argosy-stage/parts").iterdir())))
+print((into / ".argosy-stage/complete.json").exists(), len(list((into / ".argosy-stage/parts").iterdir())))
 subprocess.run(["mount", "-o", "remount,nr_inodes=1000,size=20m", into], check=True)
-print(stage_objects(manifest, list(manifest), into).fetched_objects < manifest.count)
+print(stage_objects(manifest, manifest, into).fetched_objects < manifest.count)
 print(all((into / one.key).read_bytes() == one.key.encode() * 50 for one in manifest))
 """
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import random
 import subprocess
@@ -12,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from awscrt.checksums import crc64nvme
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.data.folder import read_staged
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import node_share
 from argosy.steps.data.staging import StageProgress, check_staged, stage_objects
@@ -29,37 +29,45 @@ def content(count: int, seed: int = 0, most: int = 3000) -> dict[str, bytes]:
 
 
 def state_of(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder / ".argosy-stage").as_posix() for path in folder.glob(".argosy-stage/**/*"))
+    """What staging keeps beside the data; digests of shares as ``*``."""
+    state = folder / ".argosy-stage"
+    names = [path.relative_to(state).parts for path in state.rglob("*") if path.is_file()]
+    return sorted("/".join(("records", "*", *name[2:]) if name[0] == "records" else name) for name in names)
+
+
+WHOLE = ["complete.json", "lock", "records/*/00000"]
+"""What is left when all is done: nothing in flight, no journal."""
 
 
 def test_bytes_arrive_and_nothing_is_left_over(dataset: Dataset, tree: Tree, tmp_path: Path) -> None:
     files = content(80)
     manifest, told = dataset(files), list[StageProgress]()
-    done = stage_objects(manifest, list(manifest), tmp_path / "in", on_progress=told.append)
+    done = stage_objects(manifest, manifest, tmp_path / "in", on_progress=told.append)
     assert tree(tmp_path / "in") == files
     assert done.bytes == done.fetched_bytes == sum(map(len, files.values()))
-    assert state_of(tmp_path / "in") == ["complete.jsonl", "lock", "parts"]
+    assert state_of(tmp_path / "in") == WHOLE
     assert (told[-1].objects, told[-1].bytes, told[-1].bytes_total) == (80, done.bytes, done.bytes)
-    check_staged(manifest, list(manifest), tmp_path / "in")
+    check_staged(manifest, manifest, tmp_path / "in")
 
 
-def test_marker_carries_our_own_sha256(dataset: Dataset, tmp_path: Path) -> None:
+def test_each_file_has_our_own_checksum_on_record(dataset: Dataset, tmp_path: Path) -> None:
     files = content(5)
     manifest = dataset(files)
-    stage_objects(manifest, list(manifest), tmp_path / "in")
-    head, *rows = [
-        json.loads(line) for line in (tmp_path / "in/.argosy-stage/complete.jsonl").read_bytes().splitlines()
-    ]
-    assert head["dataset_digest"] == manifest.digest
-    assert {row[0]: row[4] for row in rows} == {key: hashlib.sha256(data).hexdigest() for key, data in files.items()}
+    stage_objects(manifest, manifest, tmp_path / "in")
+    marker, records = read_staged(tmp_path / "in")
+    assert marker is not None
+    assert (marker.dataset_digest, marker.objects) == (manifest.digest, 5)
+    assert {key: record.crc64nvme for key, record in records.items()} == {
+        key: crc64nvme(data) for key, data in files.items()
+    }
 
 
 def test_staged_again_nothing_is_fetched(dataset: Dataset, tmp_path: Path) -> None:
     manifest = dataset(content(30))
-    stage_objects(manifest, list(manifest), tmp_path / "in")
+    stage_objects(manifest, manifest, tmp_path / "in")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "in").rglob("*")}
     (tmp_path / "source").rename(tmp_path / "gone")
-    assert stage_objects(manifest, list(manifest), tmp_path / "in", verify="full").fetched_bytes == 0
+    assert stage_objects(manifest, manifest, tmp_path / "in", verify="full").fetched_bytes == 0
     after = {path: path.stat().st_mtime_ns for path in before}
     assert {path for path in before if before[path] != after[path]} <= {tmp_path / "in/.argosy-stage/parts"}
 
@@ -68,7 +76,7 @@ def test_staged_again_nothing_is_fetched(dataset: Dataset, tmp_path: Path) -> No
 def test_damage_is_found_and_mended(damage: str, dataset: Dataset, tree: Tree, tmp_path: Path) -> None:
     files = content(20, most=2000) | {"victim": b"v" * 1000}
     manifest = dataset(files)
-    stage_objects(manifest, list(manifest), tmp_path / "in")
+    stage_objects(manifest, manifest, tmp_path / "in")
     victim = tmp_path / "in" / "victim"
     facts = victim.stat()
     if damage == "truncate":
@@ -84,16 +92,16 @@ def test_damage_is_found_and_mended(damage: str, dataset: Dataset, tree: Tree, t
         (tmp_path / "outside").write_bytes(b"v" * 1000)
         victim.symlink_to(tmp_path / "outside")
     depth = "full" if damage == "flip" else "stat"
-    assert stage_objects(manifest, list(manifest), tmp_path / "in", verify=depth).fetched_bytes == 1000
+    assert stage_objects(manifest, manifest, tmp_path / "in", verify=depth).fetched_bytes == 1000
     assert tree(tmp_path / "in") == files
     assert not victim.is_symlink()
 
 
 def test_what_the_script_wrote_beside_the_data_stays(dataset: Dataset, tmp_path: Path) -> None:
     manifest = dataset(content(5))
-    stage_objects(manifest, list(manifest), tmp_path / "in")
+    stage_objects(manifest, manifest, tmp_path / "in")
     (tmp_path / "in" / "index.cache").write_bytes(b"mine")
-    stage_objects(manifest, list(manifest), tmp_path / "in")
+    stage_objects(manifest, manifest, tmp_path / "in")
     assert (tmp_path / "in" / "index.cache").read_bytes() == b"mine"
 
 
@@ -112,11 +120,11 @@ def test_another_share_replaces_this_one_and_keeps_what_both_have(dataset: Datas
 def test_a_new_dataset_with_file_and_folder_exchanged(dataset: Dataset, tree: Tree, tmp_path: Path) -> None:
     first = dataset({"a": b"file", "b/c/d": b"deep", "same": b"same"})
     second = dataset({"a/x": b"now deep", "b": b"now file", "same": b"other"}, name="second")
-    stage_objects(first, list(first), tmp_path / "in")
-    stage_objects(second, list(second), tmp_path / "in")
+    stage_objects(first, first, tmp_path / "in")
+    stage_objects(second, second, tmp_path / "in")
     assert tree(tmp_path / "in") == {"a/x": b"now deep", "b": b"now file", "same": b"other"}
     with pytest.raises(StepError, match="holds the dataset"):
-        check_staged(first, list(first), tmp_path / "in")
+        check_staged(first, first, tmp_path / "in")
 
 
 def test_somebody_elses_folder_is_left_alone(dataset: Dataset, tree: Tree, tmp_path: Path) -> None:
@@ -124,7 +132,7 @@ def test_somebody_elses_folder_is_left_alone(dataset: Dataset, tree: Tree, tmp_p
     (tmp_path / "in" / "thesis.tex").write_bytes(b"precious")
     manifest = dataset(content(3))
     with pytest.raises(InputError, match=r"thesis\.tex"):
-        stage_objects(manifest, list(manifest), tmp_path / "in")
+        stage_objects(manifest, manifest, tmp_path / "in")
     assert tree(tmp_path / "in") == {"thesis.tex": b"precious"}
 
 
@@ -134,10 +142,10 @@ def test_an_object_that_changed_since_the_snapshot_is_not_published(
     manifest = dataset(content(10) | {"moving": b"old"})
     (tmp_path / "source" / "moving").write_bytes(b"new")
     with pytest.raises(StepError, match="dataset changed") as caught:
-        stage_objects(manifest, list(manifest), tmp_path / "in")
+        stage_objects(manifest, manifest, tmp_path / "in")
     assert caught.value.cause == "s3_missing"
     assert "moving" not in tree(tmp_path / "in")
-    assert state_of(tmp_path / "in") == ["journal.jsonl", "lock", "parts"], "no marker, nothing in flight"
+    assert state_of(tmp_path / "in") == ["lock", "records/*/00000.open"], "no marker, nothing in flight"
 
 
 @pytest.mark.parametrize("wrong", [{"size": 999}, {"checksum": "sha256:" + "0" * 64}])
@@ -145,8 +153,8 @@ def test_wrong_bytes_are_not_published(wrong: dict[str, object], dataset: Datase
     one = next(iter(dataset({"a": b"12345"})))
     lie = DataObject(**({"key": "a", "size": 5, "etag": one.etag} | wrong))  # type: ignore[arg-type]
     manifest = DatasetManifest.of(f"file://{tmp_path}/source", [lie])
-    with pytest.raises(StepError, match="'a' of") as caught:
-        stage_objects(manifest, list(manifest), tmp_path / "in")
+    with pytest.raises(StepError, match="object 'a'") as caught:
+        stage_objects(manifest, manifest, tmp_path / "in")
     assert caught.value.code == 70
     assert tree(tmp_path / "in") == {}
 
@@ -157,7 +165,7 @@ def test_a_disk_too_small_is_known_before_the_first_byte(dataset: Dataset, tree:
     large = DataObject("large", int(free / 1.1))  # it would fit, but without the margin
     manifest = DatasetManifest.of(f"file://{tmp_path}/source", [DataObject("small", 1), large])
     with pytest.raises(StepError, match="bytes free, staging needs") as caught:
-        stage_objects(manifest, list(manifest), tmp_path / "in")
+        stage_objects(manifest, manifest, tmp_path / "in")
     assert (caught.value.cause, caught.value.code) == ("disk_full", ExitCode.CONFIGURATION)
     assert tree(tmp_path / "in") == {}
 
@@ -166,13 +174,13 @@ def test_a_disk_too_small_is_known_before_the_first_byte(dataset: Dataset, tree:
 def test_a_folder_that_became_a_link_leads_nowhere(trap: str, dataset: Dataset, tmp_path: Path) -> None:
     files = {"d0/deeper/one": b"1", "d0/two": b"2"}
     manifest = dataset(files)
-    stage_objects(manifest, list(manifest), tmp_path / "in")
+    stage_objects(manifest, manifest, tmp_path / "in")
     outside = tmp_path / "outside"
     (outside / "deeper").mkdir(parents=True)
     subprocess.run(["rm", "-r", tmp_path / "in" / trap], check=True)
     (tmp_path / "in" / trap).symlink_to(outside)
     with pytest.raises(StepError, match="cannot publish"):
-        stage_objects(manifest, list(manifest), tmp_path / "in")
+        stage_objects(manifest, manifest, tmp_path / "in")
     assert [path for path in outside.rglob("*") if path.is_file()] == []
 
 
@@ -182,7 +190,7 @@ def test_state_folder_that_is_a_link_is_refused(dataset: Dataset, tmp_path: Path
     (tmp_path / "outside").mkdir()
     (tmp_path / "in" / ".argosy-stage").symlink_to(tmp_path / "outside")
     with pytest.raises(StepError, match="cannot stage"):
-        stage_objects(manifest, list(manifest), tmp_path / "in")
+        stage_objects(manifest, manifest, tmp_path / "in")
     assert list((tmp_path / "outside").iterdir()) == []
 
 
@@ -192,7 +200,7 @@ from argosy.steps.data.manifest import DatasetManifest
 from argosy.steps.data.staging import stage_objects
 manifest = DatasetManifest.from_bytes(Path(sys.argv[1]).read_bytes())
 print("begin", flush=True)
-print("fetched", stage_objects(manifest, list(manifest), Path(sys.argv[2]), workers=2).fetched_bytes)
+print("fetched", stage_objects(manifest, manifest, Path(sys.argv[2]), workers=2).fetched_bytes)
 """
 
 
@@ -203,23 +211,26 @@ def test_killed_at_any_moment_it_resumes_with_what_was_published(
     manifest = dataset(files)
     (tmp_path / "manifest").write_bytes(manifest.to_bytes())
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "manifest"), str(tmp_path / "in")]
-    journal = tmp_path / "in" / ".argosy-stage" / "journal.jsonl"
-    held = 0
+    state, held = tmp_path / "in" / ".argosy-stage", 0
+
+    def published() -> list[bytes]:
+        journals = list(state.glob("records/*/00000.open"))
+        return [line for line in journals[0].read_bytes().splitlines() if line[:1] != b"\t"] if journals else []
+
     for threshold in sorted(random.Random(seed).sample(range(1, 280), 6)):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
-            while child.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") <= threshold):
+            while child.poll() is None and len(published()) <= threshold:
                 pass
             child.kill()
         assert child.returncode == -9, "the kill came before the end"
-        assert not (journal.parent / "complete.jsonl").exists(), "a folder that is not whole has no marker"
+        assert not (state / "complete.json").exists(), "a folder that is not whole has no marker"
         assert all(files[key] == data for key, data in tree(tmp_path / "in").items()), "no file is ever half there"
-        rows = [json.loads(line) for line in journal.read_bytes().splitlines() if line.endswith(b"]")]
-        held = sum({row[0]: row[1] for row in rows}.values())
+        held = sum({row[0]: int(row[1]) for line in published() if (row := line.split(b"\t"))}.values())
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert int(told[-1]) == manifest.total_bytes - held, "only what was missing is fetched"
     assert held > 0
     assert tree(tmp_path / "in") == files
-    assert state_of(tmp_path / "in") == ["complete.jsonl", "lock", "parts"]
+    assert state_of(tmp_path / "in") == WHOLE
 
 
 def test_stagers_of_one_folder_wait_for_each_other(dataset: Dataset, tree: Tree, tmp_path: Path) -> None:
@@ -238,7 +249,10 @@ def test_stagers_of_one_folder_wait_for_each_other(dataset: Dataset, tree: Tree,
 def test_a_damaged_marker_is_no_marker(marker: bytes, dataset: Dataset, tree: Tree, tmp_path: Path) -> None:
     files = content(5)
     manifest = dataset(files)
-    stage_objects(manifest, list(manifest), tmp_path / "in")
-    (tmp_path / "in/.argosy-stage/complete.jsonl").write_bytes(marker)
-    assert stage_objects(manifest, list(manifest), tmp_path / "in").fetched_bytes == manifest.total_bytes
+    stage_objects(manifest, manifest, tmp_path / "in")
+    (tmp_path / "in/.argosy-stage/complete.json").write_bytes(marker)
+    with pytest.raises(StepError, match="no finished staging"):
+        check_staged(manifest, manifest, tmp_path / "in")
+    assert stage_objects(manifest, manifest, tmp_path / "in").fetched_bytes == 0, "the records say what is there"
+    check_staged(manifest, manifest, tmp_path / "in")
     assert tree(tmp_path / "in") == files

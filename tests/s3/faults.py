@@ -38,7 +38,7 @@ APPLIES: dict[str, Callable[[Seen], bool]] = {
 
 @dataclass
 class Seen:
-    """One request, as the log keeps it. ``status`` 0: no answer left the server."""
+    """One request, as the log keeps it. ``status`` 0: no answer left the server; ``served``: bytes of a body that did."""
 
     number: int
     operation: str
@@ -47,6 +47,7 @@ class Seen:
     sent: int
     fault: str = ""
     status: int = 0
+    served: int = 0
 
 
 Plan = Callable[[Seen], str]

@@ -150,15 +150,19 @@ class Connection(asyncio.Protocol):
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
         body = b"" if request.method == "HEAD" else answer.body[: how.keep]
         if how.seconds:
-            self._task = asyncio.ensure_future(self._drip(head + body, how))
+            self._task = asyncio.ensure_future(self._drip(request, head + body, how))
         else:
             self._transport.write(head + body)
+            request.seen.served += len(body)
             self._after(how)
 
-    async def _drip(self, data: bytes, how: Sending) -> None:
+    async def _drip(self, request: Request, data: bytes, how: Sending) -> None:
         step = max(1, len(data) // 20)
         for at in range(0, len(data), step):
+            if self._transport.is_closing():
+                return
             self._transport.write(data[at : at + step])
+            request.seen.served += len(data[at : at + step])
             await asyncio.sleep(how.seconds / 20)
         self._after(how)
 

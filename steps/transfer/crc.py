@@ -1,0 +1,138 @@
+"""Checksums as stores name them: of bytes as they arrive, of two pieces joined, and their texts.
+
+CRCs are plain integers, so that those of pieces can be joined without reading the bytes again.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Callable
+from typing import TypeVar
+
+from awscrt import checksums as crt
+
+from argosy.steps.contract.errors import InputError
+
+_T = TypeVar("_T")
+Buffer = bytes | bytearray | memoryview
+OWN = "crc64nvme"
+"""What is computed of every piece: S3's default, and the fastest."""
+BYTES = {"crc64nvme": 8, "crc32c": 4, "crc32": 4}
+"""Algorithm -> size of its value; those that can be continued and joined."""
+_UPDATE: dict[str, Callable[[Buffer, int], int]] = {
+    "crc64nvme": crt.crc64nvme,
+    "crc32c": crt.crc32c,
+    "crc32": zlib.crc32,
+}
+_COMBINE: dict[str, Callable[[int, int, int], int]] = {
+    "crc64nvme": crt.combine_crc64nvme,
+    "crc32c": crt.combine_crc32c,
+    "crc32": crt.combine_crc32,
+}
+_HASHES = ("sha256", "sha1")
+
+
+def known(algorithm: str) -> bool:
+    """Whether :class:`Running` can compute it."""
+    return algorithm in _UPDATE or algorithm in _HASHES
+
+
+def crc(algorithm: str, data: Buffer, running: int = 0) -> int:
+    """The CRC of ``data``, or of what gave ``running`` followed by ``data``.
+
+    Raises:
+        InputError: no CRC of this name.
+    """
+    return _named(_UPDATE, algorithm)(data, running)
+
+
+def combine(algorithm: str, first: int, second: int, second_length: int) -> int:
+    """The CRC of two pieces in a row, from the CRC of each and the second's length in bytes.
+
+    Raises:
+        InputError: no CRC of this name.
+    """
+    return _named(_COMBINE, algorithm)(first, second, second_length) if second_length else first
+
+
+def text(algorithm: str, value: int) -> str:
+    """``crc64nvme:<base64>``, as S3 writes the value (big-endian); ``sha256:<hex>`` for hashes."""
+    if algorithm in _HASHES:
+        return f"{algorithm}:{value:0{hashlib.new(algorithm).digest_size * 2}x}"
+    return f"{algorithm}:{base64.b64encode(value.to_bytes(_named(BYTES, algorithm), 'big')).decode()}"
+
+
+def as_stored(algorithm: str, value: str) -> str:
+    """The text for a value in base64, as S3's headers have it; "" if it is none."""
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (ValueError, binascii.Error):
+        return ""
+    size = hashlib.new(algorithm).digest_size if algorithm in _HASHES else BYTES.get(algorithm)
+    return text(algorithm, int.from_bytes(raw, "big")) if len(raw) == size else ""
+
+
+def parse(checksum: str) -> tuple[str, int]:
+    """Algorithm and value of what :func:`text` wrote.
+
+    Raises:
+        InputError: not such a text.
+    """
+    algorithm, _, value = checksum.partition(":")
+    try:
+        if algorithm in _HASHES and len(value) == hashlib.new(algorithm).digest_size * 2:
+            return algorithm, int(value, 16)
+        raw = base64.b64decode(value, validate=True)
+        if len(raw) == BYTES.get(algorithm):
+            return algorithm, int.from_bytes(raw, "big")
+    except (ValueError, binascii.Error):
+        pass
+    raise InputError(f"checksum = {checksum!r}: write {', '.join(BYTES)} with base64, or {', '.join(_HASHES)} with hex")
+
+
+class Running:
+    """Checksums of a stream, several at a time; ``begin`` more only before the first byte."""
+
+    __slots__ = ("_crcs", "_hashes", "_own")
+
+    def __init__(self, *algorithms: str) -> None:
+        self._own = 0
+        self._crcs: dict[str, int] = {}
+        self._hashes: dict[str, hashlib._Hash] = {}
+        for algorithm in algorithms:
+            self.begin(algorithm)
+
+    def begin(self, algorithm: str) -> None:
+        """Compute this one, too; twice is once."""
+        if algorithm in _HASHES:
+            self._hashes.setdefault(algorithm, hashlib.new(algorithm, usedforsecurity=False))
+        elif algorithm != OWN:
+            _named(_UPDATE, algorithm)
+            self._crcs.setdefault(algorithm, 0)
+
+    def update(self, data: Buffer) -> None:
+        """The next bytes."""
+        self._own = crt.crc64nvme(data, self._own)
+        for algorithm, value in self._crcs.items():
+            self._crcs[algorithm] = _UPDATE[algorithm](data, value)
+        for digest in self._hashes.values():
+            digest.update(data)
+
+    @property
+    def own(self) -> int:
+        """The crc64nvme so far."""
+        return self._own
+
+    def values(self) -> dict[str, int]:
+        """Algorithm -> value; a hash as the number that its hex digits write."""
+        hashes = {name: int.from_bytes(digest.digest(), "big") for name, digest in self._hashes.items()}
+        return {OWN: self._own, **self._crcs, **hashes}
+
+
+def _named(table: dict[str, _T], algorithm: str) -> _T:
+    if algorithm not in table:
+        raise InputError(f"checksum algorithm {algorithm!r}: use {', '.join(table)}")
+    return table[algorithm]

@@ -1,0 +1,47 @@
+"""Which proxy a host is reached through: ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY``, ``NO_PROXY``."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.store.base import StoreError
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """An HTTP proxy; ``header`` is the line that names us to it, "" for none."""
+
+    host: str
+    port: int
+    header: str
+
+
+def proxy_for(scheme: str, host: str) -> Proxy | None:
+    """The proxy for a url's scheme and host, None for the way without.
+
+    Raises:
+        StoreError: ``s3_access``: a proxy that is not spoken to in plain HTTP.
+    """
+    named = {name.lower(): value for name, value in os.environ.items() if name.lower().endswith("_proxy") and value}
+    url = named.get(f"{scheme}_proxy") or named.get("all_proxy")
+    if not url:
+        return None
+    # Its rules for NO_PROXY are those of curl and boto3; it is slow to import, so only here.
+    from urllib.request import proxy_bypass
+
+    if proxy_bypass(host):
+        return None
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme != "http" or not parts.hostname:
+        raise StoreError(
+            Cause.S3_ACCESS, f"{scheme.upper()}_PROXY is a proxy of kind {parts.scheme!r}; use http://host:port"
+        )
+    header = ""
+    if parts.username:
+        who = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        header = f"proxy-authorization: Basic {base64.b64encode(who.encode()).decode()}\r\n"
+    return Proxy(parts.hostname, parts.port or 80, header)

@@ -1,0 +1,87 @@
+"""What an answer that is no success means: wait and ask again, or give up, and in which words."""
+
+from __future__ import annotations
+
+import re
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.store.base import ObjectMissing, StoreError
+from argosy.steps.transfer.jobs import Again
+
+_CODE = re.compile(rb"<Code>\s*(\w+)\s*</Code>")
+_MESSAGE = re.compile(rb"<Message>\s*([^<]{1,300})</Message>")
+_REGION = re.compile(rb"<Region>\s*([a-z0-9-]+)\s*</Region>")
+EXPIRED = ("ExpiredToken", "TokenRefreshRequired", "RequestExpired", "InvalidToken", "ExpiredTokenException")
+SKEWED = ("RequestTimeTooSkewed", "RequestInTheFuture")
+THROTTLED = ("SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "Busy")
+_LATER = ("RequestTimeout", "InternalError", "OperationAborted", "ServiceUnavailable")
+
+
+class Refusal:
+    """Status, and what S3 wrote about it (HEAD answers write nothing: then ``code`` is "")."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status = status
+        self.code = _first(_CODE, body)
+        self.message = _first(_MESSAGE, body)
+        self.region = _first(_REGION, body)
+
+    @property
+    def said(self) -> str:
+        """``503 SlowDown``."""
+        return f"{self.status} {self.code}".strip()
+
+    @property
+    def redirected(self) -> bool:
+        """Whether the bucket is somewhere else."""
+        return self.status in (301, 302, 307, 308) or self.code == "AuthorizationHeaderMalformed"
+
+    @property
+    def mendable(self) -> bool:
+        """Whether another clock, key or region may help. An answer to HEAD has no body, so its 400 may be any."""
+        unsaid = self.status == 400 and not self.code
+        return self.redirected or unsaid or self.code in (*EXPIRED, *SKEWED)
+
+    def error(self, uri: str, etag: str = "") -> StoreError | Again:
+        """What to do about it; ``etag`` is what was asked for."""
+        quote = f"{self.said} {self.message}".strip()
+        if self.code == "NoSuchBucket":
+            return StoreError(
+                Cause.S3_MISSING, f"cannot read {uri}: the bucket does not exist ({self.said})", quote=quote
+            )
+        if self.status == 404:
+            return ObjectMissing(uri)
+        if self.status == 412:
+            return StoreError(Cause.S3_MISSING, f"dataset changed: {uri} is no longer version {etag}", quote=quote)
+        if self.status == 416:
+            text = f"dataset changed: {uri} is shorter than it was ({self.said})"
+            return StoreError(Cause.S3_MISSING, text, quote=quote)
+        if self.status in (429, 503) or self.code in THROTTLED:
+            return Again(_unserved(uri, self.said, quote), throttled=True)
+        if self.status in (408, 409, 500, 502, 504) or self.code in _LATER:
+            return Again(_unserved(uri, self.said, quote))
+        if self.code in EXPIRED:
+            text = f"cannot read {uri}: the credentials expired ({self.said})"
+            return StoreError(Cause.S3_THROTTLE, text, quote=quote)
+        if self.status in (401, 403):
+            text = f"read {uri} was refused ({self.said}): allow this action on this key, or check the credentials"
+            return StoreError(Cause.S3_ACCESS, text, quote=quote)
+        return StoreError(Cause.S3_ACCESS, f"cannot read {uri}: the store answered {quote}", quote=quote)
+
+
+def _unserved(uri: str, said: str, quote: str) -> StoreError:
+    return StoreError(Cause.S3_THROTTLE, f"cannot read {uri}: the store did not serve it ({said})", quote=quote)
+
+
+def lost(uri: str, error: Exception) -> StoreError:
+    """The error for an answer that did not come."""
+    quote = str(error) or type(error).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in quote:
+        text = f"cannot read {uri}: the server's certificate is not trusted: name its issuer's file in AWS_CA_BUNDLE"
+        return StoreError(Cause.S3_ACCESS, text, quote=quote)
+    return StoreError(Cause.S3_THROTTLE, f"cannot read {uri}: the store did not serve it ({quote})", quote=quote)
+
+
+def _first(pattern: re.Pattern[bytes], body: bytes) -> str:
+    found = pattern.search(body)
+    return found[1].decode("utf-8", "replace").strip() if found else ""

@@ -1,0 +1,67 @@
+"""``python -m argosy.steps.transfer.worker URI PARTS PARENT``: fetch pieces told on stdin, tell results on stdout.
+
+``PARTS`` is the inherited descriptor of the folder that is written to, ``PARENT`` the pool's process. The worker ends
+with its standard input, or with its parent.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeAlias
+
+from argosy.steps.store.base import StoreError
+from argosy.steps.transfer.sink import Sink
+from argosy.steps.transfer.threads import Threads
+
+_LOOK_SECONDS = 1.0
+Serve: TypeAlias = Callable[[int, int], None]
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until standard input ends."""
+    uri, parts, parent = arguments[0], int(arguments[1]), int(arguments[2])
+    try:
+        serve = _s3(uri, parts, parent) if uri.startswith("s3:") else _threads(uri, parts, parent)
+    except StoreError as error:
+        serve = Threads(functools.partial(_refuse, error), parts, 1).run
+    serve(0, 1)
+    # Threads may still be at work on what nobody waits for.
+    os._exit(0)
+
+
+def _s3(uri: str, parts: int, parent: int) -> Serve:
+    from argosy.steps.transfer.s3_worker import S3Worker
+    from argosy.steps.transfer.site import Site
+
+    return S3Worker(Site(uri), parts, parent).run
+
+
+def _threads(uri: str, parts: int, parent: int) -> Serve:
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    if uri.startswith("file:"):
+        from argosy.steps.transfer import files
+
+        return Threads(files.FileSource(uri), parts, files.READERS).run
+    from argosy.steps.transfer import clouds
+
+    return Threads(clouds.CloudSource(uri), parts, clouds.READERS).run
+
+
+def _refuse(error: StoreError, _: Sink) -> None:
+    raise StoreError(error.cause, str(error), quote=error.quote)
+
+
+def _end_with(parent: int) -> None:
+    # A process that the parent forked may hold the pipe open, so its end alone would not be enough.
+    pause = threading.Event()
+    while os.getppid() == parent:
+        pause.wait(_LOOK_SECONDS)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
