@@ -1,6 +1,6 @@
 """A process that uses a dataset through a cache: says ``using FETCHED`` when it has it, ends at a line on stdin.
 
-    python cache_user.py MANIFEST ROOT WHO [JSON of Cache's other fields] [part of the objects, "0:40"]
+    python cache_user.py MANIFEST ROOT WHO [JSON of Cache's other fields]
 
 Between "filling" (said at the first progress) and "using" it may be killed.
 """
@@ -22,7 +22,6 @@ def main() -> int:
     manifest, root, who, *rest = sys.argv[1:]
     fields = json.loads(rest[0]) if rest else {}
     dataset = DatasetManifest.from_bytes(Path(manifest).read_bytes())
-    first, last = (int(word) for word in rest[1].split(":")) if len(rest) > 1 else (0, len(dataset.objects))
     said: list[bool] = []
 
     def tell(_: StageProgress) -> None:
@@ -31,7 +30,7 @@ def main() -> int:
             print("filling", flush=True)
 
     try:
-        with use(Cache(Path(root), **fields), dataset, dataset.objects[first:last], who=who, on_progress=tell) as used:
+        with use(Cache(Path(root), **fields), dataset, dataset, who=who, on_progress=tell) as used:
             print(f"using {used.result.fetched_bytes} {used.path}", flush=True)
             sys.stdin.readline()
     except StepError as error:

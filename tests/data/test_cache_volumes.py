@@ -28,8 +28,8 @@ def load(path):
 
 def attempt(cache, manifest, who="x"):
     try:
-        with use(cache, manifest, manifest.objects, who=who) as used:
-            whole = all((used.path / one.key).stat().st_size == one.size for one in manifest.objects)
+        with use(cache, manifest, manifest, who=who) as used:
+            whole = all((used.path / one.key).stat().st_size == one.size for one in manifest)
             print("used", used.result.fetched_bytes, whole)
     except StepError as error:
         print("refused", error.cause, int(error.code), error)
@@ -43,7 +43,7 @@ cache = Cache(root)
 """
 
 FULL = """
-with use(cache, a, a.objects, who="pod a"):
+with use(cache, a, a, who="pod a"):
     attempt(cache, b)
 print(here(root) == [a.digest[:6]])
 (root / "other").write_bytes(b"o" * 1_000_000)
@@ -62,8 +62,8 @@ def take(now: StageProgress) -> None:
     if not took:
         took.append((root / "other").write_bytes(b"o" * 2_500_000))
 attempt(cache, a)
-with use(cache, b, b.objects, who="x", on_progress=take) as used:
-    print(sum((used.path / one.key).stat().st_size for one in b.objects), here(root) == sorted([b.digest[:6], "other"]))
+with use(cache, b, b, who="x", on_progress=take) as used:
+    print(sum((used.path / one.key).stat().st_size for one in b), here(root) == sorted([b.digest[:6], "other"]))
 """
 
 READ_ONLY = """
@@ -73,7 +73,7 @@ mount.mkdir()
 subprocess.run(["mount", "--bind", root, mount], check=True)
 subprocess.run(["mount", "-o", "remount,bind,ro", mount], check=True)
 attempt(Cache(mount), b)
-with use(Cache(mount, verify="full"), a, a.objects, who="reader") as used:
+with use(Cache(mount, verify="full"), a, a, who="reader") as used:
     print(used.path.parent == mount, used.result.fetched_bytes)
     attempt(Cache(root, size_gib=5e6 / (1 << 30)), b)
 attempt(Cache(root, size_gib=5e6 / (1 << 30)), b)

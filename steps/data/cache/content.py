@@ -2,59 +2,79 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.data.cache.entry import Label, entry_name
-from argosy.steps.data.folder import read_staged
-from argosy.steps.data.manifest import DataObject, DatasetManifest
-from argosy.steps.data.plan import share_digest
-from argosy.steps.data.staging import StageProgress, StageResult, check_staged, stage_objects
-
-Depth = Literal["none", "stat", "full"]
-DEPTHS: tuple[Depth, ...] = ("none", "stat", "full")
+from argosy.steps.data.folder import marker_of
+from argosy.steps.data.keys import STATE_FOLDER
+from argosy.steps.data.manifest import DatasetManifest, Objects
+from argosy.steps.data.marker import Marker
+from argosy.steps.data.rows import rows_of
+from argosy.steps.data.staging import StageProgress, StageResult, stage_objects
+from argosy.steps.data.state_files import FOLDER
+from argosy.steps.data.survey import Depth, all_intact
+from argosy.steps.data.tree import Tree
+from argosy.steps.data.wanted import Wanted, wanted_of
 
 
 @dataclass(frozen=True)
 class Content:
     """``objects`` of a dataset, and how deep they are verified before they are used again.
 
-    ``none``: the marker says that the folder is whole. ``stat``: every file is there in its size. ``full``: every
-    file is read and has the content that was recorded.
+    ``none``: the marker says that the folder is whole. ``stat``: every file has the size and mtime that staging left.
+    ``full``: every file is read and has the checksum that was recorded.
     """
 
     manifest: DatasetManifest
-    objects: Sequence[DataObject]
+    objects: Objects
     verify: Depth
+
+    @cached_property
+    def _wanted(self) -> Wanted:
+        return wanted_of(self.objects)
 
     @property
     def entry(self) -> str:
         """The entry's name."""
-        return entry_name(self.manifest, self.objects)
+        return entry_name(self.manifest, self._wanted.digest)
 
     @property
     def label(self) -> Label:
         """What is said of the entry."""
-        return Label(self.manifest.uri, sum(one.size for one in self.objects), len(self.objects))
+        return Label(self.manifest.uri, self._wanted.total_bytes, self._wanted.count)
 
     def check(self, path: Path) -> None:
-        """Confirm that ``path`` holds it whole, without a write or a lock; depth ``full`` stops at ``stat`` here.
+        """Confirm that ``path`` holds it whole, without a write or a lock.
 
         Raises:
             StepError: ``volume_mount`` when it is not whole, ``data_corrupt`` when a file is gone or damaged.
         """
-        if self.verify != "none":
-            check_staged(self.manifest, self.objects, path)
-            return
-        marker, _ = read_staged(path)
-        share = None if marker is None else (marker.dataset_digest, marker.share)
-        if share != (self.manifest.digest, share_digest(self.objects)):
-            raise StepError(Cause.VOLUME_MOUNT, f"{path} is not whole")
+        wanted = self._wanted
+        if marker_of(path) != Marker(self.manifest.digest, wanted.digest, wanted.count, wanted.total_bytes):
+            raise StepError(Cause.VOLUME_MOUNT, "there is no finished staging of it")
+        if self.verify != "none" and not self._is_intact(path):
+            raise StepError(Cause.DATA_CORRUPT, "a file is gone or not what was staged")
+
+    def _is_intact(self, path: Path) -> bool:
+        with contextlib.ExitStack() as stack:
+            try:
+                root = os.open(path, FOLDER)
+                stack.callback(os.close, root)
+                state = os.open(STATE_FOLDER, FOLDER, dir_fd=root)
+                stack.callback(os.close, state)
+            except OSError:
+                return False
+            tree = stack.enter_context(Tree(root, path))
+            rows = stack.enter_context(contextlib.closing(rows_of(state, self._wanted.digest)))
+            return all_intact(tree, rows, self._wanted.count, self.verify)
 
     def is_whole(self, path: Path) -> bool:
         """:meth:`check` as a question."""
@@ -66,8 +86,7 @@ class Content:
 
     def fetch(self, path: Path, on_progress: Callable[[StageProgress], None]) -> StageResult:
         """Fetch what is missing or damaged in ``path``; see :func:`argosy.steps.data.staging.stage_objects`."""
-        depth: Literal["stat", "full"] = "full" if self.verify == "full" else "stat"
-        return stage_objects(self.manifest, self.objects, path, on_progress=on_progress, verify=depth)
+        return stage_objects(self.manifest, self.objects, path, on_progress=on_progress, verify=self.verify)
 
     def reused(self, began: float) -> StageResult:
         """The result when nothing had to be fetched; ``began`` by the monotonic clock."""

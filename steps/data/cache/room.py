@@ -14,7 +14,7 @@ from argosy.steps.data.cache.eviction import evict, sweep
 from argosy.steps.data.cache.lease import Holder, Lease
 from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.cache.waiting import Waiting
-from argosy.steps.data.staging import ROOM_FACTOR
+from argosy.steps.data.room import ROOM_FACTOR
 
 _NAMED = 8
 """Entries that an error names."""

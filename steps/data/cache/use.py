@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.data.cache.content import DEPTHS, Content, Depth
+from argosy.steps.data.cache.content import Content
 from argosy.steps.data.cache.fill import Progress, fill
 from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.cache.waiting import Waiting
-from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.manifest import DatasetManifest, Objects
 from argosy.steps.data.staging import StageProgress, StageResult
+from argosy.steps.data.survey import DEPTHS, Depth
 
 GIB = 1 << 30
 
@@ -44,12 +45,11 @@ class Cache:
             limit = -1.0
         if not 0 <= limit < float("inf"):
             raise InputError(f"cache-gib = {size_gib!r}: write a number of GiB, 0 for no limit")
-        depth = next((depth for depth in DEPTHS if depth == (verify or "stat")), None)
-        if depth is None:
+        if (verify or "stat") not in DEPTHS:
             raise InputError(f"cache-verify = {verify!r}: use {', '.join(DEPTHS)}")
         if access not in ("", "read-only"):
             raise InputError(f"cache-access = {access!r}: use read-only, or leave it out")
-        return cls(path, limit, depth, access == "read-only")
+        return cls(path, limit, cast(Depth, verify or "stat"), access == "read-only")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Used:
 def use(
     cache: Cache,
     manifest: DatasetManifest,
-    objects: Sequence[DataObject],
+    objects: Objects,
     *,
     who: str,
     on_progress: Callable[[StageProgress], None] | None = None,
@@ -110,7 +110,7 @@ def _using(
         while any(seen.kind == "evict" for seen in root.living(entry, besides=lease)):
             waiting.pause(f"evict {entry}", f"waiting for the eviction of {entry[:12]} from {root.path}", after=1.0)
         root.touch(entry)
-        if content.verify != "full" and content.is_whole(path):
+        if content.is_whole(path):
             result = content.reused(began)
             on_progress(StageProgress(result.objects, result.objects, result.bytes, result.bytes, result.seconds))
         else:
