@@ -2,19 +2,41 @@
 
     python cache_user.py MANIFEST ROOT WHO [JSON of Cache's other fields]
 
-Between "filling" (said at the first progress) and "using" it may be killed.
+$CACHE_AT = "EVENT WORD COUNT SIGNAL" sends itself a signal just before the system call behind the COUNTth audit event
+of that name that has WORD among its arguments (``*``: any): a kill, or a stop, at exactly that point.
+$CACHE_EVENTS = FILE writes down how many events of which name there were.
 """
 
 from __future__ import annotations
 
+import collections
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.cache.use import Cache, use
 from argosy.steps.data.manifest import DatasetManifest
-from argosy.steps.data.staging import StageProgress
+
+CALLS = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.utime", "os.listdir", "fcntl.flock")
+
+
+def watch() -> collections.Counter[str]:
+    """Count the events from here on, and die or stop where we are told to."""
+    event, word, count, number = (os.environ.get("CACHE_AT") or "- - 0 0").split()
+    seen: collections.Counter[str] = collections.Counter()
+
+    def hook(name: str, args: tuple[object, ...]) -> None:
+        if name not in CALLS or (word != "*" and not any(word in str(arg) for arg in args)):
+            return
+        seen[name] += 1
+        if seen[name] == int(count) and name == event:
+            os.kill(os.getpid(), getattr(signal, f"SIG{number}"))
+
+    sys.addaudithook(hook)
+    return seen
 
 
 def main() -> int:
@@ -22,15 +44,9 @@ def main() -> int:
     manifest, root, who, *rest = sys.argv[1:]
     fields = json.loads(rest[0]) if rest else {}
     dataset = DatasetManifest.from_bytes(Path(manifest).read_bytes())
-    said: list[bool] = []
-
-    def tell(_: StageProgress) -> None:
-        if not said:
-            said.append(True)
-            print("filling", flush=True)
-
+    seen = watch()
     try:
-        with use(Cache(Path(root), **fields), dataset, dataset, who=who, on_progress=tell) as used:
+        with use(Cache(Path(root), **fields), dataset, dataset, who=who) as used:
             print(f"using {used.result.fetched_bytes} {used.path}", flush=True)
             sys.stdin.readline()
     except StepError as error:
@@ -39,6 +55,9 @@ def main() -> int:
     except InputError as error:
         print(f"refused {error}", flush=True)
         return 2
+    found = dict(seen)
+    if "CACHE_EVENTS" in os.environ:
+        Path(os.environ["CACHE_EVENTS"]).write_text(json.dumps(found))
     print("done", flush=True)
     return 0
 
