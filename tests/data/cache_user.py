@@ -3,7 +3,7 @@
     python cache_user.py MANIFEST ROOT WHO [JSON of Cache's other fields]
 
 $CACHE_AT = "EVENT WORD COUNT SIGNAL" sends itself a signal just before the system call behind the COUNTth audit event
-of that name that has WORD among its arguments (``*``: any): a kill, or a stop, at exactly that point.
+of that name (``*``: any of CALLS) that has WORD among its arguments (``*``: any): a kill, or a stop, exactly there.
 $CACHE_EVENTS = FILE writes down how many events of which name there were.
 """
 
@@ -31,8 +31,9 @@ def watch() -> collections.Counter[str]:
     def hook(name: str, args: tuple[object, ...]) -> None:
         if name not in CALLS or (word != "*" and not any(word in str(arg) for arg in args)):
             return
-        seen[name] += 1
-        if seen[name] == int(count) and name == event:
+        for each in (name, "*"):
+            seen[each] += 1
+        if event in (name, "*") and seen[event] == int(count):
             os.kill(os.getpid(), getattr(signal, f"SIG{number}"))
 
     sys.addaudithook(hook)
