@@ -82,16 +82,17 @@ class Entry:
         return f"{self.name[:12]}{uri}: {size_text(self.label.size)}, {held}"
 
 
-def disk_bytes(path: Path) -> int:
-    """Bytes that a folder takes on disk; 0 when there is none."""
-    total = 0
+def disk_use(path: Path) -> tuple[int, int]:
+    """Bytes and files that a folder takes on disk; 0 when there is none."""
+    size = count = 0
     # What is walked may be published into or removed meanwhile.
     with contextlib.suppress(FileNotFoundError):
         for _, _, files, handle in os.fwalk(path):
             for name in files:
                 with contextlib.suppress(OSError):
-                    total += os.stat(name, dir_fd=handle, follow_symlinks=False).st_blocks * 512
-    return total
+                    size += os.stat(name, dir_fd=handle, follow_symlinks=False).st_blocks * 512
+                    count += 1
+    return size, count
 
 
 def size_text(size: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -36,14 +37,29 @@ def fill(
         wanted = Wanted(content.entry, content.label, cap_bytes)
         make_room(root, wanted, lease, waiting)
         root.label(content.entry, content.label)
+        with contextlib.suppress(_Full):
+            return _fetch(content, path, lease, on_progress)
+        # Another filler may just have tried how much it can get.
+        make_room(root, wanted, lease, waiting)
         while True:
             try:
-                return content.fetch(path, _noting(lease, on_progress))
-            except StepError as error:
-                if error.cause != Cause.DISK_FULL:
-                    raise
-            # Others write to the volume too, and a quota shows only when it is reached. Each round evicts.
-            make_room(root, wanted, lease, waiting, at_least_one=True)
+                return _fetch(content, path, lease, on_progress)
+            except _Full as full:
+                # Others write to the volume too, and a quota shows only when it is reached. Each round evicts.
+                make_room(root, wanted, lease, waiting, refused=str(full))
+
+
+class _Full(Exception):
+    """The volume took no more, whatever it said before."""
+
+
+def _fetch(content: Content, path: Path, lease: Lease, on_progress: Progress) -> StageResult:
+    try:
+        return content.fetch(path, _noting(lease, on_progress))
+    except StepError as error:
+        if error.cause != Cause.DISK_FULL:
+            raise
+        raise _Full(str(error)) from error
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.data.cache.entry import Entry, Label, disk_bytes, size_text
+from argosy.steps.data.cache.entry import Entry, Label, disk_use, size_text
 from argosy.steps.data.cache.eviction import evict, sweep
 from argosy.steps.data.cache.lease import Holder, Lease
 from argosy.steps.data.cache.root import CacheRoot
@@ -40,10 +40,10 @@ class _Shortage:
         return self.bytes > 0 or self.files > 0
 
 
-def make_room(root: CacheRoot, wanted: Wanted, lease: Lease, waiting: Waiting, *, at_least_one: bool = False) -> None:
+def make_room(root: CacheRoot, wanted: Wanted, lease: Lease, waiting: Waiting, *, refused: str = "") -> None:
     """Evict until ``wanted`` fits, and reserve its room under ``lease``.
 
-    ``at_least_one``: something must go whatever the volume says of its free space (a quota, which it does not tell).
+    ``refused``: what the volume answered although it had said that there is room (a quota, say): something must go.
 
     Raises:
         StepError: ``disk_full``: it names who holds the room; 78 when no run's end would help, else 75.
@@ -54,17 +54,17 @@ def make_room(root: CacheRoot, wanted: Wanted, lease: Lease, waiting: Waiting, *
         while True:
             others = [entry for entry in root.entries() if entry.name != wanted.entry]
             short = _shortage(root, wanted, others, lease)
-            if at_least_one and not short:
+            if refused and not short:
                 short = _Shortage(1, 0)
             if not short:
                 break
             idle = [entry for entry in others if not entry.in_use and entry.name not in stuck]
             victims = _oldest(idle, short)
             if not victims:
-                raise _no_room(root, wanted, others, idle, short)
+                raise _no_room(root, wanted, others, idle, short, refused)
             for entry in victims:
                 if evict(root, entry.name, str(lease.holder)):
-                    at_least_one = False
+                    refused = ""
                     waiting.say(f"evicted {entry.text(root.now())} from {root.path}")
                 else:
                     stuck.add(entry.name)
@@ -75,14 +75,15 @@ def make_room(root: CacheRoot, wanted: Wanted, lease: Lease, waiting: Waiting, *
 def _shortage(root: CacheRoot, wanted: Wanted, others: Sequence[Entry], lease: Lease) -> _Shortage:
     found = os.statvfs(root.path)
     free = found.f_bavail * found.f_frsize
-    missing = max(0, wanted.label.size - disk_bytes(root.path / wanted.entry))
+    size, files = disk_use(root.path / wanted.entry)
+    missing = max(0, wanted.label.size - size)
     if not missing:
         return _Shortage(0, 0)
     fillers = [seen.holder for seen in root.living(besides=lease) if seen.kind == "fill"]
     short = ROOM_FACTOR * (missing + sum(_outstanding(holder) for holder in fillers)) - free
     if wanted.cap_bytes:
         short = max(short, sum(entry.label.size for entry in others) + wanted.label.size - wanted.cap_bytes)
-    promised = wanted.label.objects + sum(holder.objects for holder in fillers)
+    promised = max(0, wanted.label.objects - files) + sum(holder.objects for holder in fillers)
     return _Shortage(short, promised - found.f_favail if found.f_files else 0)
 
 
@@ -102,13 +103,14 @@ def _oldest(idle: Sequence[Entry], short: _Shortage) -> list[Entry]:
 
 
 def _no_room(
-    root: CacheRoot, wanted: Wanted, others: Sequence[Entry], idle: Sequence[Entry], short: _Shortage
+    root: CacheRoot, wanted: Wanted, others: Sequence[Entry], idle: Sequence[Entry], short: _Shortage, refused: str
 ) -> StepError:
     # Would it fit if no run were using anything?
     enough = bool(_oldest(others, short))
     remedy = "wait for a run to end" if enough else "give the volume more room, raise the limit, or remove other files"
     limit = f", its limit is {size_text(wanted.cap_bytes)}" if wanted.cap_bytes else ""
     lacking = f"{size_text(short.bytes)} are missing" if short.bytes > 0 else f"{short.files:.0f} files are too many"
+    lacking = refused or lacking
     freed = size_text(sum(entry.label.size for entry in idle))
     text = (
         f"{root.path} cannot take the dataset {wanted.entry[:12]} of {wanted.label.uri}: it needs "
@@ -121,7 +123,7 @@ def _no_room(
 def _holding(root: CacheRoot, wanted: Wanted, others: Sequence[Entry]) -> list[str]:
     """What takes the room, the largest entries first, then what is not the cache's, then what is free."""
     found, now = os.statvfs(root.path), root.now()
-    ours = sum(entry.label.size for entry in others) + disk_bytes(root.path / wanted.entry)
+    ours = sum(entry.label.size for entry in others) + disk_use(root.path / wanted.entry)[0]
     foreign = max(0, (found.f_blocks - found.f_bfree) * found.f_frsize - ours)
     named = [entry.text(now) for entry in sorted(others, key=lambda entry: -entry.label.size)]
     more = [f"{len(named) - _NAMED} more"] if len(named) > _NAMED else []

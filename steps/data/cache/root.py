@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from argosy.steps.data.cache.entry import Entry, Label, disk_bytes, is_entry, read_label, touch, volume_time
+from argosy.steps.data.cache.entry import Entry, Label, disk_use, is_entry, read_label, touch, volume_time
 from argosy.steps.data.cache.lease import Kind, Lease, Seen, living
 from argosy.steps.data.cache.lock import try_lock, unlock
 from argosy.steps.data.cache.waiting import Waiting
@@ -142,7 +142,7 @@ class CacheRoot:
         return sorted(found, key=lambda entry: entry.used)
 
     def _entry(self, name: str, leases: list[Seen]) -> Entry:
-        label = read_label(self.used / name) or Label("", disk_bytes(self.path / name), 0)
+        label = read_label(self.used / name) or Label("", *disk_use(self.path / name))
         used, locked = 0.0, False
         with contextlib.suppress(OSError):
             handle = os.open(self.used / name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
