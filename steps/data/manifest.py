@@ -200,6 +200,8 @@ class DatasetManifest:
             manifest = cls.of(uri, [DataObject.of_row(row) for row in record.get("objects", ())])
         if manifest.digest != record.get("digest"):
             raise ValueError(f"content has digest {manifest.digest}, the manifest says {record.get('digest')}")
+        if (manifest.count, manifest.total_bytes) != (record.get("count"), record.get("bytes")):
+            raise ValueError("count or bytes are not those of its rows")
         return manifest
 
 

@@ -37,10 +37,10 @@ def sorted_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def _spill(lines: list[bytes], spool: Spool) -> Iterator[tuple[int, int]]:
     for first in range(0, len(lines), _BLOCK):
-        text = b"\n".join(lines[first : first + _BLOCK])
+        text = b"\n".join([*lines[first : first + _BLOCK], b""])
         yield spool.append(text), len(text)
 
 
 def _lines(run: Run, spool: Spool) -> Iterator[bytes]:
     for start, length in run:
-        yield from spool.read(start, length).split(b"\n")
+        yield from spool.read(start, length).split(b"\n")[:-1]

@@ -15,7 +15,7 @@ from argosy.steps.transfer.signing import Headers
 from argosy.steps.transfer.sink import Sink
 from argosy.steps.transfer.site import Site
 
-_WITH_CHECKSUM = (("x-amz-checksum-mode", "ENABLED"),)
+WITH_CHECKSUM = (("x-amz-checksum-mode", "ENABLED"),)
 _CHECKSUM = "x-amz-checksum-"
 _PROGRESS = 64 << 10
 _TEXT = 16 << 10
@@ -48,8 +48,8 @@ class Fetching(Job):
             self._restart()
         self._from = arrived = self.arrived
         self._signed = self._site.generation
-        plain = f"if-match: {_quoted(self._etag)}\r\n" if self._etag else ""
-        amz: Headers = _WITH_CHECKSUM
+        plain = match_line(self._etag)
+        amz: Headers = WITH_CHECKSUM
         if arrived or not piece.whole:
             plain += f"range: bytes={piece.start + arrived}-{piece.start + piece.length - 1}\r\n"
             amz = ()
@@ -65,7 +65,7 @@ class Fetching(Job):
             self._check_range(head)
         else:
             self._check_size(head)
-            self._stored = _checksums(head)
+            self._stored = stored_checksums_of(head)
         self._refused = None
         if self._sink is None:
             self._sink = Sink(self._parts, self.piece)
@@ -121,11 +121,8 @@ class Fetching(Job):
         self._stored = {}
 
     def _check_version(self, head: Head) -> None:
-        etag = head.headers.get("etag", "")
-        if self._etag and etag and _quoted(etag) != _quoted(self._etag):
-            text = f"dataset changed: {self._site.at(self.piece.key)} is {etag}, no longer version {self._etag}"
-            raise StoreError(Cause.S3_MISSING, text)
-        self._etag = self._etag or etag
+        check_etag(head, self._etag, self._site.at(self.piece.key))
+        self._etag = self._etag or head.get("etag")
 
     def _check_size(self, head: Head) -> None:
         if head.length in (None, self.piece.length):
@@ -140,7 +137,7 @@ class Fetching(Job):
         if head.status == 200:
             raise StoreError(Cause.S3_ACCESS, f"cannot read {at}: the store does not serve ranges")
         first = piece.start + self._from
-        said = head.headers.get("content-range", "")
+        said = head.get("content-range")
         span, _, size = said.removeprefix("bytes ").partition("/")
         if size not in (str(piece.object_size), "*"):
             raise StoreError(Cause.S3_MISSING, f"dataset changed: {at} has {size} bytes, not {piece.object_size}")
@@ -158,16 +155,34 @@ class Fetching(Job):
         raise Again(error, at_once=True, elsewhere=True)
 
 
+def match_line(etag: str) -> str:
+    """The header that asks for this version and no other."""
+    return f"if-match: {_quoted(etag)}\r\n" if etag else ""
+
+
+def check_etag(head: Head, etag: str, uri: str) -> None:
+    """Not every store heeds ``If-Match``.
+
+    Raises:
+        StoreError: ``s3_missing``: another version was answered with.
+    """
+    found = head.get("etag")
+    if etag and found and _quoted(found) != _quoted(etag):
+        raise StoreError(Cause.S3_MISSING, f"dataset changed: {uri} is {found}, no longer version {etag}")
+
+
 def _quoted(etag: str) -> str:
     return etag if etag.startswith(('"', "W/")) else f'"{etag}"'
 
 
-def _checksums(head: Head) -> dict[str, str]:
+def stored_checksums_of(head: Head) -> dict[str, str]:
     """Algorithm -> text of the whole object's checksums; those of parts' checksums say nothing about the bytes."""
-    if head.headers.get("x-amz-checksum-type", "").upper() == "COMPOSITE":
-        return {}
-    found = {}
-    for name, value in head.headers.items():
-        if name.startswith(_CHECKSUM) and crc.known(algorithm := name.removeprefix(_CHECKSUM)) and "-" not in value:
-            found[algorithm] = crc.as_stored(algorithm, value)
-    return {algorithm: text for algorithm, text in found.items() if text}
+    found: dict[str, str] = {}
+    for name in head.names(_CHECKSUM):
+        algorithm, value = name.removeprefix(_CHECKSUM), head.get(name)
+        if algorithm == "type":
+            if value.upper() == "COMPOSITE":
+                return {}
+        elif crc.known(algorithm) and (text := crc.as_stored(algorithm, value)):
+            found[algorithm] = text
+    return found

@@ -13,35 +13,46 @@ class Malformed(Exception):
 
 
 class Head:
-    """Status and headers, names in lower case."""
+    """Status and headers. Headers are looked for when they are asked for: few of the many are."""
 
-    __slots__ = ("headers", "status", "version")
+    __slots__ = ("_names", "_text", "status")
 
     def __init__(self, raw: bytes) -> None:
         """``raw``: everything up to the empty line, without it."""
-        first, *lines = raw.decode("latin-1").split("\r\n")
-        words = first.split(" ", 2)
-        if len(words) < 2 or not words[0].startswith("HTTP/1.") or not (words[1].isdecimal() and len(words[1]) == 3):
-            raise Malformed(f"an answer begins with {first[:60]!r}")
-        self.version, self.status = words[0], int(words[1])
-        self.headers: dict[str, str] = {}
-        for line in lines:
-            name, colon, value = line.partition(":")
-            if not colon:
-                raise Malformed(f"a header without a colon: {line[:60]!r}")
-            self.headers[name.lower()] = value.strip()
+        self._text = text = raw.decode("latin-1") + "\r\n"
+        self._names = text.lower()
+        status = text[9:12]
+        if not text.startswith("HTTP/1.") or not (status.isdecimal() and text[12:13] in (" ", "\r")):
+            raise Malformed(f"an answer begins with {text[:60]!r}")
+        self.status = int(status)
+
+    def get(self, name: str) -> str:
+        """The value of a header, "" if there is none; ``name`` in lower case."""
+        at = self._names.find(f"\r\n{name}:")
+        if at < 0:
+            return ""
+        start = at + len(name) + 3
+        return self._text[start : self._text.index("\r\n", start)].strip()
+
+    def names(self, prefix: str) -> list[str]:
+        """Names of the headers that begin so, in lower case."""
+        at, found = 0, []
+        while (at := self._names.find(f"\r\n{prefix}", at)) >= 0:
+            found.append(self._names[at + 2 : self._names.index("\r\n", at + 2)].partition(":")[0])
+            at += 2
+        return found
 
     @property
     def keeps(self) -> bool:
         """Whether the connection may be used again."""
-        said = self.headers.get("connection", "").lower()
-        return "keep-alive" in said if self.version == "HTTP/1.0" else "close" not in said
+        said = self.get("connection").lower()
+        return "keep-alive" in said if self._text.startswith("HTTP/1.0") else "close" not in said
 
     @property
     def length(self) -> int | None:
         """Of the body in bytes; None where the head does not say."""
-        said = self.headers.get("content-length")
-        if said is None or "transfer-encoding" in self.headers:
+        said = self.get("content-length")
+        if not said or self.get("transfer-encoding"):
             return None
         if not (said.isascii() and said.isdecimal()):
             raise Malformed(f"content-length: {said[:60]!r}")
@@ -160,7 +171,7 @@ def body_of(head: Head, method: str) -> Body:
     """
     if method == "HEAD" or head.status in (204, 304):
         return Sized(0)
-    if "chunked" in head.headers.get("transfer-encoding", "").lower():
+    if "chunked" in head.get("transfer-encoding").lower():
         return Chunked()
     length = head.length
     return UntilClose() if length is None else Sized(length)

@@ -67,7 +67,7 @@ class Site:
         ):
             return Again(error, at_once=True, elsewhere=refusal.redirected)
         if refusal.redirected:
-            where = head.headers.get("x-amz-bucket-region") or refusal.region or head.headers.get("location", "")
+            where = head.get("x-amz-bucket-region") or refusal.region or head.get("location")
             text = f"cannot read {self.at(key)}: the bucket is elsewhere ({where or refusal.said}); set AWS_REGION"
             return StoreError(Cause.S3_ACCESS, text, quote=refusal.said)
         return error
@@ -85,9 +85,9 @@ class Site:
     def _mend(self, refusal: Refusal, head: Head) -> bool:
         """Whether the next request will be another one."""
         if refusal.redirected:
-            mended = self._move(head.headers.get("x-amz-bucket-region") or refusal.region)
+            mended = self._move(head.get("x-amz-bucket-region") or refusal.region)
         elif refusal.code in SKEWED:
-            mended = self._set_clock(head.headers.get("date", ""))
+            mended = self._set_clock(head.get("date"))
         else:
             mended = self._renew()
         self.generation += mended

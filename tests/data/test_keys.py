@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from argosy.steps.contract.errors import InputError
-from argosy.steps.data.keys import check_key, check_keys
+from argosy.steps.data import sorting, spool
+from argosy.steps.data.building import build_manifest
+from argosy.steps.data.keys import broken_rule, check_key, check_keys
 from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.staging import stage_objects
@@ -41,6 +44,83 @@ def test_keys_that_would_meet_on_disk_are_refused(first: str, second: str) -> No
     for pair in ([first, second], [second, first]):
         with pytest.raises(InputError, match="object key"):
             check_keys(pair)
+
+
+def reference_rule(key: str) -> bool:
+    """Whether a key alone may be a path, letter by letter as the rules are written down."""
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        return False
+    segments = key.split("/")
+    return (
+        0 < size <= 1024
+        and "\\" not in key
+        and not any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in key)
+        and not any(segment in ("", ".", "..") or len(segment.encode()) > 255 for segment in segments)
+        and segments[0].casefold() != ".argosy-stage"
+    )
+
+
+def reference_meets(keys: list[str]) -> bool:
+    """Whether two of the keys would meet on a disk that ignores case and Unicode form; with everything in memory."""
+
+    def fold(key: str) -> str:
+        return unicodedata.normalize("NFC", unicodedata.normalize("NFC", key).casefold())
+
+    names = [fold(key) for key in keys]
+    folders = {"/".join(name.split("/")[:depth]) for name in names for depth in range(1, name.count("/") + 1)}
+    return len(set(names)) < len(names) or bool(folders & set(names))
+
+
+letters = st.one_of(st.characters(), st.sampled_from("/.\\aA- éÉſßK\0\n\x7f\x85\u2028~!"))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(st.text(letters, max_size=12), st.text(st.sampled_from("a/é.日"), min_size=240, max_size=1100)))
+def test_the_fast_path_agrees_with_the_rules(key: str) -> None:
+    assert (broken_rule(key) == "") == reference_rule(key)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.text(st.sampled_from("abA/-.éÉe\u0301ſß"), min_size=1, max_size=5), max_size=12), st.integers(1, 5))
+def test_meetings_are_exact_also_when_sorted_on_disk(drawn: list[str], lines: int) -> None:
+    keys = [key for key in drawn if not broken_rule(key)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sorting, "LINES", lines)
+        patched.setattr(spool, "MEMORY", 0)
+        try:
+            check_keys(keys)
+            found = False
+        except InputError:
+            found = True
+        assert found == reference_meets(keys)
+        try:
+            built = [one.key for one in build_manifest("s3://b/p", [DataObject(key, 1) for key in keys])]
+        except InputError:
+            assert reference_meets(keys)
+        else:
+            assert not reference_meets(keys)
+            assert built == sorted(keys)
+
+
+def test_each_offender_is_named_once() -> None:
+    with pytest.raises(InputError) as caught:
+        check_keys(["a", *(f"a/{i}" for i in range(50)), "b\\c", "b", "B"])
+    text = str(caught.value)
+    assert "and 2 more" in text
+    assert text.count("'a'") == 1
+    with pytest.raises(InputError, match=r"and 99 more: .*, \.\.\.\)"):
+        check_keys(f"{i}\\" for i in range(100))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.binary(max_size=3).map(lambda line: line.replace(b"\n", b"")), max_size=300), st.integers(1, 40))
+def test_lines_sorted_on_disk_are_sorted(lines: list[bytes], room: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sorting, "LINES", room)
+        patched.setattr(spool, "MEMORY", 64)
+        assert list(sorting.sorted_lines(iter(lines))) == sorted(lines)
 
 
 def test_ordinary_keys_pass() -> None:

@@ -11,6 +11,7 @@ import pytest
 from argosy.steps.contract.errors import InputError
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import node_share, plan_bytes, shares
+from argosy.steps.data.units import SMALL_UNITS, Units
 
 
 def manifest(sizes: list[int]) -> DatasetManifest:
@@ -42,6 +43,25 @@ def test_most_objects_stay_when_a_node_joins(nnodes: int, seed: int) -> None:
     after = {one.key: rank for rank, part in enumerate(shares(data, "sharded", nnodes + 1)) for one in part}
     moved = sum(before[key] != after[key] for key in before) / len(before)
     assert moved <= 1 / (nnodes + 1) + 0.15, "a plan by position moves half or more"
+
+
+@pytest.mark.parametrize("nnodes", [64, 300, 1024])
+def test_many_nodes_are_in_balance(nnodes: int, seed: int) -> None:
+    draw = random.Random(seed)
+    sizes = [int(draw.lognormvariate(12, 1)) for _ in range(60_000)]
+    units = Units.of(sum(sizes), ((f"{i}", size) for i, size in enumerate(sizes)))
+    loads = [0] * nnodes
+    for unit, node in units.assigned(nnodes).items():
+        loads[node] += units.sizes[unit]
+    assert max(loads) <= max(1.05 * sum(loads) / nnodes, max(sizes)), "a node with one huge object holds nothing else"
+
+
+def test_units_stay_few_and_whole_however_many_objects_there_are() -> None:
+    sizes = [100] * 300_000 + [10**9] * 50
+    units = Units.of(sum(sizes), ((f"{i}", size) for i, size in enumerate(sizes)))
+    assert len(units.sizes) <= SMALL_UNITS + 50
+    assert (sum(units.counts.values()), sum(units.sizes.values())) == (len(sizes), sum(sizes))
+    assert Units.from_bytes(units.to_bytes()) == units
 
 
 def test_replicated_gives_all_to_all() -> None:

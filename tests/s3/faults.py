@@ -45,6 +45,7 @@ class Seen:
     path: str
     conditional: bool
     sent: int
+    range: str = ""
     fault: str = ""
     status: int = 0
     served: int = 0

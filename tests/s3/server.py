@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import ssl
 import threading
 from collections.abc import Awaitable, Iterable
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ class S3Server:
     """Serves from the constructor until :meth:`close`, on loopback; a context manager.
 
     ``buckets``: names, or ready made (lying) ones. ``forward``: endpoint of a real S3 that keeps the objects.
+    ``tls``: a server's context, for https.
     ``plan`` and ``slow_seconds`` may be set at any time; ``requests`` is the log; all numbers are from 0.
     """
 
@@ -39,6 +41,7 @@ class S3Server:
         port: int = 0,
         plan: Plan = nothing,
         forward: str = "",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.buckets = buckets if isinstance(buckets, dict) else {name: Bucket() for name in buckets}
         self.plan, self.slow_seconds = plan, 0.2
@@ -50,10 +53,12 @@ class S3Server:
         self._first = 0
         self._loop = asyncio.new_event_loop()
         self._listening = self._loop.run_until_complete(
-            self._loop.create_server(lambda: Connection(self._began, self._serve, self._open), "127.0.0.1", port)
+            self._loop.create_server(
+                lambda: Connection(self._began, self._serve, self._open), "127.0.0.1", port, ssl=tls
+            )
         )
         self.port = self._listening.sockets[0].getsockname()[1]
-        self.endpoint = f"http://127.0.0.1:{self.port}"
+        self.endpoint = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="s3")
         self._thread.start()
 
@@ -96,6 +101,7 @@ class S3Server:
             operation=operation,
             path=request.path,
             conditional=conditional and operation in ("PutObject", "CompleteMultipartUpload"),
+            range=request.headers.get("range", ""),
             sent=int(request.headers.get("content-length") or 0),
         )
         kind = self.plan(seen)

@@ -135,10 +135,9 @@ def _get(bucket: Bucket, key: str, request: Request) -> Answer:
     if unless is not None and unless in ("*", stored.etag):
         return Answer(304, _facts(stored))
     size = len(stored.data)
-    if head:
-        return Answer(200, _facts(stored), length=size)
-    if "range" not in request.headers:
-        return Answer(200, _facts(stored), stored.data)
+    if head or "range" not in request.headers:
+        told = bucket.checksums(stored) if request.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED" else {}
+        return Answer(200, {**_facts(stored), **told}, b"" if head else stored.data, size if head else None)
     start, end = _range(request.headers["range"], size)
     facts = {**_facts(stored), "content-range": f"bytes {start}-{end - 1}/{size}"}
     return Answer(206, facts, bucket.cut(stored, start, end))
