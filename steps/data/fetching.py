@@ -14,6 +14,7 @@ from argosy.steps.data.records import FileRecord
 from argosy.steps.data.rows import CHUNK, Rows
 from argosy.steps.data.tree import Tree
 from argosy.steps.data.wanted import Wanted
+from argosy.steps.transfer.checksums import stored_checksums
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.pool import FetchPool
 
@@ -100,13 +101,17 @@ class Fetching:
             if not present[index]:
                 self._chunks.add(chunk)
                 part = parts.name(one)
-                yield from self._ranges(Flight(one, part, chunk), resume=parts.claimed(part))
+                flight = Flight(one, part, chunk)
+                yield from self._ranges(flight, resume=parts.claimed(part) and flight.resumable)
         self._chunks.begin(chunk + 1)
 
     def _ranges(self, flight: Flight, *, resume: bool) -> list[Range]:
         asks = flight.asks(self._place.parts.handle, resume=resume)
         self.bytes += flight.resumed
         self.resumed += flight.resumed
+        if flight.unproven:
+            ((_, checksum),) = stored_checksums(self._uri, [(flight.one.key, flight.one.etag)])
+            flight.expect(checksum)
         if not asks:
             self._land([flight])
         return [(flight, ask) for ask in asks]
@@ -164,7 +169,7 @@ class Fetching:
         """The record of the file that a part will be; None when its bytes are not what they should be."""
         parts, one = self._place.parts, flight.one
         facts = parts.facts(flight.part)
-        if facts is None or facts.st_size != one.size or (one.checksum and not flight.is_right(parts.handle)):
+        if facts is None or facts.st_size != one.size or not flight.is_right(parts.handle):
             return None
         return FileRecord(one.key, one.size, facts.st_mtime_ns, flight.crc64nvme(), one.etag, one.version, one.checksum)
 
@@ -177,9 +182,9 @@ class Fetching:
 
     def _repeat(self, flight: Flight) -> None:
         """Fetch an object once more, all of it; the second time it is the store's fault."""
+        self._place.parts.drop(flight.part)
         if flight.tries:
             raise StepError(Cause.DATA_CORRUPT, flight.mismatch(self._uri))
         flight.tries += 1
         self.bytes -= flight.one.size
-        self._place.parts.drop(flight.part)
         self._again += self._ranges(flight, resume=False)

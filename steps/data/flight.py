@@ -26,7 +26,7 @@ class Ask(NamedTuple):
 class Flight:
     """Made when an object's turn comes. ``part`` is its file while it comes, ``chunk`` says whose rows it will join."""
 
-    __slots__ = ("_algorithm", "_came", "_found", "chunk", "one", "part", "resumed", "tries", "waiting")
+    __slots__ = ("_came", "_expected", "_found", "chunk", "one", "part", "resumed", "tries", "waiting")
 
     def __init__(self, one: DataObject, part: str, chunk: int) -> None:
         self.one, self.part, self.chunk = one, part, chunk
@@ -37,7 +37,7 @@ class Flight:
         """Bytes that an earlier staging brought."""
         self._came: list[tuple[int, int, dict[str, int]]] = []
         self._found = ""
-        self._algorithm = one.checksum.partition(":")[0]
+        self._expected = one.checksum
 
     def asks(self, parts: int, *, resume: bool) -> list[Ask]:
         """What must be fetched; with ``resume`` less what the part has already.
@@ -67,7 +67,7 @@ class Flight:
 
     def piece(self, number: int, ask: Ask) -> Piece:
         """The range as the pool wants it."""
-        one, algorithm = self.one, self._algorithm
+        one, algorithm = self.one, self._expected.partition(":")[0]
         whole = ask.length == one.size
         asked = algorithm if algorithm in crc.BYTES or (whole and algorithm) else ""
         return Piece(
@@ -80,29 +80,45 @@ class Flight:
         self.waiting -= 1
         return not self.waiting
 
+    @property
+    def resumable(self) -> bool:
+        """Whether what an earlier staging brought of it can be used: somebody must know what the whole should be."""
+        return bool(self._expected) or self.one.size > WHOLE_BYTES or not self.one.version
+
+    @property
+    def unproven(self) -> bool:
+        """Whether nobody says what the whole should be: an answer in one piece would have, but it is fetched in two."""
+        return bool(self.resumed) and not self._expected and self.one.size <= WHOLE_BYTES
+
+    def expect(self, checksum: str) -> None:
+        """What the store says of the whole ("" nothing), asked before the rest is fetched."""
+        self._expected = checksum
+
     def crc64nvme(self) -> int:
         """The checksum of the whole, from those of its pieces."""
         return self._combined(crc.OWN)
 
     def is_right(self, parts: int) -> bool:
-        """Whether the bytes give the checksum that the manifest names.
+        """Whether the bytes give the checksum that the manifest, or the store, names, if there is one.
 
         Raises:
             OSError: the part cannot be read.
         """
-        algorithm = self._algorithm
+        algorithm = self._expected.partition(":")[0]
+        if not algorithm:
+            return True
         pieces = [sums for _, _, sums in self._came]
         if all(algorithm in sums for sums in pieces) and (len(pieces) == 1 or algorithm in crc.BYTES):
             self._found = crc.text(algorithm, self._combined(algorithm))
         else:
             self._found = _read(parts, self.part, algorithm)
-        return self._found == self.one.checksum
+        return self._found == self._expected
 
     def mismatch(self, uri: str) -> str:
         """What is wrong with the bytes that came, in words."""
         one = self.one
         text = f"object {one.key!r} of {uri}: {self._found or 'another size'} came twice"
-        return f"{text}, not {one.checksum or f'{one.size} bytes'}; is it the data that the manifest was made of?"
+        return f"{text}, not {self._expected or f'{one.size} bytes'}; is it the data that the manifest was made of?"
 
     def _combined(self, algorithm: str) -> int:
         came = sorted(self._came, key=lambda piece: piece[0])

@@ -16,7 +16,6 @@ from argosy.steps.data.keys import check_keys
 from argosy.steps.data.manifest import DatasetManifest, Objects
 from argosy.steps.data.marker import Marker, read_marker, remove_marker
 from argosy.steps.data.parts import Parts
-from argosy.steps.data.room import check_room
 from argosy.steps.data.rows import Rows, boot, keep_only, known_rows, rows_of
 from argosy.steps.data.strays import remove_strays
 from argosy.steps.data.survey import DEPTHS, Depth, Survey, Surveyor, all_intact
@@ -118,6 +117,8 @@ class _Staging:
             return all_intact(tree, rows, self.wanted.count, self.verify)
 
     def _make_whole(self, before: Marker | None) -> tuple[int, int]:
+        from argosy.steps.data.room import check_room  # only here, and in the next two, what a whole folder needs not
+
         folder, now = self.folder, boot()
         remove_marker(folder.state)
         parts = Parts(folder.parts, self.uri)
@@ -135,7 +136,6 @@ class _Staging:
         return fetched, found.missing
 
     def _fetch(self, found: Survey, tree: Tree, parts: Parts, rows: Rows) -> int:
-        # Imported here: a folder that is whole needs none of it.
         from argosy.steps.data.fetching import Fetching, Place
         from argosy.steps.transfer.pool import FetchPool
 

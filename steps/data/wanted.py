@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from argosy.steps.data.manifest import DataObject, DatasetManifest, Objects
 from argosy.steps.data.plan import Share, share_digest
 
+HELD = 1 << 16
+"""As many objects are kept after they were read once; more are read again each time."""
 
-@dataclass(frozen=True)
+
 class Wanted:
-    """Iterating gives the objects by key, as often as it is asked for."""
+    """Iterating gives the objects by key, as often as it is asked for; ``digest`` names them in their versions."""
 
-    objects: Iterable[DataObject]
-    digest: str
-    count: int
-    total_bytes: int
+    def __init__(self, objects: Objects, digest: str, count: int, total_bytes: int) -> None:
+        self._objects: Iterable[DataObject] = objects
+        self.digest, self.count, self.total_bytes = digest, count, total_bytes
 
     def __iter__(self) -> Iterator[DataObject]:
-        return iter(self.objects)
+        if self.count <= HELD and not isinstance(self._objects, list):
+            self._objects = list(self._objects)
+        return iter(self._objects)
 
 
 def wanted_of(objects: Objects) -> Wanted:

@@ -135,7 +135,7 @@ segments = st.one_of(
 hostile_keys = st.lists(st.lists(segments, min_size=1, max_size=4).map("/".join), min_size=1, max_size=4)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_keys)
 def test_no_key_writes_outside_the_folder(keys: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:

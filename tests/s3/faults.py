@@ -38,7 +38,7 @@ APPLIES: dict[str, Callable[[Seen], bool]] = {
 
 @dataclass
 class Seen:
-    """One request, as the log keeps it. ``status`` 0: no answer left the server; ``served``: bytes of a body that did."""
+    """One request, as the log keeps it. ``status`` 0: no answer left the server; ``served``: bytes of its body."""
 
     number: int
     operation: str
