@@ -1,7 +1,8 @@
 """A user of the dataset cache, SIGKILLed just before each of its system calls in turn, while it evicts and fills.
 
-The cache holds one dataset and has room for one. A process makes room and fetches another; it is killed at call
-COUNT of those it makes. After each: what can be seen under a name of the old dataset is all of it or nothing, a
+The cache holds a dataset and has room for one. A process links what a later version of it has in common with it,
+makes room, and fetches the rest; it is killed before call COUNT of those it makes. After each: what can be seen under
+the name of the old version is all of it or nothing, a
 process that comes next has the new one whole, byte by byte, and nothing lies in the trash, in parts, or as a lease
 that counts. Every fifth case another process waits for the one that is killed, and goes on in its place.
 """
@@ -38,7 +39,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     deadline = time.monotonic() + minutes * 60
     record = Record("cache-kills", seed, folder)
     shutil.rmtree(work, ignore_errors=True)
-    old, new = (dataset(work, name, seed) for name in ("old", "new"))
+    old, new = prepare(work, seed)
     calls = min(count, count_calls(work, old, new))
     print(f"{calls} system calls; seed {seed}", flush=True)
     for number in range(len(record.cases()) + 1, calls + 1):
@@ -74,15 +75,27 @@ def write(cases: list[dict[str, Any]], calls: int, seed: int) -> None:
     print(f"{held} of {len(cases)} held; written: {target.relative_to(ROOT)}")
 
 
-def dataset(work: Path, name: str, seed: int) -> DatasetManifest:
-    """Files of random bytes and their manifest."""
-    draw = random.Random(f"{seed}-{name}")
+def prepare(work: Path, seed: int) -> tuple[DatasetManifest, DatasetManifest]:
+    """A dataset that is staged in ``work/filled``, and its later version; their files in ``old`` and ``new``."""
+    draw = random.Random(seed)
     for number in range(FILES):
-        path = work / name / f"d{number % 3}" / f"{number:03d}"
+        path = work / "source" / f"d{number % 3}" / f"{number:03d}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(draw.randbytes(SIZE))
-    manifest = take_snapshot(f"file://{work}/{name}")
+    old = version(work, "old")
+    out, _ = start(work, "old", "the first").communicate("\n", timeout=60)
+    assert "done" in out, out
+    (work / "cache").rename(work / "filled")
+    for number in range(0, FILES, 2):
+        (work / "source" / f"d{number % 3}" / f"{number:03d}").write_bytes(draw.randbytes(SIZE))
+    return old, version(work, "new")
+
+
+def version(work: Path, name: str) -> DatasetManifest:
+    """The manifest of the source as it is now, and a copy of its files."""
+    manifest = take_snapshot(f"file://{work}/source")
     (work / f"{name}.manifest").write_bytes(manifest.to_bytes())
+    shutil.copytree(work / "source", work / name)
     return manifest
 
 
@@ -96,15 +109,9 @@ def start(work: Path, name: str, who: str, **environ: str) -> subprocess.Popen[s
 
 
 def fresh(work: Path, old: DatasetManifest) -> None:
-    """A cache that holds the old dataset: a copy of one that was filled once."""
+    """A cache that holds the old version, with the times of its files."""
     shutil.rmtree(work / "cache", ignore_errors=True)
-    kept = work / "filled"
-    if not kept.exists():
-        out, _ = start(work, "old", "the first").communicate("\n", timeout=60)
-        assert "done" in out, out
-        shutil.copytree(work / "cache", kept)
-        shutil.rmtree(work / "cache")
-    shutil.copytree(kept, work / "cache")
+    shutil.copytree(work / "filled", work / "cache")
     assert (work / "cache" / old.digest).is_dir()
 
 

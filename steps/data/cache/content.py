@@ -38,18 +38,19 @@ class Content:
     verify: Depth
 
     @cached_property
-    def _wanted(self) -> Wanted:
+    def wanted(self) -> Wanted:
+        """The objects by key, counted, with their digest."""
         return wanted_of(self.objects)
 
     @property
     def entry(self) -> str:
         """The entry's name."""
-        return entry_name(self.manifest, self._wanted.digest)
+        return entry_name(self.manifest, self.wanted.digest)
 
     @property
     def label(self) -> Label:
         """What is said of the entry."""
-        return Label(self.manifest.uri, self._wanted.total_bytes, self._wanted.count)
+        return Label(self.manifest.uri, self.wanted.total_bytes, self.wanted.count)
 
     def check(self, path: Path) -> None:
         """Confirm that ``path`` holds it whole, without a write or a lock.
@@ -57,7 +58,7 @@ class Content:
         Raises:
             StepError: ``volume_mount`` when it is not whole, ``data_corrupt`` when a file is gone or damaged.
         """
-        wanted = self._wanted
+        wanted = self.wanted
         if marker_of(path) != Marker(self.manifest.digest, wanted.digest, wanted.count, wanted.total_bytes):
             raise StepError(Cause.VOLUME_MOUNT, "there is no finished staging of it")
         if self.verify != "none" and not self._is_intact(path):
@@ -73,8 +74,8 @@ class Content:
             except OSError:
                 return False
             tree = stack.enter_context(Tree(root, path))
-            rows = stack.enter_context(contextlib.closing(rows_of(state, self._wanted.digest)))
-            return all_intact(tree, rows, self._wanted.count, self.verify)
+            rows = stack.enter_context(contextlib.closing(rows_of(state, self.wanted.digest)))
+            return all_intact(tree, rows, self.wanted.count, self.verify)
 
     def is_whole(self, path: Path) -> bool:
         """:meth:`check` as a question."""

@@ -14,6 +14,7 @@ from argosy.steps.data.cache.entry import size_text
 from argosy.steps.data.cache.lease import Lease, Seen
 from argosy.steps.data.cache.room import Wanted, make_room
 from argosy.steps.data.cache.root import CacheRoot
+from argosy.steps.data.cache.seed import seed
 from argosy.steps.data.cache.waiting import Waiting
 from argosy.steps.data.staging import StageProgress, StageResult
 
@@ -34,6 +35,7 @@ def fill(
     with _turn(root, content.entry, who, waiting) as (lease, waited):
         if waited and content.is_whole(path):
             return content.reused(began)
+        seed(root, content, waiting)
         wanted = Wanted(content.entry, content.label, cap_bytes)
         make_room(root, wanted, lease, waiting)
         root.label(content.entry, content.label)
