@@ -340,6 +340,40 @@ def test_an_eviction_that_is_killed_is_finished_by_the_next(
     assert [name for name in left_over(root) if ".use." not in name and not name.startswith("leases/.")] == []
 
 
+def test_a_user_that_comes_while_its_entry_is_chosen_keeps_it(
+    dataset: Dataset, tree: Tree, user: Callable[..., User], tmp_path: Path
+) -> None:
+    root, content = tmp_path / "cache", files(10, 10_000)
+    old, new = dataset(content), dataset(files(10, 10_000, 1), name="new")
+    with use(Cache(root), old, old, who="x"):
+        pass
+    evictor = user(new, "evictor", capped(1), at="os.rename .evict. 1 STOP")
+    evictor.stopped()
+    late = user(old, "late", capped(1))
+    late.until("waiting for the eviction")
+    evictor.process.send_signal(signal.SIGCONT)
+    assert "in use by late (pid" in evictor.until("refused disk_full")
+    assert late.fetched() == 0
+    assert tree(root / old.digest) == content
+    assert (evictor.wait(), late.end()) == (ExitCode.TRANSIENT, 0)
+
+
+def test_a_reader_that_comes_while_its_entry_is_chosen_sees_all_or_nothing(
+    dataset: Dataset, user: Callable[..., User], tmp_path: Path
+) -> None:
+    old, new = dataset(files(10, 10_000)), dataset(files(10, 10_000, 1), name="new")
+    with use(Cache(tmp_path / "cache"), old, old, who="x"):
+        pass
+    evictor = user(new, "evictor", capped(1), at="os.rename .evict. 1 STOP")
+    evictor.stopped()
+    late = user(old, "late", json.dumps({"read_only": True}))
+    late.until("waiting for the eviction")
+    evictor.process.send_signal(signal.SIGCONT)
+    late.until("does not hold the dataset")
+    assert late.wait() == ExitCode.CONFIGURATION
+    assert evictor.fetched() == 100_000
+
+
 def lease_of_another_node(root: Path, entry: str, kind: str) -> Path:
     """What a process on another node leaves on a volume where locks do not reach us."""
     path = root / ".argosy-cache" / "leases" / f"{entry}.{kind}.00"
