@@ -28,7 +28,7 @@ def snapshot(args: SnapshotArgs) -> None:
         check_digest(args.version, "dataset version")
     store = open_store(args.store_uri)
     began = time.monotonic()
-    manifest = take_snapshot(args.dataset_uri, args.dataset_manifest)
+    manifest = take_snapshot(args.dataset_uri, args.dataset_manifest, _tell)
     if args.version not in ("", manifest.digest):
         raise StepError(Cause.S3_MISSING, _changed(store, args, manifest))
     key = save_manifest(store, args.name, manifest)
@@ -46,6 +46,10 @@ def snapshot(args: SnapshotArgs) -> None:
     write_output("bytes", manifest.total_bytes)
     write_output("dataset-digest", manifest.digest)
     print(f"dataset {manifest.digest[:12]}: {manifest.count} objects, {manifest.total_bytes} bytes", flush=True)
+
+
+def _tell(seen: int) -> None:
+    print(f"{seen} objects so far", flush=True)  # a listing of millions takes minutes, and silence looks like a hang
 
 
 def _changed(store: ObjectStore, args: SnapshotArgs, now: DatasetManifest) -> str:

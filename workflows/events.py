@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
 from argosy.steps.contract.errors import InputError
-from argosy.steps.data.keys import check_key
-from argosy.steps.data.listing import READY_MARKERS
+from argosy.steps.data.keys import READY_MARKERS, check_key
 
 MAX_EVENT_BYTES = 1 << 20
 MARKERS = (*READY_MARKERS, ".manifest.json")

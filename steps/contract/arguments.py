@@ -71,7 +71,7 @@ class StageArgs(RunArgs):
     """Bring the dataset where training reads it, verified and atomically published.
 
     Mode ``shared`` fills ``path``; ``node`` verifies the manifest and writes the per-node plan, the pods of the
-    gang fetch; ``stream`` checks that every object can be read. Outputs: ``plan-uri``, ``bytes``.
+    gang fetch; ``stream`` checks that objects can be read. Outputs: ``plan-uri``, ``bytes``.
     """
 
     MODULE: ClassVar[str] = "argosy.steps.stage"

@@ -89,7 +89,8 @@ def check_unchanged(manifest: DatasetManifest) -> None:
     Up to :data:`LISTED` objects by one listing, exactly. Of larger datasets :data:`ASKED` objects, spread evenly,
     are asked for: a listing of millions takes as long as the snapshot's own did, so its answer would be no
     fresher when it is complete. Whatever changes later is named by the read itself, which asks for the version.
-    Objects that were added are no fault: the manifest does not name them, nobody reads them.
+    Objects that were added are no fault: the manifest does not name them, nobody reads them. Nor is anything that
+    happens to an object of S3 whose version id is pinned: that version stays.
 
     Raises:
         StepError: ``s3_missing`` naming the keys that are gone or have another version.
@@ -102,12 +103,12 @@ def check_unchanged(manifest: DatasetManifest) -> None:
 
 
 def _by_listing(store: ObjectStore, manifest: DatasetManifest) -> Changes:
-    listed = {one.key: one for one in manifest}
+    listed = {one.key: one for one in manifest if not _stays(manifest, one)}
     there: list[DataObject] = []
     try:
         for now in list_objects(store):
             if (was := listed.get(now.key)) is not None:
-                there.append(_as_known(now, was))
+                there.append(_as_far_as_known(now, was))
     except StoreError as error:
         if error.cause != Cause.S3_ACCESS:
             raise
@@ -116,17 +117,22 @@ def _by_listing(store: ObjectStore, manifest: DatasetManifest) -> Changes:
 
 
 def _by_asking(store: ObjectStore, manifest: DatasetManifest) -> Changes:
-    some = list(manifest.every(-(-manifest.count // ASKED)))
+    some = [one for one in manifest.every(-(-manifest.count // ASKED)) if not _stays(manifest, one)]
 
     def found(one: DataObject) -> Iterator[DataObject]:
         info = store.head(one.key)
         if info is not None:
-            yield _as_known(DataObject(info.key, info.size, info.etag, info.version), one)
+            yield _as_far_as_known(DataObject(info.key, info.size, info.etag, info.version), one)
 
     with ThreadPoolExecutor(_ASKERS) as pool:
         return compare(some, [now for answer in pool.map(found, some) for now in answer])
 
 
-def _as_known(now: DataObject, was: DataObject) -> DataObject:
-    """``now`` without what the manifest does not know of the object."""
+def _as_far_as_known(now: DataObject, was: DataObject) -> DataObject:
+    # A listing that somebody gave may have no ETags; only some stores name versions in theirs.
     return DataObject(now.key, now.size, now.etag if was.etag else "", now.version if was.version else "")
+
+
+def _stays(manifest: DatasetManifest, one: DataObject) -> bool:
+    # S3 keeps a version when the object is written again; a generation of GCS is gone then unless the bucket keeps it.
+    return bool(one.version) and manifest.uri.startswith("s3://")

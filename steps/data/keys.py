@@ -11,6 +11,8 @@ from argosy.steps.data.sorting import sorted_lines
 
 STATE_FOLDER = ".argosy-stage"
 """Folder of staging's own state inside a staged folder; keys below it are refused."""
+READY_MARKERS = ("_READY", "_SUCCESS")
+"""Objects of these names say that a dataset is complete; they are no data."""
 MAX_SEGMENT_BYTES = 255
 MAX_KEY_BYTES = 1024
 NAMED = 20

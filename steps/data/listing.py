@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.data.building import build_manifest
 from argosy.steps.data.given_listing import given_objects, listing_uri
-from argosy.steps.data.keys import STATE_FOLDER, broken_rule
+from argosy.steps.data.keys import READY_MARKERS, STATE_FOLDER, broken_rule
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.store_checksums import with_checksums
 from argosy.steps.store import ObjectInfo, ObjectStore, open_store
 from argosy.steps.store.opening import check_uri
 
-READY_MARKERS = ("_READY", "_SUCCESS")
-"""Objects of these names say that a dataset is complete; they are no data."""
 _ASKERS = 32
+_TOLD = 100_000
 _AHEAD = 4096
 """Objects that are listed while the store is asked about an empty one before them."""
 
@@ -79,11 +78,19 @@ def _without_folders(objects: Iterator[DataObject]) -> Iterator[tuple[DataObject
         yield empty, bool(broken_rule(empty.key))
 
 
-def take_snapshot(uri: str, given: str = "") -> DatasetManifest:
+def _told(objects: Iterator[DataObject], tell: Callable[[int], None]) -> Iterator[DataObject]:
+    for number, one in enumerate(objects, 1):
+        yield one
+        if number % _TOLD == 0:
+            tell(number)
+
+
+def take_snapshot(uri: str, given: str = "", tell: Callable[[int], None] | None = None) -> DatasetManifest:
     """Freeze what one listing of the dataset shows; of large objects the checksums that the store has.
 
     ``given`` names a listing that is read instead (:mod:`argosy.steps.data.given_listing`); the store is not listed
-    then, and placeholders and ready markers in it are left out as well.
+    then, and placeholders and ready markers in it are left out as well. ``tell`` hears now and then how many objects
+    were seen.
 
     Raises:
         InputError: ``uri``, ``given`` or a key breaks a rule.
@@ -96,7 +103,7 @@ def take_snapshot(uri: str, given: str = "") -> DatasetManifest:
         objects = (one for one in rows if not _is_marker(one.key) and (one.size or not one.key.endswith("/")))
     else:
         objects = list_objects(open_store(checked))
-    manifest = build_manifest(checked, with_checksums(checked, objects))
+    manifest = build_manifest(checked, with_checksums(checked, _told(objects, tell) if tell else objects))
     if not manifest.count:
         where = f"the listing {given} names no object" if given else "no object lies below this uri"
         raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: {where}")

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.keys import check_key, check_keys
-from argosy.steps.data.shards import MAX_LENGTH, ROWS, Read, Shard, parsed
+from argosy.steps.data.shards import MAX_LENGTH, ROWS, Read, Shard, parsed, sized
 
 FORMAT = "argosy-dataset-2"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -166,6 +166,17 @@ class DatasetManifest:
             StepError: ``data_corrupt`` when the shard is not what the digest says, or what the store reported.
         """
         return parsed(self.text(shard))
+
+    def sized(self, shard: Shard) -> Iterator[tuple[bytes, int, bytes]]:
+        """Key as it stands in the row, size, and the row, of a shard's objects: faster than :meth:`rows`.
+
+        Raises:
+            StepError: as :meth:`rows`.
+        """
+        try:
+            return sized(shard, self.text(shard))
+        except ValueError as error:
+            raise _corrupt(self.uri, str(error)) from error
 
     def _all_rows(self) -> Iterator[Any]:
         return (row for shard in self.shards for row in self.rows(shard))

@@ -41,10 +41,11 @@ class Share:
         return self._chosen(Units(self.manifest.total_bytes), self.units)
 
     def _chosen(self, known: Units, units: frozenset[int]) -> Iterator[DataObject]:
+        number = known.number
         for shard in self.manifest.shards:
-            rows = list(self.manifest.rows(shard))
-            numbers = known.numbered((row[0], row[1]) for row in rows)
-            yield from (DataObject.of_row(row) for row, (unit, _) in zip(rows, numbers, strict=True) if unit in units)
+            for key, size, row in self.manifest.sized(shard):
+                if number(key, size) in units:
+                    yield DataObject.of_row(json.loads(row))
 
 
 def check_layout(layout: str, nnodes: int) -> None:
@@ -57,8 +58,8 @@ def check_layout(layout: str, nnodes: int) -> None:
 
 def count_units(manifest: DatasetManifest) -> Units:
     """The units of a dataset: one pass over the manifest."""
-    rows = (row for shard in manifest.shards for row in manifest.rows(shard))
-    return Units.of(manifest.total_bytes, ((row[0], row[1]) for row in rows))
+    rows = (row for shard in manifest.shards for row in manifest.sized(shard))
+    return Units.of(manifest.total_bytes, ((key, size) for key, size, _ in rows))
 
 
 def shares(manifest: DatasetManifest, layout: str, nnodes: int, units: Units | None = None) -> list[Share]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 ROWS = 1 << 16
 """Rows of a shard; only a manifest's last one has fewer. Part of the format: the digest rests on where it is cut."""
 _BLOCK = 1 << 12
+_HEAD = re.compile(rb'^\["([^"\\\r\n]*(?:\\.[^"\\\r\n]*)*)",([0-9]+),', re.MULTILINE)
 MAX_LENGTH = 256 << 20
 """Bytes of a shard's text that no sound one reaches: what says more is refused before memory is given to it."""
 
@@ -50,6 +52,18 @@ def parsed(text: bytes) -> Iterator[Any]:
     lines = text.splitlines()
     for first in range(0, len(lines), _BLOCK):
         yield from json.loads(b"[%b]" % b",".join(lines[first : first + _BLOCK]))
+
+
+def sized(shard: Shard, text: bytes) -> Iterator[tuple[bytes, int, bytes]]:
+    """Of each row the key as it stands in it (ASCII, escaped as JSON), the size, and the row itself, not parsed.
+
+    Raises:
+        ValueError: a row is not written as a manifest writes it.
+    """
+    rows, found = text.splitlines(), _HEAD.findall(text)
+    if not len(found) == len(rows) == shard.rows:
+        raise ValueError(f"shard {shard.sha256[:12]} has {shard.rows} rows, {len(found)} are rows of a manifest")
+    return ((key, int(size), row) for (key, size), row in zip(found, rows, strict=True))
 
 
 def pack(text: bytes) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -33,22 +33,21 @@ class Units:
     counts: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, total_bytes: int, objects: Iterable[tuple[str, int]]) -> Units:
+    def of(cls, total_bytes: int, objects: Iterable[tuple[bytes, int]]) -> Units:
         """Count (key, size) pairs whose sizes sum up to ``total_bytes``."""
         found = cls(total_bytes)
-        for unit, size in found.numbered(objects):
-            found.sizes[unit] = found.sizes.get(unit, 0) + size
-            found.counts[unit] = found.counts.get(unit, 0) + 1
+        sizes, counts, number = found.sizes, found.counts, found.number
+        for key, size in objects:
+            unit = number(key, size)
+            sizes[unit] = sizes.get(unit, 0) + size
+            counts[unit] = counts.get(unit, 0) + 1
         return found
 
-    def numbered(self, objects: Iterable[tuple[str, int]]) -> Iterator[tuple[int, int]]:
-        """The unit of each (key, size), and the size."""
-        large = self.total_bytes // SMALL_UNITS  # fewer than SMALL_UNITS objects can be larger
-        for key, size in objects:
-            if size > large:
-                yield int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) | _LARGE, size
-            else:
-                yield zlib.crc32(key.encode()) % SMALL_UNITS, size
+    def number(self, key: bytes, size: int) -> int:
+        """The unit of an object; fewer than SMALL_UNITS objects can be large ones."""
+        if size * SMALL_UNITS > self.total_bytes:
+            return int.from_bytes(blake2b(key, digest_size=8).digest()) | _LARGE
+        return zlib.crc32(key) % SMALL_UNITS
 
     def assigned(self, nnodes: int) -> dict[int, int]:
         """The node rank of each unit; no node holds much more than the mean, and most units stay when one joins.

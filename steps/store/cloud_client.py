@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +13,8 @@ from urllib.parse import urlsplit
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.s3_settings import KEY_SECONDS, Identity, s3_settings, static_keys
+
+_ENVIRONMENT = threading.Lock()
 
 
 def open_client(uri: str, *, retry_seconds: float) -> Any:
@@ -67,11 +71,27 @@ def _s3(bucket: str, settings: dict[str, Any]) -> Any:
         config["endpoint"] = wanted.base if wanted.virtual else wanted.endpoint
     if not wanted.anonymous and static_keys() is None:
         settings["credential_provider"] = _provider(f"s3://{bucket}")
-    if wanted.ca_bundle:
-        # The client takes certificates from OpenSSL's variable only, and reads it when it is made.
-        os.environ.setdefault("SSL_CERT_FILE", wanted.ca_bundle)
     options = _client_options(allow_http=wanted.endpoint.startswith("http://"))
-    return S3Store(bucket, config=config, client_options=options, **settings)
+    with _trusting(wanted.ca_bundle):
+        return S3Store(bucket, config=config, client_options=options, **settings)
+
+
+@contextlib.contextmanager
+def _trusting(ca_bundle: str) -> Iterator[None]:
+    """The client takes certificates from OpenSSL's variable only, and reads it when it is made."""
+    if not ca_bundle:
+        yield
+        return
+    with _ENVIRONMENT:
+        before = os.environ.get("SSL_CERT_FILE")
+        os.environ["SSL_CERT_FILE"] = ca_bundle
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["SSL_CERT_FILE"]
+            else:
+                os.environ["SSL_CERT_FILE"] = before
 
 
 def _provider(uri: str) -> Callable[[], dict[str, Any]]:

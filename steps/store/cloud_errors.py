@@ -47,7 +47,9 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
         remedy = "allow this action on this key, or check the credentials"
         return StoreError(Cause.S3_ACCESS, f"{action} {uri} was refused ({said}): {remedy}", quote=quote)
     if type(error).__name__ == "InvalidPathError" or isinstance(error, ValueError):
-        rule = "keys with empty, '.' or '..' segments cannot be used"
+        rule = "keys with empty, '.' or '..' segments or control characters cannot be used"
+        # It quotes the key as it is: whoever can write to the bucket could write to the terminal.
+        quote = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in quote)
         return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}; {rule}", quote=quote)
     if status >= 500 or status in (408, 409, 429) or lost_connection(error):
         return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)

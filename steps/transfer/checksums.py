@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from argosy.steps.store.base import StoreError
+from argosy.steps.transfer import crc
 from argosy.steps.transfer.fetching import WITH_CHECKSUM, check_etag, match_line, stored_checksums_of
 from argosy.steps.transfer.jobs import Job
 from argosy.steps.transfer.refusals import lost
@@ -46,7 +47,7 @@ class _Looking(Job):
             raise self._site.refused(head, b"", self.key, self._etag, self._signed)
         check_etag(head, self._etag, self._site.at(self.key))
         found = stored_checksums_of(head)
-        self.checksum = next((found[name] for name in _PREFERRED if name in found), "")
+        self.checksum = next((crc.text(name, found[name]) for name in _PREFERRED if name in found), "")
         return 0
 
     def broken(self, error: Exception) -> StoreError:

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
-import ssl
 from collections.abc import Callable
 from typing import Protocol
 
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer.jobs import Again
-from argosy.steps.transfer.response import LONGEST_HEAD, Body, Head, Malformed, body_of
+from argosy.steps.transfer.response import LONGEST_HEAD, Body, Head, Malformed, Receiver, body_of
 from argosy.steps.transfer.route import Route
 
-_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
-_WAIT = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-class Receiver(Protocol):
-    """Takes one answer. StoreError, Again or Malformed from any verb: the connection is closed, and its owner told."""
-
-    method: str
-
-    def head(self, head: Head) -> None:
-        """The answer's head."""
-
-    def body(self, data: memoryview) -> None:
-        """Bytes of the body, which are gone when this returns."""
+IN, OUT = select.EPOLLIN, select.EPOLLOUT
+_USUAL_HEAD = 4 << 10
 
 
 class Owner(Protocol):
@@ -50,8 +38,13 @@ class Owner(Protocol):
 class Connection:
     """Made connecting; one request at a time. Its owner calls ``step`` whenever the socket can go on."""
 
+    wait: tuple[type[OSError], ...] = (BlockingIOError,)
+    """What says that the socket has to be waited for."""
+    keeps_rest = False
+    """Whether bytes may be left, after the buffer was filled, that wake nobody."""
+
     __slots__ = (
-        *("_address", "_body", "_events", "_head", "_out", "_owner", "_raw", "_read", "connected", "fd", "first"),
+        *("_address", "_body", "_events", "_out", "_owner", "_raw", "connected", "fd", "first"),
         *("idle", "keeps", "last", "number", "receiver", "route", "sent", "sock", "step", "used"),
     )
 
@@ -60,27 +53,27 @@ class Connection:
         self._owner, self.route = owner, route
         self._address = route.address()
         family, where = self._address
-        self.sock: socket.socket = socket.socket(
-            family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-        )
+        self.sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         self.fd = self.number = self.sock.fileno()
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock.connect_ex(where)
+        error = self.sock.connect_ex(where)
+        if error not in (0, errno.EINPROGRESS):
+            route.avoid(self._address)
+            self.sock.close()
+            raise OSError(error, os.strerror(error))
         self.connected, self.idle, self.keeps, self.used = False, False, True, 0
         self.last = self.sent = self.first = owner.now
         self.receiver: Receiver | None = None
         self._out, self._raw = b"", b""
-        self._head: Head | None = None
         self._body: Body | None = None
-        self._read: Callable[[], int] = self._read_plain
-        self._events = _OUT
-        owner.poll.register(self.fd, _OUT)
+        self._events = OUT
+        owner.poll.register(self.fd, OUT)
         self.step: Callable[[], None] = self._connect
 
     def ask(self, request: bytes, receiver: Receiver) -> None:
         """Send a request when connected; what comes goes to ``receiver``."""
         self.receiver = receiver
-        self._out, self._raw, self._head, self._body = request, b"", None, None
+        self._out, self._raw, self._body = request, b"", None
         self.idle = False
         self.last = self.sent = self.first = self._owner.now
         if self.connected:
@@ -118,7 +111,7 @@ class Connection:
             self._raw = b""
             self._ask_proxy()
         else:
-            self._secure()
+            self._reached()
 
     def _ask_proxy(self) -> None:
         try:
@@ -127,7 +120,7 @@ class Connection:
             self._lose(error)
             return
         self.step = self._hear_proxy
-        self._await(_IN)
+        self._await(IN)
 
     def _hear_proxy(self) -> None:
         try:
@@ -146,68 +139,40 @@ class Connection:
             self._lose(error)
             return
         self._raw = b""
-        self._secure()
+        self._reached()
 
-    def _secure(self) -> None:
-        context = self.route.context
-        if context is None:
-            self._established()
-            return
-        try:
-            self.sock = context.wrap_socket(
-                self.sock,
-                do_handshake_on_connect=False,
-                server_hostname=self.route.host,
-                session=self.route.session,
-            )
-        except (OSError, ValueError) as error:
-            self._lose(error)
-            return
-        self.step = self._shake_hands
-        self._shake_hands()
-
-    def _shake_hands(self) -> None:
-        assert isinstance(self.sock, ssl.SSLSocket)
-        try:
-            self.sock.do_handshake()
-        except ssl.SSLWantReadError:
-            self._await(_IN)
-        except ssl.SSLWantWriteError:
-            self._await(_OUT)
-        except OSError as error:
-            self._lose(error)
-        else:
-            self._read = self._read_secure
-            self._established()
+    def _reached(self) -> None:
+        """The host is at the other end now."""
+        self._established()
 
     def _established(self) -> None:
         self.connected = True
-        self.last = self.sent = self._owner.now
+        self.last = self.sent = self.first = self._owner.now
         if self.receiver is not None:
             self._send()
         else:
             self.step = self._disturbed
-            self._await(_IN)
+            self._await(IN)
 
     # ---- asking and being answered
 
     def _send(self) -> None:
         try:
             self._out = self._out[self.sock.send(self._out) :]
-        except _WAIT:
+        except self.wait:
             pass
         except OSError as error:
             self._lose(error)
             return
         self.step = self._send if self._out else self._receive
-        self._await(_OUT if self._out else _IN)
+        self._await(OUT if self._out else IN)
 
     def _receive(self) -> None:
         more = True
         while more:
             try:
                 count = self._read()
-            except _WAIT:
+            except self.wait:
                 return
             except OSError as error:
                 self._lose(error)
@@ -218,28 +183,13 @@ class Connection:
             except (Malformed, StoreError, Again) as error:
                 self._lose(error)
                 return
-            # A full buffer: TLS may have kept the rest, and what it has wakes nobody.
-            more = not whole and count == len(self._owner.buffer) and self.route.secure
+            more = not whole and self.keeps_rest and count == len(self._owner.buffer)
         if whole:
             self._answered()
 
-    def _read_plain(self) -> int:
+    def _read(self) -> int:
+        """Fill the owner's buffer; 0 at the end."""
         return self.sock.recv_into(self._owner.buffer)
-
-    def _read_secure(self) -> int:
-        """As many records as there are: each is small, and what stays inside TLS wakes nobody."""
-        sock, buffer, count = self.sock, self._owner.buffer, 0
-        assert isinstance(sock, ssl.SSLSocket)
-        try:
-            while count < len(buffer) and (got := sock.recv_into(buffer[count:])):
-                count += got
-        except _WAIT:
-            if not count:
-                raise
-        except OSError:
-            if not count:
-                raise
-        return count
 
     def _feed(self, data: memoryview) -> bool:
         """Whether the answer is whole now."""
@@ -260,16 +210,20 @@ class Connection:
 
     def _parse_head(self, data: memoryview, receiver: Receiver) -> int:
         """Bytes of ``data`` that belong to the head; interim answers are skipped."""
-        before, some = len(self._raw), self._raw + bytes(data[:LONGEST_HEAD])
-        at = 0
-        while (end := some.find(b"\r\n\r\n", at)) >= 0:
-            head = Head(some[at:end])
-            at = end + 4
-            if head.status >= 200:
-                self._raw = b""
-                self._head, self._body, self.keeps = head, body_of(head, receiver.method), head.keeps
-                receiver.head(head)
-                return at - before
+        before = len(self._raw)
+        # Most heads are short, and what is behind them need not be copied.
+        for most in (_USUAL_HEAD, LONGEST_HEAD):
+            at, some = 0, self._raw + bytes(data[:most])
+            while (end := some.find(b"\r\n\r\n", at)) >= 0:
+                head = Head(some[at:end])
+                at = end + 4
+                if head.status >= 200:
+                    self._raw = b""
+                    self._body, self.keeps = body_of(head, receiver.method), head.keeps
+                    receiver.head(head)
+                    return at - before
+            if most >= len(data):
+                break
         if len(some) - at >= LONGEST_HEAD:
             raise Malformed("an answer's head is too long")
         self._raw = some[at:]
@@ -283,9 +237,6 @@ class Connection:
 
     def _answered(self) -> None:
         self.used += 1
-        if self.route.secure and self.route.session is None:
-            assert isinstance(self.sock, ssl.SSLSocket)
-            self.route.session = self.sock.session
         if self.keeps:
             self.idle = True
             self.step = self._disturbed

@@ -65,14 +65,14 @@ def text(algorithm: str, value: int) -> str:
     return f"{algorithm}:{base64.b64encode(value.to_bytes(_named(BYTES, algorithm), 'big')).decode()}"
 
 
-def as_stored(algorithm: str, value: str) -> str:
-    """The text for a value in base64, as S3's headers have it; "" if it is none."""
+def decoded(algorithm: str, value: str) -> int | None:
+    """The value of base64, as S3's headers have it; None if it is none."""
     try:
-        raw = base64.b64decode(value, validate=True)
+        raw = binascii.a2b_base64(value, strict_mode=True)
     except (ValueError, binascii.Error):
-        return ""
+        return None
     size = hashlib.new(algorithm).digest_size if algorithm in _HASHES else BYTES.get(algorithm)
-    return text(algorithm, int.from_bytes(raw, "big")) if len(raw) == size else ""
+    return int.from_bytes(raw, "big") if len(raw) == size else None
 
 
 def parse(checksum: str) -> tuple[str, int]:

@@ -30,7 +30,7 @@ class Fetching(Job):
         self.piece, self._site, self._parts, self._tell = piece, site, parts, tell
         self._sink: Sink | None = None
         self._etag = piece.etag
-        self._stored: dict[str, str] = {}
+        self._stored: dict[str, int] = {}
         self._refused: Head | None = None
         self._text = b""
         self._wrong, self._from, self._signed = 0, 0, 0
@@ -93,11 +93,11 @@ class Fetching(Job):
         if sink.arrived < self.piece.length:
             raise Again(self.broken(EOFError(f"{sink.arrived} of {self.piece.length} bytes")))
         crcs = sink.running.values()
-        found = {name: crc.text(name, crcs[name]) for name in self._stored}
-        if found != self._stored:
-            self._spoil(*(", ".join(sums.values()) for sums in (found, self._stored)))
+        for name, value in self._stored.items():
+            if crcs[name] != value:
+                self._spoil(crc.text(name, crcs[name]), crc.text(name, value))
         sink.close()
-        self._tell(Arrived(self.piece.number, crcs, tuple(found.values())))
+        self._tell(Arrived(self.piece.number, crcs, tuple([crc.text(*one) for one in self._stored.items()])))
         return sink.arrived
 
     def broken(self, error: Exception) -> StoreError:
@@ -175,14 +175,14 @@ def _quoted(etag: str) -> str:
     return etag if etag.startswith(('"', "W/")) else f'"{etag}"'
 
 
-def stored_checksums_of(head: Head) -> dict[str, str]:
-    """Algorithm -> text of the whole object's checksums; those of parts' checksums say nothing about the bytes."""
-    found: dict[str, str] = {}
+def stored_checksums_of(head: Head) -> dict[str, int]:
+    """Algorithm -> value of the whole object's checksums; those of parts' checksums say nothing about the bytes."""
+    found: dict[str, int] = {}
     for name in head.names(_CHECKSUM):
         algorithm, value = name.removeprefix(_CHECKSUM), head.get(name)
         if algorithm == "type":
             if value.upper() == "COMPOSITE":
                 return {}
-        elif crc.known(algorithm) and (text := crc.as_stored(algorithm, value)):
-            found[algorithm] = text
+        elif crc.known(algorithm) and (number := crc.decoded(algorithm, value)) is not None:
+            found[algorithm] = number
     return found

@@ -9,13 +9,19 @@ from typing import Any, Self
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer import processors
 from argosy.steps.transfer.lines import ARRIVED, FAILED, SLOWER, result_of
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
+from argosy.steps.transfer.processors import usable, workers_for
 from argosy.steps.transfer.worker_process import WorkerProcess
 
 _DEATHS = 3
 """A piece that so many workers died with is given up: it may be what kills them."""
+_REQUESTS = 1024
+"""At a time, of all workers together."""
+_LEAST_REQUESTS, _MOST_REQUESTS = 128, 512
+"""What each may have, be they many or few."""
+_DYING_SECONDS = 1.0
+"""From the end of a worker's answers to its own."""
 Result = Arrived | Failed
 
 
@@ -29,7 +35,8 @@ class FetchPool:
     def __init__(self, uri: str, parts: int, *, workers: int | None = None) -> None:
         """``workers``: how many processes; None: as many as the processors and the store make sense of."""
         self._uri, self._parts = uri, parts
-        self._count = processors.workers_for(uri) if workers is None else max(1, workers)
+        self._count = workers_for(uri, usable()) if workers is None else max(1, workers)
+        self._most = min(_MOST_REQUESTS, max(_LEAST_REQUESTS, _REQUESTS // self._count))
         self._workers: list[WorkerProcess] = []
         self._waiting: deque[Piece] = deque()
         self._done: list[Result] = []
@@ -116,7 +123,7 @@ class FetchPool:
             self._selector.unregister(worker.tasks)
 
     def _start(self) -> None:
-        worker = WorkerProcess(self._uri, self._parts)
+        worker = WorkerProcess(self._uri, self._parts, self._most)
         self._workers.append(worker)
         self._selector.register(worker.told, selectors.EVENT_READ, worker)
 
@@ -124,7 +131,7 @@ class FetchPool:
         self._selector.unregister(worker.told)
         self._watch_tasks(worker, False)
         self._workers.remove(worker)
-        how = worker.stop()
+        how = worker.stop(_DYING_SECONDS)
         for piece in reversed(worker.pieces.values()):
             self._deaths[piece.number] += 1
             if self._deaths[piece.number] < _DEATHS:

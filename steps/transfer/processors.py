@@ -16,12 +16,12 @@ def usable() -> float:
     return min(float(len(os.sched_getaffinity(0))), _quota())
 
 
-def workers_for(uri: str) -> int:
+def workers_for(uri: str, processors: float) -> int:
     """How many processes fetch from a store: one per two processors, since the caller and the kernel need theirs.
 
     ``file://`` is bound by the disk, which one process keeps busy.
     """
-    return 1 if uri.startswith("file:") else max(1, min(_MOST, int(usable() // 2)))
+    return 1 if uri.startswith("file:") else max(1, min(_MOST, int(processors // 2)))
 
 
 def _quota() -> float:

@@ -63,6 +63,9 @@ class Refusal:
         if self.code in EXPIRED:
             text = f"cannot read {uri}: the credentials expired ({self.said})"
             return StoreError(Cause.S3_THROTTLE, text, quote=quote)
+        if self.code == "InvalidObjectState":
+            text = f"cannot read {uri}: it is archived ({self.said}); restore it first"
+            return StoreError(Cause.S3_ACCESS, text, quote=quote)
         if self.status in (401, 403):
             text = f"read {uri} was refused ({self.said}): allow this action on this key, or check the credentials"
             return StoreError(Cause.S3_ACCESS, text, quote=quote)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 LONGEST_HEAD = 64 << 10
 _LONGEST_LINE = 1 << 10
@@ -15,7 +16,7 @@ class Malformed(Exception):
 class Head:
     """Status and headers. Headers are looked for when they are asked for: few of the many are."""
 
-    __slots__ = ("_names", "_text", "status")
+    __slots__ = ("_names", "_text", "chunked", "length", "status")
 
     def __init__(self, raw: bytes) -> None:
         """``raw``: everything up to the empty line, without it."""
@@ -25,6 +26,12 @@ class Head:
         if not text.startswith("HTTP/1.") or not (status.isdecimal() and text[12:13] in (" ", "\r")):
             raise Malformed(f"an answer begins with {text[:60]!r}")
         self.status = int(status)
+        self.chunked = "chunked" in self.get("transfer-encoding").lower()
+        said = "" if self.chunked else self.get("content-length")
+        if said and not (said.isascii() and said.isdecimal()):
+            raise Malformed(f"content-length: {said[:60]!r}")
+        self.length = int(said) if said else None
+        """Of the body in bytes; None where the head does not say."""
 
     def get(self, name: str) -> str:
         """The value of a header, "" if there is none; ``name`` in lower case."""
@@ -48,15 +55,17 @@ class Head:
         said = self.get("connection").lower()
         return "keep-alive" in said if self._text.startswith("HTTP/1.0") else "close" not in said
 
-    @property
-    def length(self) -> int | None:
-        """Of the body in bytes; None where the head does not say."""
-        said = self.get("content-length")
-        if not said or self.get("transfer-encoding"):
-            return None
-        if not (said.isascii() and said.isdecimal()):
-            raise Malformed(f"content-length: {said[:60]!r}")
-        return int(said)
+
+class Receiver(Protocol):
+    """Takes one answer. StoreError, Again or Malformed from any verb: the connection is closed, and its owner told."""
+
+    method: str
+
+    def head(self, head: Head) -> None:
+        """The answer's head."""
+
+    def body(self, data: memoryview) -> None:
+        """Bytes of the body, which are gone when this returns."""
 
 
 Take = Callable[[memoryview], None]
@@ -164,14 +173,9 @@ Body = Sized | UntilClose | Chunked
 
 
 def body_of(head: Head, method: str) -> Body:
-    """How the body behind a head is framed.
-
-    Raises:
-        Malformed: a length that is none.
-    """
+    """How the body behind a head is framed."""
     if method == "HEAD" or head.status in (204, 304):
         return Sized(0)
-    if "chunked" in head.get("transfer-encoding").lower():
+    if head.chunked:
         return Chunked()
-    length = head.length
-    return UntilClose() if length is None else Sized(length)
+    return UntilClose() if head.length is None else Sized(head.length)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 import socket
-import ssl
 import threading
 import time
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer.proxies import Proxy, proxy_for
+
+if TYPE_CHECKING:
+    import ssl
 
 Address: TypeAlias = tuple[int, Any]
 """Family, and what connect() takes."""
@@ -90,6 +92,8 @@ class Route:
 
 
 def _context(ca_bundle: str) -> ssl.SSLContext:
+    import ssl
+
     try:
         context = ssl.create_default_context(cafile=ca_bundle or None)
         if not ca_bundle and not context.cert_store_stats()["x509_ca"] and (known := _certificates()):
@@ -103,6 +107,7 @@ def _context(ca_bundle: str) -> ssl.SSLContext:
 
 def _certificates() -> str:
     """Those that botocore brings along, for images that have none; "" where the system has a folder of them."""
+    import ssl
     from importlib.util import find_spec
 
     folder = ssl.get_default_verify_paths().capath

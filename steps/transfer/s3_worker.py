@@ -8,7 +8,6 @@ import resource
 
 from argosy.steps.transfer.fetching import Fetching
 from argosy.steps.transfer.lines import SLOWER_LINE, now_line, parse_task, result_line
-from argosy.steps.transfer.pace import MOST
 from argosy.steps.transfer.piece import Arrived, Failed
 from argosy.steps.transfer.site import Site
 from argosy.steps.transfer.wire import Wire
@@ -22,10 +21,10 @@ _READ = 1 << 18
 class S3Worker:
     """Fetches pieces until its tasks end, or its parent does."""
 
-    def __init__(self, site: Site, parts: int, parent: int) -> None:
+    def __init__(self, site: Site, parts: int, parent: int, most: int) -> None:
         self._site, self._parts, self._parent = site, parts, parent
-        _allow_many_files()
-        self._wire = Wire(lambda: site.route, most=MOST)
+        _allow_files(4 * most)
+        self._wire = Wire(lambda: site.route, most=most)
         self._wire.on_throttled = lambda: self._say(SLOWER_LINE)
         self._rest = b""
         self._ended = False
@@ -76,9 +75,9 @@ class S3Worker:
             lines = lines[os.write(told, lines) :]
 
 
-def _allow_many_files() -> None:
+def _allow_files(wanted: int) -> None:
     """Each piece that arrives is a socket and a file; the usual limit of 1,024 is for select(), which is not used."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4 * MOST if hard == resource.RLIM_INFINITY else min(hard, 4 * MOST)
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
@@ -102,9 +100,11 @@ class Site:
         return self._keys != before
 
     def _set_clock(self, date: str) -> bool:
+        import calendar  # it is slow to import, and clocks are seldom wrong
+
         try:
-            skew = (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError):
+            skew = calendar.timegm(time.strptime(date, "%a, %d %b %Y %H:%M:%S GMT")) - time.time()
+        except ValueError:
             return False
         if abs(skew - self._signer.skew) < _SKEW_SECONDS:
             return False

@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 import random
 import select
-import ssl
 import time
 from collections import deque
 from collections.abc import Callable
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer.connection import Connection
 from argosy.steps.transfer.jobs import Again, Job
@@ -135,7 +135,8 @@ class Wire:
             self._again(job, error)
             return
         why = job.broken(error)
-        if isinstance(error, ssl.SSLCertVerificationError):
+        if why.cause == Cause.S3_ACCESS:
+            # A certificate that is not trusted will not be trusted later.
             job.fail(why)
             return
         # A server may hang up on an idle connection at the very moment it is used: that is nobody's failure.
@@ -161,8 +162,9 @@ class Wire:
         return None
 
     def _open(self, job: Job) -> Connection | None:
+        route = self._route()
         try:
-            connection = Connection(self, self._route())
+            connection = _kind(route)(self, route)
         except OSError as error:
             self._again(job, Again(job.broken(error)))
             return None
@@ -210,3 +212,11 @@ class Wire:
             elif still > _KEEP_SECONDS and connection in self._idle:
                 self._idle.remove(connection)
                 self._drop(connection)
+
+
+def _kind(route: Route) -> type[Connection]:
+    if not route.secure:
+        return Connection
+    from argosy.steps.transfer.secure import SecureConnection
+
+    return SecureConnection

@@ -1,7 +1,7 @@
-"""``python -m argosy.steps.transfer.worker URI PARTS PARENT``: fetch pieces told on stdin, tell results on stdout.
+"""``python -m argosy.steps.transfer.worker URI PARTS PARENT MOST``: fetch what stdin tells, tell results on stdout.
 
-``PARTS`` is the inherited descriptor of the folder that is written to, ``PARENT`` the pool's process. The worker ends
-with its standard input, or with its parent.
+``PARTS`` is the inherited descriptor of the folder that is written to, ``PARENT`` the pool's process, ``MOST`` how many
+requests it may have under way. The worker ends with its standard input, or with its parent.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ Serve: TypeAlias = Callable[[int, int], None]
 
 def main(arguments: list[str]) -> None:
     """Serve until standard input ends."""
-    uri, parts, parent = arguments[0], int(arguments[1]), int(arguments[2])
+    uri, parts, parent, most = arguments[0], *map(int, arguments[1:])
     try:
-        serve = _s3(uri, parts, parent) if uri.startswith("s3:") else _threads(uri, parts, parent)
+        serve = _s3(uri, parts, parent, most) if uri.startswith("s3:") else _threads(uri, parts, parent)
     except StoreError as error:
         serve = Threads(functools.partial(_refuse, error), parts, 1).run
-    serve(0, 1)
+    told = os.dup(1)
+    # What a library prints must not stand between the results.
+    os.dup2(2, 1)
+    serve(0, told)
     # Threads may still be at work on what nobody waits for.
     os._exit(0)
 
 
-def _s3(uri: str, parts: int, parent: int) -> Serve:
+def _s3(uri: str, parts: int, parent: int, most: int) -> Serve:
     from argosy.steps.transfer.s3_worker import S3Worker
     from argosy.steps.transfer.site import Site
 
-    return S3Worker(Site(uri), parts, parent).run
+    return S3Worker(Site(uri), parts, parent, most).run
 
 
 def _threads(uri: str, parts: int, parent: int) -> Serve:

@@ -15,17 +15,24 @@ from argosy.steps.transfer.piece import Piece
 FIRST_LIMIT = 32
 """How many pieces a worker is thought to want before it has said so."""
 _AHEAD_PIECES, _AHEAD_BYTES = 256, 8 << 20
-_END_SECONDS = 5.0
 
 
 class WorkerProcess:
     """Started by the constructor; ``stop`` is called once."""
 
-    def __init__(self, uri: str, parts: int) -> None:
+    def __init__(self, uri: str, parts: int, most: int) -> None:
+        """``most``: how many requests it may have under way."""
         # -P: a file in the working directory must not be imported in place of a library.
         known = sys.path if sys.flags.safe_path else sys.path[1:]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in known if path)}
-        command = [sys.executable, "-P", "-m", "argosy.steps.transfer.worker", uri, str(parts), str(os.getpid())]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "argosy.steps.transfer.worker",
+            uri,
+            *map(str, (parts, os.getpid(), most)),
+        ]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -106,14 +113,13 @@ class WorkerProcess:
         *lines, self._rest = b"".join(chunks).split(b"\n")
         return [parse_row(line) for line in lines], ended
 
-    def stop(self) -> str:
-        """End it, and say how it ended."""
+    def stop(self, patience: float = 0.0) -> str:
+        """End it, after ``patience`` seconds, and say how it ended. It keeps nothing that a kill could spoil."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-        try:
-            code = self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
+        code = self._process.wait()
         return f"signal {-code}" if code < 0 else f"exit code {code}"

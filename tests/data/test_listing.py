@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,11 @@ from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data import changes
 from argosy.steps.data.changes import check_unchanged
 from argosy.steps.data.listing import take_snapshot
-from argosy.steps.data.manifest import DatasetManifest
+from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.data.plan import node_share
+from argosy.steps.data.staging import stage_objects
+from argosy.steps.data.stored_manifest import load_manifest, save_manifest
+from argosy.steps.store import open_store
 from tests.s3 import S3Server, on
 
 URI = "s3://argosy-tests/ds"
@@ -129,6 +134,15 @@ def test_a_sample_of_a_large_dataset_is_spread_evenly(server: S3Server, monkeypa
     assert sorted(seen.path[-1] for seen in server.requests) == ["0", "3", "6", "9"]
 
 
+def test_what_happens_to_a_pinned_version_is_no_change(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(server, "ds/a", "ds/b")
+    pinned = DataObject("gone", 1, '"old"', "v1")
+    manifest = DatasetManifest.of(URI, [*take_snapshot(URI), pinned])
+    check_unchanged(manifest)
+    monkeypatch.setattr(changes, "LISTED", 0)
+    check_unchanged(manifest)
+
+
 def test_who_may_read_but_not_list_is_asked_by_key(server: S3Server) -> None:
     put(server, "ds/a", "ds/b")
     manifest = take_snapshot(URI)
@@ -136,3 +150,17 @@ def test_who_may_read_but_not_list_is_asked_by_key(server: S3Server) -> None:
     server.plan = on("ListObjectsV2", "denied", times=100)
     check_unchanged(manifest)
     assert asked(server).count("HeadObject") == 2
+
+
+def test_a_gang_costs_one_get_per_object_and_no_listing(server: S3Server, tmp_path: Path) -> None:
+    put(server, *(f"ds/{i:03d}" for i in range(60)))
+    store = open_store(f"file://{tmp_path}/store")
+    digest = take_snapshot(URI).digest
+    save_manifest(store, "run", take_snapshot(URI))
+    asked(server)
+    for rank in range(3):
+        manifest = load_manifest(store, "run", digest)
+        stage_objects(manifest, node_share(manifest, "sharded", rank, 3), tmp_path / str(rank))
+    assert asked(server) == ["GetObject"] * 60
+    files = [path.name for path in tmp_path.glob("[0-2]/*") if path.is_file()]
+    assert sorted(files) == [f"{i:03d}" for i in range(60)]

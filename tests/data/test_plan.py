@@ -49,7 +49,7 @@ def test_most_objects_stay_when_a_node_joins(nnodes: int, seed: int) -> None:
 def test_many_nodes_are_in_balance(nnodes: int, seed: int) -> None:
     draw = random.Random(seed)
     sizes = [int(draw.lognormvariate(12, 1)) for _ in range(60_000)]
-    units = Units.of(sum(sizes), ((f"{i}", size) for i, size in enumerate(sizes)))
+    units = Units.of(sum(sizes), ((b"%d" % i, size) for i, size in enumerate(sizes)))
     loads = [0] * nnodes
     for unit, node in units.assigned(nnodes).items():
         loads[node] += units.sizes[unit]
@@ -58,7 +58,7 @@ def test_many_nodes_are_in_balance(nnodes: int, seed: int) -> None:
 
 def test_units_stay_few_and_whole_however_many_objects_there_are() -> None:
     sizes = [100] * 300_000 + [10**9] * 50
-    units = Units.of(sum(sizes), ((f"{i}", size) for i, size in enumerate(sizes)))
+    units = Units.of(sum(sizes), ((b"%d" % i, size) for i, size in enumerate(sizes)))
     assert len(units.sizes) <= SMALL_UNITS + 50
     assert (sum(units.counts.values()), sum(units.sizes.values())) == (len(sizes), sum(sizes))
     assert Units.from_bytes(units.to_bytes()) == units

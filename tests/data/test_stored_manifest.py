@@ -148,6 +148,14 @@ def test_keys_out_of_order_are_not_read() -> None:
         list(DatasetManifest("s3://b/p", [shard], lambda _: shuffled_rows))
 
 
+@pytest.mark.parametrize("row", [b'["a\rb",1,"","",""]', b'["a" ,1,"","",""]', b'["a",-1,"","",""]', b"{}", b'["a'])
+def test_rows_that_no_manifest_has_are_in_no_share(row: bytes) -> None:
+    text = row + b"\n"
+    foreign = DatasetManifest("s3://b/p", [manifest.Shard.of(text, 1)], lambda _: text)
+    with pytest.raises(StepError, match="rows of a manifest"):
+        node_share(foreign, "sharded", 0, 1)
+
+
 def test_keys_that_meet_are_found_across_shards(seed: int) -> None:
     for wrong, said in ((DataObject("D3/000003", 1), "case"), (DataObject("d3", 1), "folder"), (OBJECTS[9], "two")):
         mixed = [*OBJECTS, wrong]
@@ -155,6 +163,13 @@ def test_keys_that_meet_are_found_across_shards(seed: int) -> None:
         for objects in (mixed, sorted(mixed, key=lambda one: one.key)):
             with pytest.raises(InputError, match=said):
                 build_manifest("s3://b/p", objects)
+
+
+def test_shares_of_odd_keys_are_whole(store: ObjectStore) -> None:
+    odd = [DataObject(key, 5) for key in ('q"', "ü/日本", "a,b", "{}", "[x]", "\U0001f600", "x", "'")]
+    whole = DatasetManifest.of("s3://b/p", odd)
+    shares = [list(node_share(whole, "sharded", rank, 3)) for rank in range(3)]
+    assert sorted(one.key for share in shares for one in share) == sorted(one.key for one in odd)
 
 
 def test_units_are_counted_once_for_all_nodes(store: ObjectStore) -> None:

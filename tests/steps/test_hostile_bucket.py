@@ -27,7 +27,7 @@ def bucket(s3: Callable[[], str], moto_url: str) -> Any:
 
 HOSTILE = [
     "ds/../escape", "ds/a//b", "ds//abs", "ds/./a", "ds/a\\b", "ds/a\x01b", "ds/..", "ds/x/../../../etc/p",
-    "ds/.argosy-stage/complete.jsonl2/..",
+    "ds/a\x1b[31mb", "ds/.argosy-stage/complete.jsonl2/..",
 ]  # fmt: skip
 
 
@@ -39,6 +39,7 @@ def test_hostile_key_is_refused_and_never_lost_silently(key: str, bucket: Any, p
     told = pods.run(SnapshotArgs, dataset_uri=f"{uri}/ds")
     assert told.code != 0, f"{key!r} was not noticed: {told.outputs}"
     assert told.err.count("\n") == 1
+    assert told.err[:-1].isprintable(), "a key cannot write to the terminal"
     assert told.outputs == {}
 
 

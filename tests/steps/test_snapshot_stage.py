@@ -54,6 +54,24 @@ def test_pinned_version_that_changed_is_named(any_pods: Any, write: Write) -> No
     assert told.outputs == {}
 
 
+def test_a_dataset_brings_its_own_listing(any_pods: Any, write: Write, tmp_path: Path) -> None:
+    uri = dataset_of(any_pods)
+    write(uri, {**FILES, "meta/listing.csv": "key,size\ntop,1\ntrain/ü.bin,50\n".encode()})
+    told = any_pods.run(SnapshotArgs, dataset_uri=uri, dataset_manifest="meta/listing.csv")
+    assert told.code == 0, told.err
+    assert (told.outputs["objects"], told.outputs["bytes"]) == ("2", "51")
+    (event,) = any_pods.events("wf-1", "snapshot_taken")
+    assert event.fields["listed"] == "meta/listing.csv"
+    any_pods.env["ARGOSY_MOUNTS"] = json.dumps({"/shared": str(tmp_path / "volume")})
+    digest = told.outputs["dataset-digest"]
+    given = {"dataset_digest": digest, "mode": "shared", "layout": "replicated", "path": "/shared"}
+    assert any_pods.run(StageArgs, **given).code == 0
+    assert staged(tmp_path / "volume" / digest) == {key: FILES[key] for key in ("top", "train/ü.bin")}
+    wrong = any_pods.run(SnapshotArgs, dataset_uri=uri, dataset_manifest="top")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "begin with a line key,size" in wrong.err
+
+
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [

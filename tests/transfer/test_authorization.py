@@ -1,0 +1,72 @@
+"""Against moto with authorization on: it computes each signature again with botocore, and refuses what differs."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from moto import settings
+from moto.server import ThreadedMotoServer
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.transfer import crc
+from argosy.steps.transfer.checksums import stored_checksums
+from argosy.steps.transfer.piece import Arrived, Failed, Piece
+from tests.transfer.conftest import Folder
+
+KEY = "deep/a b+é%20~'()"
+DATA = bytes(range(256)) * 100
+
+
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The ETag of an object that only the keys in the environment may read."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    there = {"endpoint_url": f"http://{host}:{port}", "region_name": "us-east-1"}
+    made = {service: boto3.client(service, **there) for service in ("iam", "s3")}  # type: ignore[call-overload]
+    user = uuid.uuid4().hex
+    made["iam"].create_user(UserName=user)
+    policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"}]}
+    made["iam"].put_user_policy(UserName=user, PolicyName="p", PolicyDocument=json.dumps(policy))
+    keys = made["iam"].create_access_key(UserName=user)["AccessKey"]
+    made["s3"].create_bucket(Bucket="guarded")
+    etag = made["s3"].put_object(Bucket="guarded", Key=KEY, Body=DATA, ChecksumAlgorithm="CRC32")["ETag"]
+    monkeypatch.setattr(settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", there["endpoint_url"])
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", keys["AccessKeyId"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", keys["SecretAccessKey"])
+    yield etag
+    for client in made.values():
+        client.close()
+    server.stop()
+
+
+def test_signatures_are_accepted(guarded: str, folder: Folder) -> None:
+    pieces = [
+        Piece(0, KEY, len(DATA), guarded, "", 0, len(DATA), "whole"),
+        Piece(1, KEY, len(DATA), guarded, "", 100, 200, "part"),
+    ]
+    told = folder.carry("s3://guarded", pieces)
+    assert isinstance(told[1], Arrived)
+    assert told[0] == Arrived(
+        0,
+        {name: crc.crc(name, DATA) for name in ("crc64nvme", "crc32")},
+        (crc.text("crc32", crc.crc("crc32", DATA)),),
+    )
+    assert folder.read("whole") == DATA
+    assert folder.read("part")[100:] == DATA[100:300]
+
+
+def test_a_wrong_secret_is_refused(guarded: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    result = folder.carry("s3://guarded", [Piece(0, KEY, len(DATA), guarded, "", 0, len(DATA), "whole")])[0]
+    assert isinstance(result, Failed)
+    assert result.error.cause == Cause.S3_ACCESS
+    assert "403 SignatureDoesNotMatch" in str(result.error)
+    with pytest.raises(Exception, match="was refused"):
+        list(stored_checksums("s3://guarded", [(KEY, guarded)]))
