@@ -22,7 +22,7 @@ FLUSH_SECONDS = 1.0
 KINDS: dict[str, tuple[str, ...]] = {
     "snapshot_taken": ("dataset_digest", "objects", "bytes", "listed", "seconds"),
     "admission": ("decision", "reason", "key", "event"),
-    "staging": ("node", "objects", "objects_total", "bytes", "bytes_total", "seconds"),
+    "staging": ("node", "objects", "objects_total", "bytes", "bytes_total", "seconds", "fetched_bytes"),
     "staged": ("node", "bytes", "fetched_bytes", "seconds"),
     "gang_created": ("attempt", "gang", "nnodes", "nproc_per_node", "excluded"),
     "checked_in": ("attempt", "node", "pod", "missing"),

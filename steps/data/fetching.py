@@ -93,6 +93,7 @@ class Fetching:
 
     def _ranges_of(self, wanted: Wanted, present: bytearray) -> Iterator[Range]:
         parts = self._place.parts
+        stored = dict(stored_checksums(self._uri, ((one.key, one.etag) for one in parts.unproven())))
         chunk = 0
         for index, one in enumerate(wanted):
             if not index % CHUNK:
@@ -101,17 +102,14 @@ class Fetching:
             if not present[index]:
                 self._chunks.add(chunk)
                 part = parts.name(one)
-                flight = Flight(one, part, chunk)
-                yield from self._ranges(flight, resume=parts.claimed(part) and flight.resumable)
+                flight = Flight(one, part, chunk, one.checksum or stored.get(one.key, ""))
+                yield from self._ranges(flight, resume=parts.claimed(part))
         self._chunks.begin(chunk + 1)
 
     def _ranges(self, flight: Flight, *, resume: bool) -> list[Range]:
         asks = flight.asks(self._place.parts.handle, resume=resume)
         self.bytes += flight.resumed
         self.resumed += flight.resumed
-        if flight.unproven:
-            ((_, checksum),) = stored_checksums(self._uri, [(flight.one.key, flight.one.etag)])
-            flight.expect(checksum)
         if not asks:
             self._land([flight])
         return [(flight, ask) for ask in asks]
@@ -187,4 +185,5 @@ class Fetching:
             raise StepError(Cause.DATA_CORRUPT, flight.mismatch(self._uri))
         flight.tries += 1
         self.bytes -= flight.one.size
+        self.resumed -= flight.resumed
         self._again += self._ranges(flight, resume=False)

@@ -24,11 +24,14 @@ class Ask(NamedTuple):
 
 
 class Flight:
-    """Made when an object's turn comes. ``part`` is its file while it comes, ``chunk`` says whose rows it will join."""
+    """Made when an object's turn comes. ``part`` is its file while it comes, ``chunk`` says whose rows it will join.
+
+    ``expected``: checksum of the whole, as the manifest or the store knows it; "" nobody does.
+    """
 
     __slots__ = ("_came", "_expected", "_found", "chunk", "one", "part", "resumed", "tries", "waiting")
 
-    def __init__(self, one: DataObject, part: str, chunk: int) -> None:
+    def __init__(self, one: DataObject, part: str, chunk: int, expected: str) -> None:
         self.one, self.part, self.chunk = one, part, chunk
         self.tries = 0
         self.waiting = 0
@@ -37,7 +40,7 @@ class Flight:
         """Bytes that an earlier staging brought."""
         self._came: list[tuple[int, int, dict[str, int]]] = []
         self._found = ""
-        self._expected = one.checksum
+        self._expected = expected
 
     def asks(self, parts: int, *, resume: bool) -> list[Ask]:
         """What must be fetched; with ``resume`` less what the part has already.
@@ -80,26 +83,12 @@ class Flight:
         self.waiting -= 1
         return not self.waiting
 
-    @property
-    def resumable(self) -> bool:
-        """Whether what an earlier staging brought of it can be used: somebody must know what the whole should be."""
-        return bool(self._expected) or self.one.size > WHOLE_BYTES or not self.one.version
-
-    @property
-    def unproven(self) -> bool:
-        """Whether nobody says what the whole should be: an answer in one piece would have, but it is fetched in two."""
-        return bool(self.resumed) and not self._expected and self.one.size <= WHOLE_BYTES
-
-    def expect(self, checksum: str) -> None:
-        """What the store says of the whole ("" nothing), asked before the rest is fetched."""
-        self._expected = checksum
-
     def crc64nvme(self) -> int:
         """The checksum of the whole, from those of its pieces."""
         return self._combined(crc.OWN)
 
     def is_right(self, parts: int) -> bool:
-        """Whether the bytes give the checksum that the manifest, or the store, names, if there is one.
+        """Whether the bytes give the checksum that is expected, if one is.
 
         Raises:
             OSError: the part cannot be read.

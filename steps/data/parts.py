@@ -11,6 +11,7 @@ import os
 
 from argosy.steps.data.manifest import DataObject
 from argosy.steps.data.state_files import remove_file
+from argosy.steps.transfer.piece import WHOLE_BYTES
 
 RESUMED_BYTES = 4 << 20
 """Objects up to this size are fetched again instead of being resumed inside."""
@@ -18,7 +19,7 @@ SUFFIX = ".map"
 
 
 class Parts:
-    """The folder of parts behind ``handle``; what was there at the start and is not ``kept`` can be swept."""
+    """The folder of parts behind ``handle``; what an earlier staging left and nobody claims can be swept."""
 
     def __init__(self, handle: int, uri: str) -> None:
         """``uri`` of the dataset."""
@@ -26,7 +27,7 @@ class Parts:
         self._uri = hashlib.blake2b(uri.encode() + b"\n", digest_size=16)
         self.left = {name for name in os.listdir(handle) if "." not in name}
         """Parts that an earlier staging left."""
-        self._claimed: set[str] = set()
+        self._claimed: dict[str, DataObject] = {}
 
     def name(self, one: DataObject) -> str:
         """The part of an object."""
@@ -35,9 +36,19 @@ class Parts:
         return running.hexdigest()
 
     def claim(self, one: DataObject) -> None:
-        """If an earlier staging left the object's part, it is not swept."""
+        """Keep the object's part, if an earlier staging left one and it can be resumed.
+
+        An answer with the whole object carries its checksum, one with the rest does not: then somebody else must
+        know it. The manifest does, or the store is asked, which it cannot be by version.
+        """
+        if one.size <= RESUMED_BYTES or (one.size <= WHOLE_BYTES and one.version and not one.checksum):
+            return
         if self.left and (name := self.name(one)) in self.left:
-            self._claimed.add(name)
+            self._claimed[name] = one
+
+    def unproven(self) -> list[DataObject]:
+        """Claimed objects of which the store must be asked what the whole should be."""
+        return [one for one in self._claimed.values() if one.size <= WHOLE_BYTES and not one.checksum]
 
     def claimed(self, name: str) -> bool:
         """Whether an earlier staging left this part, and somebody claimed it."""
@@ -71,7 +82,7 @@ class Parts:
         Raises:
             OSError: the disk refused.
         """
-        self._claimed.discard(name)
+        self._claimed.pop(name, None)
         remove_file(self.handle, name)
         remove_file(self.handle, name + SUFFIX)
 

@@ -13,6 +13,8 @@ from argosy.steps.data.kernel import reserve
 ROOM_FACTOR = 1.2
 """Free space that must be there before the first byte, as a multiple of what is missing."""
 _WORTH_RESERVING = 64 << 20
+_MOST_RESERVED = 32 << 30
+"""Trying out more takes seconds (ext4: 14 ms for a GiB); beyond it a quota shows when it is met."""
 
 
 def check_room(folder: StagedFolder, size: int, files: int) -> None:
@@ -32,7 +34,7 @@ def check_room(folder: StagedFolder, size: int, files: int) -> None:
     if needed < _WORTH_RESERVING:
         return
     try:
-        reserve(folder.parts, needed)
+        reserve(folder.parts, min(needed, _MOST_RESERVED))
     except OSError as error:
         if error.errno not in (ENOSPC, EDQUOT):
             raise

@@ -25,13 +25,17 @@ from argosy.steps.data.wanted import Wanted, wanted_of
 
 @dataclass(frozen=True)
 class StageProgress:
-    """How far staging is; bytes in flight count, and so does what was already there. Seconds since the start."""
+    """How far staging is; bytes in flight count, and so does what was already there. Seconds since the start.
+
+    ``fetched_bytes``: what came by now, so that a rate can be told from what was found.
+    """
 
     objects: int
     objects_total: int
     bytes: int
     bytes_total: int
     seconds: float
+    fetched_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class _Staging:
         before = read_marker(self.folder.state)
         if before != self.marker or not self._is_intact():
             fetched_bytes, fetched = self._make_whole(before)
-        self._report(self.wanted.count, self.wanted.total_bytes)
+        self._report(self.wanted.count, self.wanted.total_bytes, fetched_bytes)
         seconds = time.monotonic() - self.began
         return StageResult(self.wanted.total_bytes, fetched_bytes, seconds, self.wanted.count, fetched)
 
@@ -125,12 +129,13 @@ class _Staging:
         known = known_rows(folder.state, now, before.share if before is not None else "")
         with Tree(folder.root, folder.path) as tree, Rows(folder.state, self.wanted.digest, now) as rows:
             with contextlib.closing(known):
-                found = Surveyor(tree, parts, self.verify).survey(self.wanted, known, rows)
+                surveyor = Surveyor(tree, parts, self.verify, self._report_survey)
+                found = surveyor.survey(self.wanted, known, rows)
             tree.forget()
             parts.sweep()
             if before != self.marker:
                 remove_strays(folder.root, (one.key for one in self.wanted))
-            check_room(folder, found.missing_bytes - parts.allocated(), found.missing)
+            check_room(folder, found.missing_room - parts.allocated(), found.missing)
             fetched = self._fetch(found, tree, parts, rows) if found.missing else 0
         self._complete()
         return fetched, found.missing
@@ -143,8 +148,9 @@ class _Staging:
             with FetchPool(self.uri, parts.handle, workers=self.workers) as pool:
 
                 def tell() -> None:
-                    there = found.present_bytes + fetching.bytes + pool.bytes_in_flight
-                    self._report(len(found.present) - found.missing + fetching.objects, there)
+                    came = fetching.bytes + pool.bytes_in_flight
+                    objects = len(found.present) - found.missing + fetching.objects
+                    self._report(objects, found.present_bytes + came, came - fetching.resumed)
 
                 fetching = Fetching(self.uri, pool, Place(tree, parts, rows), tell)
                 fetching.run(self.wanted, found.present)
@@ -153,6 +159,9 @@ class _Staging:
             raise
         return fetching.bytes - fetching.resumed
 
+    def _report_survey(self, found: Survey) -> None:
+        self._report(len(found.present) - found.missing, found.present_bytes)
+
     def _complete(self) -> None:
         from argosy.steps.data.kernel import sync_file_system
 
@@ -160,11 +169,11 @@ class _Staging:
         sync_file_system(self.folder.root)
         self.marker.write(self.folder.state)
 
-    def _report(self, objects: int, done: int) -> None:
+    def _report(self, objects: int, done: int, fetched: int = 0) -> None:
         if self.on_progress is not None:
-            total = self.wanted.total_bytes
+            count, total = self.wanted.count, self.wanted.total_bytes
             seconds = time.monotonic() - self.began
-            self.on_progress(StageProgress(objects, self.wanted.count, min(done, total), total, seconds))
+            self.on_progress(StageProgress(objects, count, min(done, total), total, seconds, fetched))
 
 
 def check_staged(manifest: DatasetManifest, objects: Objects, path: Path) -> None:

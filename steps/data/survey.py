@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
 from argosy.steps.contract.errors import StepError
 from argosy.steps.data.manifest import DataObject
-from argosy.steps.data.parts import RESUMED_BYTES, Parts
+from argosy.steps.data.parts import Parts
 from argosy.steps.data.records import FileRecord, key_of, record_of
 from argosy.steps.data.rows import CHUNK, Row, Rows
 from argosy.steps.data.tree import Tree
@@ -20,16 +20,20 @@ Depth = Literal["none", "stat", "full"]
 """How a file that is there already is verified: not at all, by size and mtime, or by reading it."""
 DEPTHS = ("none", "stat", "full")
 _READ = 4 << 20
+_BLOCK = 4096
 
 
 @dataclass
 class Survey:
-    """``present``: a byte for each object of the share, 1 where its file is right; and sums of the others."""
+    """``present``: a byte for each object, 1 where its file is right; and sums of the others.
+
+    ``missing_room``: what the missing ones take on a disk, whole blocks.
+    """
 
     present: bytearray = field(default_factory=bytearray)
     present_bytes: int = 0
     missing: int = 0
-    missing_bytes: int = 0
+    missing_room: int = 0
 
     def count(self, one: DataObject, present: bool) -> None:
         """Note the next object."""
@@ -38,14 +42,15 @@ class Survey:
             self.present_bytes += one.size
         else:
             self.missing += 1
-            self.missing_bytes += one.size
+            self.missing_room += -(-one.size // _BLOCK) * _BLOCK
 
 
 class Surveyor:
     """Looks at files through ``tree``, and at parts that already had their record but not yet their name."""
 
-    def __init__(self, tree: Tree, parts: Parts, verify: Depth) -> None:
-        self._tree, self._parts, self._verify = tree, parts, verify
+    def __init__(self, tree: Tree, parts: Parts, verify: Depth, tell: Callable[[Survey], None]) -> None:
+        """``tell`` is called after each chunk and may raise to give up."""
+        self._tree, self._parts, self._verify, self._tell = tree, parts, verify, tell
 
     def survey(self, wanted: Wanted, known: Iterable[Row], rows: Rows) -> Survey:
         """Look at every object, and leave in ``rows`` what is known of the present ones, chunk by chunk."""
@@ -58,6 +63,7 @@ class Surveyor:
             elif candidates.any:
                 rows.begin(chunk, lines)
             chunk += 1
+            self._tell(found)
         return found
 
     def _look(self, one: DataObject, candidates: _Candidates, found: Survey) -> bytes:
@@ -67,8 +73,7 @@ class Surveyor:
                 found.count(one, True)
                 return row.line
         found.count(one, False)
-        if one.size > RESUMED_BYTES:
-            self._parts.claim(one)
+        self._parts.claim(one)
         return b""
 
     def _usable(self, record: FileRecord, unsure: bool, one: DataObject) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +49,7 @@ def test_bytes_arrive_and_nothing_is_left_over(dataset: Dataset, tree: Tree, tmp
     assert done.bytes == done.fetched_bytes == sum(map(len, files.values()))
     assert state_of(tmp_path / "in") == WHOLE
     assert (told[-1].objects, told[-1].bytes, told[-1].bytes_total) == (80, done.bytes, done.bytes)
+    assert told[-1].fetched_bytes == done.bytes
     check_staged(manifest, manifest, tmp_path / "in")
 
 
@@ -182,6 +185,48 @@ def test_a_folder_that_became_a_link_leads_nowhere(trap: str, dataset: Dataset, 
     with pytest.raises(StepError, match="cannot publish"):
         stage_objects(manifest, manifest, tmp_path / "in")
     assert [path for path in outside.rglob("*") if path.is_file()] == []
+
+
+def test_links_that_appear_while_it_stages_lead_nowhere(dataset: Dataset, tmp_path: Path, seed: int) -> None:
+    """Somebody exchanges folders for links all the while: each round ends well, or is refused; nothing leaves."""
+    manifest = dataset({f"d{i // 50}/deep/f{i:03d}": b"x" * 100 for i in range(300)})
+    into, outside, draw = tmp_path / "in", tmp_path / "outside", random.Random(seed)
+    (outside / "deep").mkdir(parents=True)
+    done = threading.Event()
+
+    def exchange() -> None:
+        while not done.is_set():
+            folder = into / f"d{draw.randrange(6)}"
+            victim, target = draw.choice([(folder, outside), (folder / "deep", outside / "deep")])
+            with contextlib.suppress(OSError):
+                if not folder.is_symlink():
+                    victim.rename(into / f"moved-{draw.random()}")
+                    victim.symlink_to(target)
+
+    attacker = threading.Thread(target=exchange)
+    attacker.start()
+    try:
+        for _ in range(6):
+            with contextlib.suppress(StepError):
+                stage_objects(manifest, manifest, into)
+    finally:
+        done.set()
+        attacker.join()
+    assert [path for path in outside.rglob("*") if not path.is_dir()] == []
+    for link in [path for path in into.rglob("*") if path.is_symlink()]:
+        link.unlink()
+    stage_objects(manifest, manifest, into)
+    assert all((into / one.key).read_bytes() == b"x" * 100 for one in manifest)
+
+
+def test_a_folder_that_is_whole_need_not_be_looked_at(dataset: Dataset, tmp_path: Path) -> None:
+    manifest = dataset({"a": b"1", "b": b"2"})
+    stage_objects(manifest, manifest, tmp_path / "in")
+    (tmp_path / "in" / "a").write_bytes(b"damaged")
+    assert stage_objects(manifest, manifest, tmp_path / "in", verify="none").fetched_objects == 0
+    assert stage_objects(manifest, manifest, tmp_path / "in").fetched_objects == 1
+    with pytest.raises(InputError, match="none, stat, full"):
+        stage_objects(manifest, manifest, tmp_path / "in", verify="deep")  # type: ignore[arg-type]
 
 
 def test_state_folder_that_is_a_link_is_refused(dataset: Dataset, tmp_path: Path) -> None:

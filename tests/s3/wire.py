@@ -159,9 +159,11 @@ class Connection(asyncio.Protocol):
     async def _drip(self, request: Request, data: bytes, how: Sending) -> None:
         step = max(1, len(data) // 20)
         for at in range(0, len(data), step):
+            self._transport.write(data[at : at + step])
+            while self._transport.get_write_buffer_size() and not self._transport.is_closing():
+                await asyncio.sleep(0.005)
             if self._transport.is_closing():
                 return
-            self._transport.write(data[at : at + step])
             request.seen.served += len(data[at : at + step])
             await asyncio.sleep(how.seconds / 20)
         self._after(how)
