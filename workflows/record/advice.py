@@ -31,8 +31,8 @@ ADVICE: dict[Cause, tuple[str, str]] = {
     ),
     Cause.DISK_FULL: (
         "A disk is full.",
-        "Free space, lower checkpoint.keep, or give the node more ephemeral storage; a full dataset cache names who uses "
-        "what in it.",
+        "Free space, lower checkpoint.keep, or give the node more ephemeral storage; a full dataset cache names who "
+        "uses what in it.",
     ),
     Cause.NCCL_TIMEOUT: (
         "A collective ran into its time limit: one rank stopped, straggled or hung.",
