@@ -11,10 +11,11 @@ from argosy.steps.claims import heartbeat
 from argosy.steps.contract.arguments import StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.data.cache.use import Cache, use
 from argosy.steps.data.changes import check_unchanged
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import check_layout, plan_bytes, plan_key
-from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
+from argosy.steps.data.staging import StageProgress
 from argosy.steps.data.stored_manifest import load_manifest, save_units
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
@@ -65,9 +66,11 @@ def stage(args: StageArgs) -> None:
 
 
 def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
-    into = shared_folder(resolve(args.path), manifest.digest)
-    done = stage_objects(manifest, manifest, into, on_progress=_telling(log))
-    log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
+    cache = Cache.of(resolve(args.path), args.cache_gib, args.cache_verify, args.cache_access)
+    who = f"the stage step of {args.workflow}"
+    with use(cache, manifest, manifest, who=who, on_progress=_telling(log)) as used:
+        done = used.result
+        log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
 
 
 def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectStore, log: RunLog) -> None:

@@ -78,7 +78,10 @@ class StageArgs(RunArgs):
     dataset_digest: str = option("digest from snapshot")
     mode: str = option("shared, node or stream")
     layout: str = option("replicated (every node all objects) or sharded (each node its part)")
-    path: str = option("mode shared: folder on the shared volume", default="")
+    path: str = option("mode shared: folder of the cache on the shared volume", default="")
+    cache_gib: str = option("mode shared: limit of all datasets in the cache, GiB; empty: the volume's", default="")
+    cache_verify: str = option("mode shared: none, stat or full before data are used again; empty: stat", default="")
+    cache_access: str = option("mode shared: read-only when the volume is not to be written", default="")
     nnodes: int = option("number of nodes that the plan is for", default=1)
     verify: str = option("mode stream: blocks (take their checksums, once per version) or etag", default="blocks")
 
@@ -129,7 +132,11 @@ class LaunchArgs(StepArgs):
     launcher: str = option("torchrun", default="torchrun")
     staging: str = option("shared, node, stream or none", default="none")
     layout: str = option("replicated or sharded", default="replicated")
-    data_path: str = option("folder of the staged data", default="/argosy/data")
+    data_path: str = option("folder of the staged data on the pod's own disk", default="/argosy/data")
+    cache_path: str = option("folder of a cache of staged datasets; empty: none", default="")
+    cache_gib: str = option("limit of all datasets in the cache, GiB; empty: the volume's", default="")
+    cache_verify: str = option("none, stat or full before data are used again; empty: stat", default="")
+    cache_access: str = option("read-only when the cache is not to be written", default="")
     checkpoint_mode: str = option(
         "checkpointer (the script uses argosy.Checkpointer) or opaque", default="checkpointer"
     )

@@ -39,6 +39,11 @@ class PodPlace:
         return self.folder / "root"
 
     @property
+    def disk(self) -> Path:
+        """The node's own disk, beside the claims: it outlives pods and runs, and no other node sees it."""
+        return self.volumes.parent / "disks" / self.node
+
+    @property
     def temporary(self) -> Path:
         """A short link to the pod's own ``/tmp``: a unix socket's path has at most 107 bytes, and loaders make some."""
         short = hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:12]
@@ -79,16 +84,18 @@ def mounts_of(document: Mapping[str, Any], place: PodPlace, shared: Mapping[str,
         if path == "/dev/shm":
             continue
         sub = Path(str(mount.get("subPath", "")))
-        if "emptyDir" in volume:
+        if "emptyDir" in volume or "ephemeral" in volume:
             found[path] = place.folder / "volumes" / mount["name"] / sub
+        elif "hostPath" in volume:
+            found[path] = place.disk / str(volume["hostPath"]["path"]).lstrip("/") / sub
         elif "persistentVolumeClaim" in volume:
             claim = place.volumes / str(volume["persistentVolumeClaim"]["claimName"])
             found[path] = Path(shared[path]) if path in shared else claim / sub
         else:
             kinds = ", ".join(sorted(set(volume) - {"name"})) or "no such volume"
             raise InputError(
-                f"gang: volume {mount['name']!r} at {path} is {kinds}; on this machine a pod of the gang has emptyDir "
-                "and persistentVolumeClaim"
+                f"gang: volume {mount['name']!r} at {path} is {kinds}; on this machine a pod of the gang has emptyDir, "
+                "ephemeral, hostPath and persistentVolumeClaim"
             )
     return found
 

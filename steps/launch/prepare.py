@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from argosy.steps.code import unpack
 from argosy.steps.contract.arguments import LaunchArgs
@@ -14,6 +16,9 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.paths import resolve
 from argosy.steps.store.base import ObjectStore
+
+if TYPE_CHECKING:
+    from argosy.steps.data.manifest import DatasetManifest
 
 
 def prepare_code(args: LaunchArgs, store: ObjectStore) -> Path:
@@ -38,10 +43,11 @@ def rank_command(args: LaunchArgs, extra: Sequence[str]) -> list[str]:
     return [sys.executable, *entry, *args.arg, *extra]
 
 
-def prepare_data(
+@contextlib.contextmanager
+def prepared_data(
     args: LaunchArgs, assignment: Assignment, store: ObjectStore, reporter: Reporter, go_on: Callable[[], None]
-) -> tuple[str, str]:
-    """Stage this node's share; the folder (empty: none) and the dataset's uri.
+) -> Iterator[tuple[str, str]]:
+    """This node's data, staged: the folder (empty: none) and the dataset's uri; no cache evicts it meanwhile.
 
     ``go_on`` is called now and then and may raise to give up.
 
@@ -49,26 +55,55 @@ def prepare_data(
         StepError: the dataset changed, its store failed, or the disk is too small.
     """
     if not assignment.dataset_digest or args.staging == "none":
-        return "", ""
+        yield "", ""
+        return
     # Imported here: a run without data starts without it.
-    from argosy.steps.data.plan import node_share
-    from argosy.steps.data.staging import StageProgress, shared_folder, stage_objects
-    from argosy.steps.data.stored_manifest import load_manifest, load_units
+    from argosy.steps.data.stored_manifest import load_manifest
 
     manifest = load_manifest(store, args.name, assignment.dataset_digest)
     if args.staging == "stream":
-        return "", manifest.uri
-    if args.staging == "shared":
-        return str(shared_folder(resolve(args.data_path), manifest.digest)), manifest.uri
-    into = resolve(args.data_path)
-    node = reporter.node
+        yield "", manifest.uri
+        return
+    with _staged(args, assignment, store, manifest, reporter, go_on) as folder:
+        yield str(folder), manifest.uri
+
+
+@contextlib.contextmanager
+def _staged(
+    args: LaunchArgs,
+    assignment: Assignment,
+    store: ObjectStore,
+    manifest: DatasetManifest,
+    reporter: Reporter,
+    go_on: Callable[[], None],
+) -> Iterator[Path]:
+    from argosy.steps.data.cache.use import Cache, use
+    from argosy.steps.data.plan import node_share
+    from argosy.steps.data.staging import StageProgress, StageResult, stage_objects
+    from argosy.steps.data.stored_manifest import load_units
+
+    shared = args.staging == "shared"
 
     def tell(now: StageProgress) -> None:
-        reporter.event("staging", node=node, **vars(now))
+        reporter.event("staging", node=reporter.node, **vars(now))
         go_on()
 
-    units = load_units(store, args.name, manifest) if args.layout == "sharded" else None
-    share = node_share(manifest, args.layout, assignment.node_rank, assignment.nnodes, units)
-    done = stage_objects(manifest, share, into, on_progress=tell)
-    reporter.event("staged", node=node, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
-    return str(into), manifest.uri
+    def done(result: StageResult) -> None:
+        seconds, fetched = result.seconds, result.fetched_bytes
+        reporter.event("staged", node=reporter.node, bytes=result.bytes, fetched_bytes=fetched, seconds=seconds)
+
+    layout = "replicated" if shared else args.layout
+    units = load_units(store, args.name, manifest) if layout == "sharded" else None
+    objects = node_share(manifest, layout, assignment.node_rank, assignment.nnodes, units)
+    if not args.cache_path:
+        into = resolve(args.data_path)
+        done(stage_objects(manifest, objects, into, on_progress=tell))
+        yield into
+        return
+    # The step `stage` has just looked through what is shared; a thousand nodes need not do it again.
+    verify = "none" if shared else args.cache_verify
+    cache = Cache.of(resolve(args.cache_path), args.cache_gib, verify, args.cache_access)
+    who = f"{reporter.pod} on {reporter.node}"
+    with use(cache, manifest, objects, who=who, on_progress=tell, go_on=go_on) as used:
+        done(used.result)
+        yield used.path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract.arguments import LaunchArgs
@@ -15,7 +16,7 @@ from argosy.steps.launch.agent import Agent, torchrun_arguments
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.identity import Identity
-from argosy.steps.launch.prepare import prepare_code, prepare_data, rank_command
+from argosy.steps.launch.prepare import prepare_code, prepared_data, rank_command
 from argosy.steps.launch.rank_hub import RankHub
 from argosy.steps.launch.records import RankRecords
 from argosy.steps.launch.reporter import Reporter
@@ -86,9 +87,12 @@ class Restart:
             raise GivenUp
 
     def _train(self) -> None:
+        workdir = prepare_code(self._args, self._store)
+        with prepared_data(self._args, self._assignment, self._store, self._reporter, self._go_on) as (path, uri):
+            self._train_on(workdir, path, uri)
+
+    def _train_on(self, workdir: Path, data_path: str, data_uri: str) -> None:
         args, assignment = self._args, self._assignment
-        workdir = prepare_code(args, self._store)
-        data_path, data_uri = prepare_data(args, assignment, self._store, self._reporter, self._go_on)
         self._reporter.enter("restoring")
         self._saves = Saves(args, assignment, self._store, workdir, self._reporter)
         command = rank_command(args, [*assignment.args, *self._saves.restore()])

@@ -27,7 +27,12 @@ BASE: dict[str, Any] = {
     "secrets": ["s"],
     "progress_pattern": r"(?P<step>\d+)",
     "storage": {"uri": "file:///mnt/argosy/store", "claim": "c", "mount_path": "/mnt/argosy"},
-    "dataset": {"uri": "s3://b/d", "manifest": "l.csv", "version": "a" * 64},
+    "dataset": {
+        "uri": "s3://b/d",
+        "manifest": "l.csv",
+        "version": "a" * 64,
+        "cache": {"ephemeral": "10Gi", "storage_class": "sc"},
+    },
     "gang": {
         "nnodes": "2:4",
         "shm_size": "1Gi",
@@ -60,6 +65,8 @@ BASE: dict[str, Any] = {
 }
 NOT_HERE = {"module": "script", "evaluation.module": "evaluation.script"}
 """Fields that cannot stand beside another; checked in its place."""
+VOLUMES = {"claim": "c", "host_path": "/mnt/nvme"}
+"""Fields of dataset.cache that cannot stand beside ephemeral; checked apart."""
 PAYLOADS = [
     "{{workflow.uid}}",
     "{{=1+1}}",
@@ -148,7 +155,7 @@ def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield path
 
 
-def with_value(path: tuple[Any, ...], value: str, fields: dict[str, Any]) -> dict[str, Any]:
+def with_value(path: tuple[Any, ...], value: Any, fields: dict[str, Any]) -> dict[str, Any]:
     changed = copy.deepcopy(fields)
     place = changed
     for key in path[:-1]:
@@ -178,7 +185,14 @@ def text_fields(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 def test_no_text_field_is_forgotten() -> None:
     here = {".".join(str(key) for key in path if not isinstance(key, int)) for path in leaves(BASE)}
-    known = {*here, *NOT_HERE, "gang.runtime", "gang.placement", "gang.launcher"}
+    known = {
+        *here,
+        *NOT_HERE,
+        *(f"dataset.cache.{name}" for name in VOLUMES),
+        "gang.runtime",
+        "gang.placement",
+        "gang.launcher",
+    }
     missing = [
         name
         for name in text_fields(TrainingRun)
@@ -206,6 +220,20 @@ def test_a_payload_changes_a_value_or_nothing(
     if fields["args"] == [payload]:
         container = gang_of(after)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]
         assert f"--arg={payload}" in container["args"]
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_a_payload_names_a_cache_volume_or_is_refused(
+    name: str, gang_of: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    quiet = with_value(("dataset", "cache"), {name: VOLUMES[name]}, BASE)
+    before = yaml.safe_load(compile_run(TrainingRun(**quiet)))
+    for payload in PAYLOADS:
+        changed = with_value(("dataset", "cache", name), payload, quiet)
+        if accepted(changed) is not None:
+            after = yaml.safe_load(compile_run(TrainingRun(**changed)))
+            assert shape(gang_of(after)) == shape(gang_of(before))
+            assert placeholders(after) == placeholders(before)
 
 
 def shape(node: Any) -> Any:

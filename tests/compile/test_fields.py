@@ -16,6 +16,9 @@ MARKED = {"checkpoint": {"mode": "opaque", "path": "out", "marker": "done"}}
 EVERY = {"checkpoint": {"mode": "opaque", "path": "out", "marker": "done", "writers": "every"}}
 GPU = {"gang": {"nnodes": 1, "resources": {"gpu": 1}}}
 EVALUATION_GPU = {"evaluation": {"script": "e.py", "metric": "m", "direction": "min", "resources": {"gpu": 1}}}
+CACHED = {"dataset": {"uri": "s3://b/d", "cache": {"claim": "c"}}}
+ON_HOST = {"dataset": {"uri": "s3://b/d", "cache": {"host_path": "/mnt/one"}}}
+EPHEMERAL = {"dataset": {"uri": "s3://b/d", "cache": {"ephemeral": "10Gi"}}}
 ON_MNT = {"storage": {"uri": "file:///mnt/store"}, "dataset": {"uri": "s3://b/d"}}
 TOLERATED = {"gang": {"tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}]}}
 
@@ -40,6 +43,13 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "dataset.version": ("a" * 64, {}),
     "dataset.staging": ("shared", {}),
     "dataset.verify": ("etag", {"dataset": {"uri": "s3://b/data", "staging": "stream"}}),
+    "dataset.cache.claim": ("other", CACHED),
+    "dataset.cache.host_path": ("/mnt/two", ON_HOST),
+    "dataset.cache.ephemeral": ("20Gi", EPHEMERAL),
+    "dataset.cache.storage_class": ("nvme", EPHEMERAL),
+    "dataset.cache.size_gib": (7.5, CACHED),
+    "dataset.cache.verify": ("full", CACHED),
+    "dataset.cache.read_only": (True, CACHED),
     "gang.nnodes": (3, {}),
     "gang.nproc_per_node": (3, {}),
     "gang.fabric": ("tcp", {}),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.code import CodeArchive
 from argosy.workflows.compile import build_workflow, compile_run
-from argosy.workflows.spec.run import TrainingRun
+from argosy.workflows.spec.run import TrainingRun, warnings
 
 FOLDER = Path(__file__).resolve().parents[1] / "goldens"
 NAMES = ("two-nodes-cpu", "two-by-eight-gpu", "single-node", "elastic", "two-nodes-cpu.template")
@@ -73,9 +73,60 @@ def test_every_pod_is_restricted(path: Path, gang_of: Callable[..., dict[str, An
         assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
         assert container["allowPrivilegeEscalation"] is False
         assert container["capabilities"] == {"drop": ["ALL"]}
-    allowed = {"emptyDir", "persistentVolumeClaim", "name"}
-    for volume in [volume for each in [*containers(document), gang] for volume in each["volumes"]]:
-        assert set(volume) <= allowed
+    assert volume_kinds(document, gang) <= {"emptyDir", "persistentVolumeClaim"}
+
+
+def volume_kinds(document: dict[str, Any], gang: dict[str, Any]) -> set[str]:
+    volumes = [volume for each in [*containers(document), gang] for volume in each["volumes"]]
+    return {kind for volume in volumes for kind in volume if kind != "name"}
+
+
+@pytest.mark.parametrize(
+    ("cache", "kinds", "marked"),
+    [
+        ({"claim": "c"}, {"emptyDir", "persistentVolumeClaim"}, False),
+        ({"ephemeral": "1Ti"}, {"emptyDir", "persistentVolumeClaim", "ephemeral"}, False),
+        ({"host_path": "/mnt/nvme"}, {"emptyDir", "persistentVolumeClaim", "hostPath"}, True),
+    ],
+)
+def test_a_cache_on_the_nodes_own_folders_is_marked(
+    cache: dict[str, Any],
+    kinds: set[str],
+    marked: bool,
+    full: dict[str, Any],
+    document: Callable[..., dict[str, Any]],
+    gang_of: Callable[..., dict[str, Any]],
+) -> None:
+    full["dataset"]["cache"] = cache
+    compiled = document(full)
+    template = gang_of(compiled)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    assert volume_kinds(compiled, template["spec"]) == kinds
+    assert template["metadata"]["labels"].get("argosy.dev/profile") == ("host-path" if marked else None)
+    assert {"name": "cache", "mountPath": "/argosy/cache"} in template["spec"]["containers"][0]["volumeMounts"]
+    assert any("hostPath" in warning for warning in warnings(TrainingRun(**full))) is marked
+
+
+def test_a_shared_cache_of_its_own_is_mounted_where_it_is_filled_and_read(
+    full: dict[str, Any], document: Callable[..., dict[str, Any]], gang_of: Callable[..., dict[str, Any]]
+) -> None:
+    full |= {"storage": {"uri": "s3://b/p"}}
+    full["dataset"] = {
+        "uri": "s3://b/d",
+        "staging": "shared",
+        "cache": {"claim": "lustre", "size_gib": 7.5, "verify": "full", "read_only": True},
+    }
+    compiled = document(full)
+    pods = {each["name"]: each for each in containers(compiled)}
+    gang = gang_of(compiled)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    volume = {"name": "cache", "persistentVolumeClaim": {"claimName": "lustre", "readOnly": True}}
+    mount = {"name": "cache", "mountPath": "/argosy/cache", "readOnly": True}
+    for pod, container in ((pods["stage"], pods["stage"]["container"]), (gang, gang["containers"][0])):
+        assert volume in pod["volumes"]
+        assert mount in container["volumeMounts"]
+        assert {"--cache-gib=7.5", "--cache-verify=full", "--cache-access=read-only"} <= set(container["args"])
+    assert "--path=/argosy/cache" in pods["stage"]["container"]["args"]
+    assert "--cache-path=/argosy/cache" in gang["containers"][0]["args"]
+    assert "volumes" not in pods["train"] or volume not in pods["train"]["volumes"]
 
 
 @golden

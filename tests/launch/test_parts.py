@@ -270,18 +270,48 @@ print("FILES", os.environ["RANK"], *files, flush=True)
 """
 
 
-@pytest.mark.torch
-def test_each_node_stages_its_own_share(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
-    source = open_store(f"file://{tmp_path}/source")
+def gang_with_data(make_gang: Callable[[int], Gang], folder: Path) -> tuple[Gang, DatasetManifest]:
+    """Two nodes whose ranks read six files of 1,000 bytes."""
+    source = open_store(f"file://{folder}/source")
     for number in range(6):
         source.put(f"shard-{number}.bin", bytes([number]) * 1000)
     objects = [DataObject(info.key, info.size, info.etag, info.version) for info in source.list("")]
     manifest = DatasetManifest.of(source.uri, objects)
     gang = make_gang(2)
-    store = open_store(gang.store_uri)
-    store.put(f"run/datasets/{manifest.digest}.json", manifest.to_bytes())
+    open_store(gang.store_uri).put(f"run/datasets/{manifest.digest}.json", manifest.to_bytes())
     for index in range(2):
         (gang.workspace(index) / "train.py").write_text(READS_DATA)
+    return gang, manifest
+
+
+@pytest.mark.torch
+def test_nodes_with_one_cache_fetch_once_and_hold_it_while_they_train(
+    make_gang: Callable[[int], Gang], tmp_path: Path
+) -> None:
+    gang, manifest = gang_with_data(make_gang, tmp_path)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for index in range(2):
+        (gang.root(index) / "argosy" / "cache").symlink_to(cache)
+        with (gang.workspace(index) / "train.py").open("a") as script:
+            script.write(f"import pathlib; leases = pathlib.Path({str(cache)!r}, '.argosy-cache/leases')\n")
+            script.write("print('LEASES', *sorted(p.name.split('.')[1] for p in leases.iterdir()), flush=True)\n")
+    gang.start(script="train.py", staging="node", cache_path="/argosy/cache", nproc_per_node=1)
+    gang.assign(0, dataset_digest=manifest.digest)
+    gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "end")
+    said = [line for pod in gang.pods for line in pod.text().splitlines()]
+    assert sum("FILES" in line and line.count(".bin") == 6 for line in said) == 2
+    assert sum("LEASES" in line and "use" in line for line in said) == 2
+    assert sorted(event["fetched_bytes"] for event in gang.events("staged")) == [0, 6000]
+    assert [path.name for path in cache.iterdir() if path.name != ".argosy-cache"] == [manifest.digest]
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0, 0]
+    assert list((cache / ".argosy-cache" / "leases").iterdir()) == []
+
+
+@pytest.mark.torch
+def test_each_node_stages_its_own_share(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
+    gang, manifest = gang_with_data(make_gang, tmp_path)
     gang.start(script="train.py", staging="node", layout="sharded", nproc_per_node=1)
     gang.assign(0, dataset_digest=manifest.digest)
     gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "end")

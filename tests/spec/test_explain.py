@@ -12,7 +12,7 @@ from argosy.workflows.spec.explain import explain_field, field_paths
 from argosy.workflows.spec.refusal import table_model
 from argosy.workflows.spec.run import TrainingRun
 
-UNITS = ("seconds", "hours", "count", "bytes", "cores", "steps", "samples", "unit", "right at", "number")
+UNITS = ("seconds", "hours", "count", "bytes", "GiB", "cores", "steps", "samples", "unit", "right at", "number")
 
 
 @pytest.mark.parametrize("path", field_paths())

@@ -15,10 +15,44 @@ from argosy.workflows.spec.run import TrainingRun, warnings
 GOOD = 'name = "n"\nscript = "t.py"\n'
 OPAQUE = GOOD + '[checkpoint]\nmode = "opaque"\npath = "o"\n'
 EVALUATION = GOOD + '[evaluation]\nscript = "e.py"\nmetric = "loss"\ndirection = "min"\n'
+DATASET = GOOD + '[dataset]\nuri = "s3://b/d"\n'
 SECRET = "hf_" + "a1B2" * 8
 
 # TOML, what the message starts with, and what it must contain besides.
 WRONG = [
+    (
+        DATASET + "[dataset.cache]",
+        "dataset.cache: none of claim, host_path and ephemeral is given",
+        "write for example",
+    ),
+    (
+        DATASET + '[dataset.cache]\nclaim = "c"\nephemeral = "1Ti"',
+        "dataset.cache: claim and ephemeral are given",
+        "on one volume",
+    ),
+    (DATASET + '[dataset.cache]\nhost_path = "nvme"', "dataset.cache.host_path = 'nvme': must be an absolute", "/mnt/"),
+    (DATASET + '[dataset.cache]\nhost_path = "/etc/x"', "dataset.cache.host_path = '/etc/x': belongs to the", "/mnt/"),
+    (
+        DATASET + '[dataset.cache]\nclaim = "c"\nstorage_class = "s"',
+        "dataset.cache.storage_class = 's': has an effect with ephemeral only",
+        "remove it",
+    ),
+    (
+        DATASET + '[dataset.cache]\nephemeral = "1Ti"\nread_only = true',
+        "dataset.cache.read_only = True: nothing ever lies on a new volume",
+        "remove it",
+    ),
+    (DATASET + '[dataset.cache]\nclaim = "c"\nsize_gib = -1', "dataset.cache.size_gib = -1: must be at least 0", "see"),
+    (
+        DATASET + 'staging = "stream"\n[dataset.cache]\nclaim = "c"',
+        "dataset.cache: nothing is staged",
+        "remove [dataset.cache]",
+    ),
+    (
+        DATASET + 'staging = "shared"\n[dataset.cache]\nhost_path = "/mnt/x"',
+        "dataset.cache: every pod must see it",
+        "claim =",
+    ),
     ("", "name: is required", "add it"),
     ('name = "n"', "script: is required", 'or module = "pkg.train"'),
     ('script = "t.py"', "name: is required", "add it"),

@@ -124,6 +124,33 @@ def test_a_node_sees_its_own_disk_and_the_claim_is_everybodys(host: ProcessHost,
     host.delete("g-a1", 1)
 
 
+def test_a_folder_of_the_node_outlives_gangs_and_runs_and_is_no_other_nodes(host: ProcessHost, tmp_path: Path) -> None:
+    code = (
+        "from argosy.steps.paths import resolve; import os\n"
+        "for folder in ('/cache', '/big'):\n"
+        "    (resolve(folder) / os.environ['ARGOSY_GANG_NAME']).write_text('')\n"
+    )
+    mounts = [{"name": "cache", "mountPath": "/cache"}, {"name": "big", "mountPath": "/big"}]
+    made = document(command=[sys.executable, "-c", code], volumeMounts=mounts)
+    volumes = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["volumes"]
+    volumes += [{"name": "cache", "hostPath": {"path": "/mnt/nvme"}}, {"name": "big", "ephemeral": {}}]
+    for name in ("g-a1", "g-a2"):
+        host.create(check_manifest(made, "x"), identity(name))
+        assert [state.exit_code for state in ended(host, name)] == [0, 0]
+        host.delete(name, 1)
+    other = ProcessHost(tmp_path / "runs/other", 1, {"PATH": os.environ["PATH"]}, {})
+    other.create(check_manifest(made, "x"), identity("g-a3", nnodes=1))
+    assert [state.exit_code for state in ended(other, "g-a3")] == [0]
+    other.delete("g-a3", 1)
+    names = {
+        node: {path.name for path in (tmp_path / f"disks/{node}/mnt/nvme").iterdir()} for node in ("node-0", "node-1")
+    }
+    assert names == {"node-0": {"g-a1", "g-a2", "g-a3"}, "node-1": {"g-a1", "g-a2"}}
+    for index in "01":
+        pod = tmp_path / f"runs/w/nodes/node-{index}/pods/g-a2-node-0-{index}"
+        assert [path.name for path in (pod / "volumes/big").iterdir()] == ["g-a2"]
+
+
 @pytest.mark.parametrize(
     ("container", "said"),
     [

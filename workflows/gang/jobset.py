@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.workflows.gang.cache import cache_volume, profile_labels
 from argosy.workflows.gang.launch_args import launch_args
 from argosy.workflows.gang.pod import (
     CONTAINER_SECURITY,
@@ -53,7 +54,7 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
         "completions": nnodes,
         "parallelism": nnodes,
         "backoffLimit": 0,
-        "template": {"metadata": {"labels": labels}, "spec": _pod(run, code_digest)},
+        "template": {"metadata": {"labels": {**labels, **profile_labels(run)}}, "spec": _pod(run, code_digest)},
     }
     return {
         "apiVersion": API_VERSION,
@@ -73,6 +74,7 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
     shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": gang.shm_size}}
     own, own_mounts = pod_folders(data="/argosy/data", workspace="/argosy/workspace", tmp="/argosy/tmp")
     claim, claim_mounts = claim_volume(run)
+    cache, cache_mounts = cache_volume(run)
     container: dict[str, Any] = {
         "name": "main",
         "image": run.image,
@@ -81,7 +83,7 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "env": environment(run, *({"name": k, "value": v} for k, v in _FABRIC[gang.fabric].items())),
         "resources": {"requests": gang.resources.requests(), "limits": gang.resources.limits()},
         "securityContext": CONTAINER_SECURITY,
-        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, *claim_mounts, *own_mounts],
+        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, *claim_mounts, *cache_mounts, *own_mounts],
     }
     if run.secrets:
         container["envFrom"] = environment_sources(run)
@@ -98,7 +100,7 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         **{name: value for name, value in optional.items() if value},
         "tolerations": _tolerations(run),
         "containers": [container],
-        "volumes": [shm, *claim, *own],
+        "volumes": [shm, *claim, *cache, *own],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.workflows.gang.cache import cache_arguments, cache_path
 from argosy.workflows.spec.run import TrainingRun
 
 DATA_PATH = "/argosy/data"
@@ -23,7 +24,9 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         launcher=gang.launcher,
         staging=dataset.staging if dataset else "none",
         layout=dataset.layout if dataset else "replicated",
-        data_path=data_path(run),
+        data_path=DATA_PATH,
+        cache_path=cache_path(run),
+        **cache_arguments(run),
         checkpoint_mode=checkpoint.mode,
         checkpoint_path=checkpoint.path,
         checkpoint_include=(checkpoint.include or ("**/*",)) if checkpoint.mode == "opaque" else (),
@@ -50,10 +53,3 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
 def _unless(value: str, default: str) -> str:
     """Empty for the default: the manifest shows what was chosen."""
     return "" if value == default else value
-
-
-def data_path(run: TrainingRun) -> str:
-    """Folder of the staged data in a pod: its own disk, or the claim when ``staging`` is ``shared``."""
-    if run.dataset is not None and run.dataset.staging == "shared":
-        return f"{run.storage.mount_path}/staged"
-    return DATA_PATH

@@ -29,7 +29,11 @@ ADVICE: dict[Cause, tuple[str, str]] = {
         "/dev/shm is too small for what the ranks and loaders share.",
         "Raise gang.shm_size.",
     ),
-    Cause.DISK_FULL: ("A disk is full.", "Free space, lower checkpoint.keep, or give the node more ephemeral storage."),
+    Cause.DISK_FULL: (
+        "A disk is full.",
+        "Free space, lower checkpoint.keep, or give the node more ephemeral storage; a full dataset cache names who "
+        "uses what in it.",
+    ),
     Cause.NCCL_TIMEOUT: (
         "A collective ran into its time limit: one rank stopped, straggled or hung.",
         "Look at the log of the rank that is missing from the collective; the others only waited.",
@@ -87,7 +91,11 @@ ADVICE: dict[Cause, tuple[str, str]] = {
         "An image could not be pulled.",
         "Check image and step_image in run.toml and the registry's access.",
     ),
-    Cause.VOLUME_MOUNT: ("A volume could not be mounted.", "Check that the PersistentVolumeClaim of [storage] exists."),
+    Cause.VOLUME_MOUNT: (
+        "A volume could not be mounted, or does not hold what it should.",
+        "Check that the PersistentVolumeClaims of [storage] and [dataset.cache] exist and that the latter, when it is "
+        "read_only, was filled with this dataset.",
+    ),
     Cause.CONFIG_OR_RBAC: (
         "The cluster refused an object: a missing Secret or a missing permission.",
         "Create the Secret, or bind the role that the message names.",

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from argosy.workflows.spec.dataset_cache import DatasetCache
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Digest, ListingName, StoreUri
@@ -41,6 +42,11 @@ class Dataset(Table):
         "checksum of each block, by which every range is verified; etag: nothing is read before, a range is only known "
         "to be of the frozen version, and the script passes verify='etag', too.",
     )
+    cache: DatasetCache | None = Field(
+        default=None,
+        description="Volume that keeps staged data for later pods and runs. Absent: node uses the pod's own disk, "
+        "shared the claim of [storage].",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -51,4 +57,12 @@ class Dataset(Table):
                 field="verify",
                 value=self.verify,
             )
+        if self.cache is None:
+            return self
+        if self.staging == "stream":
+            remedy = 'remove [dataset.cache], or write staging = "node"'
+            raise Refusal('nothing is staged (staging = "stream")', remedy, field="cache")
+        if self.staging == "shared" and not self.cache.claim:
+            remedy = 'write claim = "..." in [dataset.cache], or staging = "node"'
+            raise Refusal('every pod must see it (staging = "shared")', remedy, field="cache")
         return self

@@ -131,7 +131,7 @@ class TrainingRun(Table):
     @property
     def mounts_claim(self) -> bool:
         """Whether the pods mount ``storage.claim``."""
-        shared = self.dataset is not None and self.dataset.staging == "shared"
+        shared = self.dataset is not None and self.dataset.staging == "shared" and self.dataset.cache is None
         return shared or any(self.storage.holds(uri) for uri in self.uris().values())
 
     def digest(self, code_digest: str = "") -> str:
@@ -151,6 +151,11 @@ def warnings(run: TrainingRun) -> list[str]:
     if run.gang.resources.gpu > run.gang.nproc_per_node:
         idle = run.gang.resources.gpu - run.gang.nproc_per_node
         found.append(f"gang.nproc_per_node = {run.gang.nproc_per_node}: {idle} GPUs of each node stay idle")
+    if run.dataset is not None and run.dataset.cache is not None and run.dataset.cache.host_path:
+        found.append(
+            f"dataset.cache.host_path = {run.dataset.cache.host_path!r}: the namespace must admit hostPath volumes "
+            "(Pod Security privileged)"
+        )
     if run.evaluation is None:
         found.append("no [evaluation]: the checkpoint is kept, nothing is compared or promoted")
     return found

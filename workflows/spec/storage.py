@@ -48,7 +48,8 @@ class Storage(Table):
     claim: KubeName = Field(
         default="argosy",
         description="PersistentVolumeClaim (ReadWriteMany) mounted in every pod when a file:// uri lies below "
-        "mount_path or dataset.staging is shared; on one machine a folder below .argosy/volumes.",
+        "mount_path, or dataset.staging is shared and there is no [dataset.cache]; on one machine a folder below "
+        ".argosy/volumes.",
         min_length=1,
     )
     mount_path: Annotated[str, AfterValidator(_check_mount)] = Field(

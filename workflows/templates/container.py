@@ -51,6 +51,7 @@ def step_container(
     outputs: Sequence[Parameter] = (),
     image: str = "",
     folders: dict[str, str] | None = None,
+    volumes: tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]] = ((), ()),
     env: Sequence[dict[str, Any]] = (),
     resources: dict[str, Any] | None = None,
     deadline_seconds: int | None = None,
@@ -58,10 +59,11 @@ def step_container(
 ) -> Container:
     """A Hera template; created inside a workflow's context it joins that workflow.
 
-    ``folders`` are further folders on the pod's own disk (volume name -> path); ``env`` are further variables
-    as Kubernetes has them; ``grace_seconds`` is the time between SIGTERM and SIGKILL (30 unless given).
+    ``folders`` are further folders on the pod's own disk (volume name -> path); ``volumes`` (and their mounts) and
+    ``env`` are further ones as Kubernetes has them; ``grace_seconds`` is the time between SIGTERM and SIGKILL (30
+    unless given).
     """
-    volumes, mounts = _volumes(run, {"outputs": OUTPUTS, **(folders or {})})
+    own, mounts = _volumes(run, {"outputs": OUTPUTS, **(folders or {})})
     grace = {} if grace_seconds is None else {"terminationGracePeriodSeconds": grace_seconds}
     return Container(
         name=name,
@@ -77,8 +79,8 @@ def step_container(
         security_context=SecurityContext.model_validate(CONTAINER_SECURITY),
         pod_security_context=PodSecurityContext.model_validate(POD_SECURITY),
         service_account_name=run.gang.service_account or None,
-        volumes=volumes,
-        volume_mounts=mounts,
+        volumes=[*own, *(Volume.model_validate(each) for each in volumes[0])],
+        volume_mounts=[*mounts, *(VolumeMount.model_validate(each) for each in volumes[1])],
         active_deadline_seconds=deadline_seconds,
         pod_spec_patch=json.dumps({**grace, **_EXECUTOR}, separators=(",", ":")),
     )

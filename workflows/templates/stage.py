@@ -5,7 +5,7 @@ from __future__ import annotations
 from hera.workflows import Container
 
 from argosy.steps.contract.arguments import StageArgs
-from argosy.workflows.gang.launch_args import data_path
+from argosy.workflows.gang.cache import cache_arguments, cache_path, cache_volume
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.templates.container import step_container
 from argosy.workflows.templates.inputs import given, identity, input_parameters, output_parameters
@@ -22,13 +22,15 @@ def stage(run: TrainingRun) -> Container:
         InputError: the run has no dataset.
     """
     dataset = need_dataset(run, "stage")
+    shared = dataset.staging == "shared"
     args = StageArgs(
         dataset_digest=given("dataset-digest"),
         mode=dataset.staging,
         layout=dataset.layout,
-        path=data_path(run) if dataset.staging == "shared" else "",
+        path=cache_path(run) if shared else "",
         nnodes=run.gang.max_nnodes,
         verify=dataset.verify,
+        **(cache_arguments(run) if shared else {}),
         **identity(run),
     )
     return step_container(
@@ -38,4 +40,5 @@ def stage(run: TrainingRun) -> Container:
         retries=step_retries(),
         inputs=input_parameters("dataset-digest"),
         outputs=output_parameters("plan-uri", "bytes"),
+        volumes=cache_volume(run) if shared else ([], []),
     )

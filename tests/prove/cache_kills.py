@@ -1,0 +1,174 @@
+"""A user of the dataset cache, SIGKILLed just before each of its system calls in turn, while it evicts and fills.
+
+The cache holds a dataset and has room for one. A process links what a later version of it has in common with it,
+makes room, and fetches the rest; it is killed before call COUNT of those it makes. After each: what can be seen under
+the name of the old version is all of it or nothing, a
+process that comes next has the new one whole, byte by byte, and nothing lies in the trash, in parts, or as a lease
+that counts. Every fifth case another process waits for the one that is killed, and goes on in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from argosy.steps.data.cache.root import CacheRoot
+from argosy.steps.data.listing import take_snapshot
+from argosy.steps.data.manifest import DatasetManifest
+from tests.prove.record import ROOT, Record
+
+COUNT = 10_000
+"""More than there are calls: all of them."""
+USER = ROOT / "tests" / "data" / "cache_user.py"
+FILES, SIZE = 12, 10_000
+CAP = json.dumps({"size_gib": (FILES * SIZE + SIZE) / (1 << 30), "verify": "full"})
+
+
+def prove(*, count: int, seed: int, minutes: float) -> int:
+    """Kill at each call until all are done or ``minutes`` are over; 0 when every case held."""
+    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
+    work = folder / "cache-kills"
+    deadline = time.monotonic() + minutes * 60
+    record = Record("cache-kills", seed, folder)
+    shutil.rmtree(work, ignore_errors=True)
+    old, new = prepare(work, seed)
+    calls = min(count, count_calls(work, old, new))
+    print(f"{calls} system calls; seed {seed}", flush=True)
+    for number in range(len(record.cases()) + 1, calls + 1):
+        case = kill_once(work, number, old, new)
+        record.add(case)
+        if not case["held"]:
+            print(json.dumps(case), flush=True)
+        if time.monotonic() > deadline:
+            print(f"{number} of {calls} done; run the same command to go on", flush=True)
+            break
+    cases = record.cases()
+    write(cases, calls, seed)
+    return 0 if all(case["held"] for case in cases) else 1
+
+
+def write(cases: list[dict[str, Any]], calls: int, seed: int) -> None:
+    """The table in docs/: two lines instead of one for each case."""
+    held = sum(case["held"] for case in cases)
+    commits = ", ".join(sorted({case["commit"] for case in cases}))
+    lines = [
+        "# A user of the dataset cache killed (SIGKILL) at each of its system calls", "",
+        f"{held} of {len(cases)} held; there are {calls} calls. Seed {seed}, commit {commits}. "
+        f"Again: `make prove SUITE=cache-kills SEED={seed}`.", "",
+        *(line for line in (__doc__ or "").split("\n")[2:]),
+        "| another process waits | cases | killed in the middle | held |", "|---|---|---|---|",
+    ]  # fmt: skip
+    for waiting in (False, True):
+        mine = [case for case in cases if case["waiting"] is waiting]
+        killed, good = (sum(case[name] for case in mine) for name in ("killed", "held"))
+        lines.append(f"| {'yes' if waiting else 'no'} | {len(mine)} | {killed} | {good} |")
+    target = ROOT / "docs" / "proof-cache-kills.md"
+    target.write_text("\n".join(lines) + "\n")
+    print(f"{held} of {len(cases)} held; written: {target.relative_to(ROOT)}")
+
+
+def prepare(work: Path, seed: int) -> tuple[DatasetManifest, DatasetManifest]:
+    """A dataset that is staged in ``work/filled``, and its later version; their files in ``old`` and ``new``."""
+    draw = random.Random(seed)
+    for number in range(FILES):
+        path = work / "source" / f"d{number % 3}" / f"{number:03d}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(draw.randbytes(SIZE))
+    old = version(work, "old")
+    out, _ = start(work, "old", "the first").communicate("\n", timeout=60)
+    assert "done" in out, out
+    (work / "cache").rename(work / "filled")
+    for number in range(0, FILES, 2):
+        (work / "source" / f"d{number % 3}" / f"{number:03d}").write_bytes(draw.randbytes(SIZE))
+    return old, version(work, "new")
+
+
+def version(work: Path, name: str) -> DatasetManifest:
+    """The manifest of the source as it is now, and a copy of its files."""
+    manifest = take_snapshot(f"file://{work}/source")
+    (work / f"{name}.manifest").write_bytes(manifest.to_bytes())
+    shutil.copytree(work / "source", work / name)
+    return manifest
+
+
+def start(work: Path, name: str, who: str, **environ: str) -> subprocess.Popen[str]:
+    """A user of one of the two datasets."""
+    command = [sys.executable, str(USER), str(work / f"{name}.manifest"), str(work / "cache"), who, CAP]
+    return subprocess.Popen(
+        command, env={**os.environ, **environ}, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def fresh(work: Path, old: DatasetManifest) -> None:
+    """A cache that holds the old version, with the times of its files."""
+    shutil.rmtree(work / "cache", ignore_errors=True)
+    shutil.copytree(work / "filled", work / "cache")
+    assert (work / "cache" / old.digest).is_dir()
+
+
+def count_calls(work: Path, old: DatasetManifest, new: DatasetManifest) -> int:
+    """Calls of a process that nobody kills, up to its end."""
+    fresh(work, old)
+    events = work / "events"
+    out, _ = start(work, "new", "counted", CACHE_EVENTS=str(events)).communicate("\n", timeout=60)
+    assert "done" in out, out
+    assert whole(work / "cache" / new.digest, work / "new")
+    return int(json.loads(events.read_text())["*"])
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Path -> content of the data below a folder."""
+    found = (path for path in folder.rglob("*") if path.is_file() and ".argosy-stage" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def whole(folder: Path, source: Path) -> bool:
+    """Whether a staged folder has the source's files, all of them and no others."""
+    return files(folder) == files(source)
+
+
+def kill_once(work: Path, number: int, old: DatasetManifest, new: DatasetManifest) -> dict[str, Any]:
+    """One case."""
+    fresh(work, old)
+    waiting = number % 5 == 0
+    first = start(work, "new", "killed", CACHE_AT=f"* * {number} {'STOP' if waiting else 'KILL'}")
+    second = None
+    if waiting:
+        assert first.stdout is not None
+        found = os.waitid(os.P_PID, first.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        second = start(work, "new", "the next")
+        if found is not None and found.si_code == os.CLD_STOPPED:
+            assert second.stdout is not None
+            second.stdout.readline()  # it waits, or is done
+        first.kill()
+    first.communicate("\n", timeout=60)
+    torn = (work / "cache" / old.digest).exists() and not whole(work / "cache" / old.digest, work / "old")
+    second = second or start(work, "new", "the next")
+    out, _ = second.communicate("\n", timeout=120)
+    return {
+        "number": number,
+        "waiting": waiting,
+        "killed": first.returncode == -signal.SIGKILL,
+        "held": not torn and second.returncode == 0 and clean(work, old, new),
+        "said": out[-300:],
+    }
+
+
+def clean(work: Path, old: DatasetManifest, new: DatasetManifest) -> bool:
+    """Whether the new dataset is there, the old one is gone, and nothing is left over."""
+    root = work / "cache"
+    with CacheRoot(root) as found:
+        counted = found.living()
+        trash = os.listdir(found.trash)
+    parts = list(root.glob("*/.argosy-stage/parts/*"))
+    there = {name for name in os.listdir(root) if not name.startswith(".")}
+    return not (counted or trash or parts) and there == {new.digest} and whole(root / new.digest, work / "new")
