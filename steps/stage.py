@@ -23,7 +23,7 @@ from argosy.steps.runlog import RunLog
 from argosy.steps.store import ObjectStore, open_store
 
 MODES = ("shared", "node", "stream")
-VERIFIED = ("blocks", "etag")
+VERIFIED = ("", "blocks", "etag")
 READERS = 32
 READABLE = 10_000
 """Mode stream, verify etag: objects whose first byte is read; of larger datasets as many, spread evenly."""
@@ -41,7 +41,7 @@ def stage(args: StageArgs) -> None:
     if args.mode not in MODES:
         raise InputError(f"mode = {args.mode!r}: use {', '.join(MODES)}")
     if args.verify not in VERIFIED:
-        raise InputError(f"verify = {args.verify!r}: use {' or '.join(VERIFIED)}")
+        raise InputError(f"verify = {args.verify!r}: use {' or '.join(VERIFIED[1:])}")
     if args.mode == "shared" and not args.path:
         raise InputError("path: mode shared fills a folder on the shared volume; name it")
     check_layout(args.layout, args.nnodes)
@@ -51,7 +51,7 @@ def stage(args: StageArgs) -> None:
         if args.mode != "shared":  # which reads every object in its version, before any GPU waits
             check_unchanged(manifest)
         with RunLog(store, args.prefix, "stage") as log:
-            if args.mode == "stream" and args.verify == "blocks":
+            if args.mode == "stream" and args.verify != "etag":
                 _take_checksums(args, manifest, store, log)
             elif args.mode == "stream":
                 _check_readable(manifest)

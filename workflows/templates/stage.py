@@ -29,7 +29,7 @@ def stage(run: TrainingRun) -> Container:
         layout=dataset.layout,
         path=cache_path(run) if shared else "",
         nnodes=run.gang.max_nnodes,
-        verify=dataset.verify,
+        verify=dataset.verify if dataset.staging == "stream" else "",
         **(cache_arguments(run) if shared else {}),
         **identity(run),
     )
