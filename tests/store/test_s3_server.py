@@ -31,7 +31,12 @@ def boto(endpoint: str, *, attempts: int = 1) -> Client:
         region_name="us-east-1",
         aws_access_key_id="a",
         aws_secret_access_key="b",
-        config=Config(retries={"total_max_attempts": attempts}, s3={"addressing_style": "path"}),
+        # The bytes as they come: some tests want to see wrong ones.
+        config=Config(
+            retries={"total_max_attempts": attempts},
+            s3={"addressing_style": "path"},
+            response_checksum_validation="when_required",
+        ),
     )
 
 
