@@ -83,7 +83,9 @@ class StageArgs(RunArgs):
     cache_verify: str = option("mode shared: none, stat or full before data are used again; empty: stat", default="")
     cache_access: str = option("mode shared: read-only when the volume is not to be written", default="")
     nnodes: int = option("number of nodes that the plan is for", default=1)
-    verify: str = option("mode stream: blocks (take their checksums, once per version) or etag; empty: blocks", default="")
+    verify: str = option(
+        "mode stream: blocks (take their checksums, once per version) or etag; empty: blocks", default=""
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

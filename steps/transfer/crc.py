@@ -10,9 +10,8 @@ import binascii
 import hashlib
 import zlib
 from collections.abc import Callable
+from functools import cache
 from typing import TypeVar
-
-from awscrt import checksums as crt
 
 from argosy.steps.contract.errors import InputError
 
@@ -22,22 +21,27 @@ OWN = "crc64nvme"
 """What is computed of every piece: S3's default, and the fastest."""
 BYTES = {"crc64nvme": 8, "crc32c": 4, "crc32": 4}
 """Algorithm -> size of its value; those that can be continued and joined."""
-_UPDATE: dict[str, Callable[[Buffer, int], int]] = {
-    "crc64nvme": crt.crc64nvme,
-    "crc32c": crt.crc32c,
-    "crc32": zlib.crc32,
-}
-_COMBINE: dict[str, Callable[[int, int, int], int]] = {
-    "crc64nvme": crt.combine_crc64nvme,
-    "crc32c": crt.combine_crc32c,
-    "crc32": crt.combine_crc32,
-}
 _HASHES = ("sha256", "sha1")
+
+
+@cache
+def _update() -> dict[str, Callable[[Buffer, int], int]]:
+    # Imported with the first bytes: it takes 30 ms, in which the first requests are under way.
+    from awscrt import checksums as crt
+
+    return {"crc64nvme": crt.crc64nvme, "crc32c": crt.crc32c, "crc32": zlib.crc32}
+
+
+@cache
+def _combine() -> dict[str, Callable[[int, int, int], int]]:
+    from awscrt import checksums as crt
+
+    return {"crc64nvme": crt.combine_crc64nvme, "crc32c": crt.combine_crc32c, "crc32": crt.combine_crc32}
 
 
 def known(algorithm: str) -> bool:
     """Whether :class:`Running` can compute it."""
-    return algorithm in _UPDATE or algorithm in _HASHES
+    return algorithm in BYTES or algorithm in _HASHES
 
 
 def crc(algorithm: str, data: Buffer, running: int = 0) -> int:
@@ -46,7 +50,7 @@ def crc(algorithm: str, data: Buffer, running: int = 0) -> int:
     Raises:
         InputError: no CRC of this name.
     """
-    return _named(_UPDATE, algorithm)(data, running)
+    return _named(_update(), algorithm)(data, running)
 
 
 def combine(algorithm: str, first: int, second: int, second_length: int) -> int:
@@ -55,7 +59,7 @@ def combine(algorithm: str, first: int, second: int, second_length: int) -> int:
     Raises:
         InputError: no CRC of this name.
     """
-    return _named(_COMBINE, algorithm)(first, second, second_length) if second_length else first
+    return _named(_combine(), algorithm)(first, second, second_length) if second_length else first
 
 
 def text(algorithm: str, value: int) -> str:
@@ -110,14 +114,15 @@ class Running:
         if algorithm in _HASHES:
             self._hashes.setdefault(algorithm, hashlib.new(algorithm, usedforsecurity=False))
         elif algorithm != OWN:
-            _named(_UPDATE, algorithm)
+            _named(BYTES, algorithm)
             self._crcs.setdefault(algorithm, 0)
 
     def update(self, data: Buffer) -> None:
         """The next bytes."""
-        self._own = crt.crc64nvme(data, self._own)
+        known = _update()
+        self._own = known[OWN](data, self._own)
         for algorithm, value in self._crcs.items():
-            self._crcs[algorithm] = _UPDATE[algorithm](data, value)
+            self._crcs[algorithm] = known[algorithm](data, value)
         for digest in self._hashes.values():
             digest.update(data)
 

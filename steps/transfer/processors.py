@@ -17,11 +17,14 @@ def usable() -> float:
 
 
 def workers_for(uri: str, processors: float) -> int:
-    """How many processes fetch from a store: one per two processors, since the caller and the kernel need theirs.
+    """How many processes fetch from a store: one per processor, up to eight, which fill most links.
+
+    The caller needs a tenth of what they do (28 of 300 microseconds per small object); on two processors, two are
+    1.5 times as fast as one with large objects, and 1.2 times with small ones (make bench-stage).
 
     ``file://`` is bound by the disk, which one process keeps busy.
     """
-    return 1 if uri.startswith("file:") else max(1, min(_MOST, int(processors // 2)))
+    return 1 if uri.startswith("file:") else max(1, min(_MOST, int(processors)))
 
 
 def _quota() -> float:

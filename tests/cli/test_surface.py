@@ -35,6 +35,10 @@ SURFACE = {
         *["file", "-j --ranks", "-p --parameter", "--event", "--inject", "--run-id", "--once", "--force"],
         *["--resume-from", "--new", "--templates", "--state-dir"],
     ],
+    "stage": [
+        *["uri", "folder", "--dry-run", "--verify", "--digest", "--include", "--exclude", "--share", "--listing"],
+        *["-q --quiet", "--endpoint-url", "--region", "--profile", "--anonymous", "--requester-pays", "--ca-bundle"],
+    ],
     "status": ["run_id", "--state-dir"],
     "logs": ["run_id", "-f --follow", "--rank", "--pod", "--tail", "--state-dir"],
     "explain": ["run_id", "--state-dir"],

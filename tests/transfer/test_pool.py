@@ -246,7 +246,7 @@ def test_a_worker_imports_only_what_it_needs(server: S3Server) -> None:
 
 
 def test_workers_are_counted_by_the_processors_that_may_be_used() -> None:
-    for processors, expected in ((0.5, 1), (1, 1), (2, 1), (4, 2), (7.5, 3), (64, 8)):
+    for processors, expected in ((0.5, 1), (1, 1), (2, 2), (4, 4), (7.5, 7), (64, 8)):
         assert workers_for("s3://b", processors) == expected
         assert workers_for("file:///x", processors) == 1
     assert 0 < usable() <= len(os.sched_getaffinity(0))
