@@ -55,7 +55,7 @@ def _one_form(part: str) -> str:
 
 def _is_plain(key: str) -> bool:
     parts = key.split("/")
-    if os.path.normpath(key) != key or key.startswith("/") or _one_form(parts[0]) == ".argosy-stage":
+    if os.path.normpath(key) != key or ".." in parts or key.startswith("/") or _one_form(parts[0]) == ".argosy-stage":
         return False
     unseen = any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in key)
     sizes = len(key.encode()) <= 1024 and all(len(part.encode()) <= 255 for part in parts)
