@@ -170,8 +170,8 @@ def test_a_piece_that_kills_is_given_up(server: S3Server, folder: Folder, put: P
 def test_workers_that_cannot_start_are_not_started_for_ever(
     server: S3Server, folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "broken" / "awscrt").mkdir(parents=True)
-    (tmp_path / "broken" / "awscrt" / "__init__.py").write_text("raise SystemExit(7)")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "hmac.py").write_text("raise SystemExit(7)")
     monkeypatch.setattr(sys, "path", [sys.path[0], str(tmp_path / "broken"), *sys.path[1:]])
     with FetchPool(URI, folder.handle) as pool:
         told = drain(pool, [Piece(0, "k", 1, "", "", 0, 1, "k")])
