@@ -21,7 +21,7 @@ from tests.s3 import S3Server
 from tests.staging.hostile import Escaped, datasets, judge, race
 
 BATCH = 100
-LINKS = 200
+LINKS = 20
 """Folders that turn into symbolic links under the staging, per batch."""
 COLUMNS = ["batch", "keys", "datasets", "staged", "refused", "links", "escaped", "held"]
 ENDPOINT = "AWS_ENDPOINT_URL_S3"
