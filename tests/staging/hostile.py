@@ -124,7 +124,9 @@ def _check_refusal(dataset: list[str], error: Exception, victim: Victim) -> None
     if isinstance(error, InputError) and victim.into.exists() and victim.staged():
         raise Escaped(f"{dataset!r}: refused, but files were published: {error}")
     _check_staged(dataset, victim)
-    ours = [key for key in dataset if key.startswith(".argosy-stage/") or key.endswith(("_SUCCESS", "_READY"))]
+    ours = [
+        key for key in dataset if key.startswith(".argosy-stage/") or key.rstrip("/").endswith(("_SUCCESS", "_READY"))
+    ]
     data = set(dataset) - set(ours)
     if not data and "is empty" in str(error):
         return
