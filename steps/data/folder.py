@@ -37,11 +37,7 @@ class StagedFolder:
         make_folders(path)
         self.path = path
         self._handles = contextlib.ExitStack()
-        if not (path / STATE_FOLDER).is_dir():
-            foreign = sorted(set(os.listdir(path)) - set(NOT_OURS))
-            if foreign:
-                text = f"folder {path} holds {foreign[0]!r}, which staging did not put there: use an empty one"
-                raise InputError(text)
+        refuse_foreign(path)
 
     def __enter__(self) -> StagedFolder:
         try:
@@ -69,6 +65,14 @@ class StagedFolder:
         """Bytes and files that still fit here; None where the file system does not count files."""
         found = os.statvfs(self.root)
         return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise InputError when the folder holds files that staging did not put there."""
+    if not (path / STATE_FOLDER).is_dir():
+        foreign = sorted(set(os.listdir(path)) - set(NOT_OURS))
+        if foreign:
+            raise InputError(f"folder {path} holds {foreign[0]!r}, which staging did not put there: use an empty one")
 
 
 def _lock(handle: int, path: Path) -> None:

@@ -7,13 +7,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from argosy.steps.contract.errors import InputError
-from argosy.steps.data.folder import open_state
+from argosy.steps.data.folder import open_state, refuse_foreign
 from argosy.steps.data.manifest import Objects
 from argosy.steps.data.marker import read_marker
 from argosy.steps.data.records import FileRecord, record_of
 from argosy.steps.data.rows import boot, known_rows
-from argosy.steps.data.strays import NOT_OURS
 from argosy.steps.data.survey import Candidates, is_intact
 from argosy.steps.data.tree import Tree
 from argosy.steps.data.wanted import wanted_of
@@ -56,11 +54,8 @@ class _Folder:
         self._tree: Tree | None = None
         if state is None:
             self.known = Candidates(())
-            foreign = sorted(set(os.listdir(into)) - set(NOT_OURS)) if into.is_dir() else []
-            if foreign:
-                raise InputError(
-                    f"folder {into} holds {foreign[0]!r}, which staging did not put there: use an empty one"
-                )
+            if into.is_dir():
+                refuse_foreign(into)
             return
         root = os.open(into, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         stack.callback(os.close, root)

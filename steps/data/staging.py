@@ -49,11 +49,6 @@ class StageResult:
     fetched_objects: int
 
 
-def shared_folder(path: Path, digest: str) -> Path:
-    """Folder of one dataset on a shared volume: runs that use different datasets never meet."""
-    return path / digest
-
-
 def stage_objects(
     manifest: DatasetManifest,
     objects: Objects,

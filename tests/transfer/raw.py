@@ -8,26 +8,23 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from typing import Self
 
 Say = Callable[[int, bytes], "bytes | None"]
 """Number of the request (from 0) and its head; None: hang up without a word. What ends in HANG_UP closes behind it."""
 HANG_UP = b"<hang up>"
 
 
-class RawServer:
-    """On loopback; a context manager. ``asked`` are the heads of the requests, ``connections`` how many came."""
+class Listener:
+    """Serves each connection in a thread of its own, on loopback; a context manager. ``connections``: how many came."""
 
-    def __init__(self, say: Say, tls: ssl.SSLContext | None = None) -> None:
-        self._say, self._tls = say, tls
-        self.asked: list[bytes] = []
+    def __init__(self) -> None:
         self.connections = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
-        self.endpoint = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
-        self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def __enter__(self) -> RawServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -40,6 +37,20 @@ class RawServer:
                 connection, _ = self._listening.accept()
                 self.connections += 1
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        raise NotImplementedError
+
+
+class RawServer(Listener):
+    """``asked`` are the heads of the requests."""
+
+    def __init__(self, say: Say, tls: ssl.SSLContext | None = None) -> None:
+        self._say, self._tls = say, tls
+        self.asked: list[bytes] = []
+        self._lock = threading.Lock()
+        super().__init__()
+        self.endpoint = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
@@ -71,29 +82,14 @@ def read_head(connection: socket.socket) -> bytes | None:
     return data
 
 
-class Proxy:
+class Proxy(Listener):
     """Passes on absolute urls and CONNECT; ``asked`` are first lines, ``authorizations`` what came with them."""
 
     def __init__(self, refuse: bytes = b"") -> None:
         self._refuse = refuse
         self.asked: list[str] = []
         self.authorizations: list[str] = []
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> Proxy:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._listening.accept()
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        super().__init__()
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection:

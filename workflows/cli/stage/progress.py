@@ -79,11 +79,15 @@ def text(now: StageProgress, rate: Rate) -> str:
     """``41.2% 1.2 GiB of 3.0 GiB, 12 000 of 40 000 objects, 210.0 MiB/s, 9.0 s left``."""
     done = percent(now.bytes / now.bytes_total if now.bytes_total else now.objects / max(now.objects_total, 1))
     parts = [f"{done} {size(now.bytes)} of {size(now.bytes_total)}"]
-    parts.append(f"{count(now.objects, 'object').split(' object')[0]} of {count(now.objects_total, 'object')}")
+    parts.append(f"{_grouped(now.objects)} of {count(now.objects_total, 'object')}")
     left = rate.seconds_left(now)
     if left is not None:
         parts += [f"{size(rate.bytes_per_second)}/s", f"{duration(left)} left"]
     return ", ".join(parts)
+
+
+def _grouped(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
 
 
 @contextlib.contextmanager
@@ -102,7 +106,7 @@ def _bar() -> Iterator[Tell]:
         task = shown.add_task("", total=None, objects="")
 
         def tell(now: StageProgress) -> None:
-            objects = f"{count(now.objects, 'object').split(' object')[0]}/{count(now.objects_total, 'object')}"
+            objects = f"{_grouped(now.objects)}/{count(now.objects_total, 'object')}"
             shown.update(task, total=now.bytes_total, completed=now.bytes, objects=objects)
 
         yield tell
