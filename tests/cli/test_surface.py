@@ -30,6 +30,7 @@ SURFACE = {
         "-j --ranks",
         "--force",
     ],
+    "lint": ["paths"],
     "compile": ["file", "-o --output", "--template", "--push", "-j --ranks", "--state-dir"],
     "run": [
         *["file", "-j --ranks", "-p --parameter", "--event", "--inject", "--run-id", "--once", "--force"],
