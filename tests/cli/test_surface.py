@@ -30,7 +30,10 @@ SURFACE = {
         "-j --ranks",
         "--force",
     ],
-    "lint": ["paths"],
+    "lint": [
+        *["paths", "--format", "--select", "--ignore", "--level", "--fail-on", "--fix", "--diff", "--list"],
+        "--explain",
+    ],
     "compile": ["file", "-o --output", "--template", "--push", "-j --ranks", "--state-dir"],
     "run": [
         *["file", "-j --ranks", "-p --parameter", "--event", "--inject", "--run-id", "--once", "--force"],

@@ -44,9 +44,10 @@ class Node:
         yaml: the composed node; None for a missing one.
         parent: the mapping or sequence that holds it; None for a document's root.
         key: its key in a mapping, its index in a sequence, ``""`` for a root.
+        key_yaml: the composed node of its key; None where it has none.
     """
 
-    __slots__ = ("_entries", "_key_yaml", "key", "origin", "parent", "yaml")
+    __slots__ = ("_entries", "key", "key_yaml", "origin", "parent", "yaml")
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class Node:
         self.origin = origin
         self.parent = parent
         self.key = key
-        self._key_yaml = key_yaml
+        self.key_yaml = key_yaml
         self._entries: dict[str, Node] | None = None
 
     # ---- what it is
@@ -205,7 +206,7 @@ class Node:
     @property
     def key_mark(self) -> tuple[int, int, int]:
         """(line, column, end column) of its key, else of itself; all from 1."""
-        return self._mark(self._key_yaml) if self._key_yaml is not None else self.mark
+        return self._mark(self.key_yaml) if self.key_yaml is not None else self.mark
 
     @property
     def mark(self) -> tuple[int, int, int]:

@@ -41,12 +41,14 @@ class SourceFile:
     Args:
         name: as it was given; ``<stdin>`` for the standard input.
         text: the whole text.
+        roots: the YAML documents in it.
         documents: the objects in it, nested ones after their host.
         unreadable: what could not be read.
     """
 
     name: str
     text: str
+    roots: list[Node] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
 
@@ -109,7 +111,8 @@ def _read_documents(source: SourceFile) -> None:
                 source.unreadable.append(Unreadable("YAML001", line, 1, message, "write the values out"))
                 continue
             root = Node(composed, origin)
-            source.unreadable.extend(_repeated_keys(composed, set()))
+            source.roots.append(root)
+            source.unreadable.extend(_wrong_keys(composed, set()))
             source.documents.extend(_objects(root, index, source.text))
     except yaml.YAMLError as error:
         source.unreadable.append(_not_yaml(error, source.text))
@@ -190,7 +193,7 @@ def _below(node: yaml.Node) -> list[yaml.Node]:
     return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
-def _repeated_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
+def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -198,6 +201,12 @@ def _repeated_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
         lines: dict[str, int] = {}
         for key, _ in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            if not isinstance(key, yaml.ScalarNode):
+                yield Unreadable(
+                    *("YAML001", key.start_mark.line + 1, key.start_mark.column + 1),
+                    "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
+                    'quote it ("{{ … }}"), or render the template first: helm template CHART | argosy lint -',
+                )
             if name and name != "<<" and name in lines:
                 mark = key.start_mark
                 yield Unreadable(
@@ -207,12 +216,14 @@ def _repeated_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
                 )
             lines[name] = key.start_mark.line + 1
     for each in _below(node):
-        yield from _repeated_keys(each, seen)
+        yield from _wrong_keys(each, seen)
 
 
 def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:
     mark = getattr(error, "problem_mark", None)
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+    if line > text.rstrip().count("\n") + 1:  # the end of the file: point at its last line instead
+        line, column = text.rstrip().count("\n") + 1, 1
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
     if _HELM.search(text):
         return Unreadable(
