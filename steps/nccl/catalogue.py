@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from argosy.steps.nccl.facts import Version, version
+
+_FOLDER = Path(__file__).parent  # importlib.resources would be half of what this room costs to import
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Setting:
 
 
 def _rows(name: str) -> Iterator[list[str]]:
-    for line in files("argosy.steps.nccl").joinpath(name).read_text("utf-8").splitlines():
+    for line in (_FOLDER / name).read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             yield line.split()
 
@@ -66,5 +68,7 @@ def demanded_names(cloud: str) -> frozenset[str]:
     return frozenset(name for owner, *names in _rows("demanded.txt") if owner == cloud for name in names)
 
 
-NEWER = frozenset({"NCCL_PSK"})
-"""In NVIDIA's guide, and in no released wheel yet."""
+@cache
+def names_read() -> frozenset[str]:
+    """Every name of any release, and those that NVIDIA's guide has ahead of the wheels (NCCL_PSK)."""
+    return frozenset(variables()) | frozenset(settings()) | {"NCCL_PSK"}

@@ -10,9 +10,10 @@ what only costs speed is a warning; what does nothing, or depends on the site, a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from argosy.steps.nccl.facts import Facts, Value
-from argosy.steps.nccl.finding import EnvironmentFinding
+from argosy.steps.nccl.finding import EnvironmentFinding, Fix, Level, Remove, Rename, Set
 from argosy.steps.nccl.rules import (
     algorithms,
     gone,
@@ -27,6 +28,33 @@ from argosy.steps.nccl.rules import (
     values,
 )
 from argosy.steps.nccl.scene import Scene
+
+_ERRORS = ("NCCL001", "NCCL002", "NCCL003", "NCCL017", "NCCL035", "TORCH008")
+_NOTES = (
+    "NCCL016",
+    "NCCL019",
+    "NCCL020",
+    "NCCL022",
+    "NCCL032",
+    "NCCL033",
+    "NCCL039",
+    "NCCL046",
+    "NCCL047",
+    "NCCL049",
+    "NCCL050",
+    "NCCL052",
+    "TORCH006",
+    "TORCH010",
+    "TORCH011",
+    "TORCH013",
+)
+_NUMBERS = {"NCCL": 52, "TORCH": 14}
+RULES: dict[str, Level] = {
+    rule: "error" if rule in _ERRORS else "note" if rule in _NOTES else "warning"
+    for family, count in _NUMBERS.items()
+    for rule in (f"{family}{number:03d}" for number in range(1, count + 1))
+}
+"""Every rule with its usual level; a finding may say another one where the pod makes it better or worse."""
 
 _FAMILIES = (gone, names, values, logging, interfaces, rdma, network, algorithms, leftovers, process, torch)
 _OF_THE_POD = frozenset({"NCCL048", "NCCL049", "NCCL050", "NCCL051"})
@@ -43,4 +71,14 @@ def check_environment(env: Mapping[str, Value], facts: Facts) -> list[Environmen
     found = [finding for family in _FAMILIES for check in family.CHECKS for finding in check(scene)]
     covered = frozenset(name for finding in found if finding.rule not in _OF_THE_POD for name in finding.variables)
     found += [finding for check in leftovers.LAST for finding in check(scene, covered)]
-    return sorted(found, key=lambda finding: (finding.rule, finding.variables))
+    return sorted(_agreed(found), key=lambda finding: (finding.rule, finding.variables))
+
+
+def _agreed(found: list[EnvironmentFinding]) -> list[EnvironmentFinding]:
+    """One variable has one fix: what is to be removed is not renamed as well, and not set."""
+    order = (Remove, Rename, Set)
+    chosen: dict[str, Fix] = {}
+    for finding in sorted(found, key=lambda each: order.index(type(each.fix)) if each.fix else len(order)):
+        if finding.fix:
+            chosen.setdefault(finding.fix.variable, finding.fix)
+    return [replace(each, fix=chosen[each.fix.variable]) if each.fix else each for each in found]

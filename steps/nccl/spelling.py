@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import cache
 
 
 def distance(one: str, other: str, most: int) -> int:
@@ -24,7 +24,8 @@ def distance(one: str, other: str, most: int) -> int:
     return row[-1]
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+@cache
+def nearest(name: str, known: frozenset[str]) -> str | None:
     """The known name within two edits (one for short names) or of the same words in another order."""
     words = sorted(name.upper().split("_"))
     most = 1 if len(name) < 12 else 2

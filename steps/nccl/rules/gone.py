@@ -44,7 +44,8 @@ def misnamed(scene: Scene) -> Iterator[EnvironmentFinding]:
     for name, right in MISNAMED.items():
         if not scene.has(name):
             continue
-        fix: Fix = Remove(name) if scene.has(right) or name == "NCCL_IB_CUDA_SUPPORT" else Rename(name, right)
+        idle = name == "NCCL_IB_CUDA_SUPPORT" or scene.text(name).upper() in ("SYS", "PHB", "3", "4", "5")
+        fix: Fix = Remove(name) if idle or scene.has(right) else Rename(name, right)
         yield EnvironmentFinding(
             "NCCL003",
             "error",

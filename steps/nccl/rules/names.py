@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.steps.nccl.catalogue import NEWER, settings, variables
+from argosy.steps.nccl.catalogue import names_read, variables
 from argosy.steps.nccl.facts import version
 from argosy.steps.nccl.finding import EnvironmentFinding, Level, Remove, Rename
 from argosy.steps.nccl.gone import DEPRECATED, MISNAMED, REMOVED, TORCH_ALIASES
@@ -44,14 +44,14 @@ def spectrum(scene: Scene) -> Iterator[EnvironmentFinding]:
 
 def strangers(scene: Scene) -> Iterator[EnvironmentFinding]:
     """Misspelt names, then names that nothing known reads."""
-    known = variables().keys() | settings().keys() | NEWER
+    known = names_read()
+    if any(name.startswith("amd.com/") for name in scene.facts.resources or ()):
+        return  # RCCL reads names of its own beside NCCL's
     for name in sorted(scene.env):
         upper = name.upper()
         if not upper.startswith("NCCL") or name in known or name in _TABLE or known_elsewhere(name):
             continue
-        right = nearest(name, known | {"NCCL_TIMEOUT"})
-        if right == "NCCL_TIMEOUT":
-            right = None
+        right = nearest(name, known)
         if right:
             message = f"NCCL does not read {name}: did you mean {right}?"
             fix = None if scene.has(right) else Rename(name, right)

@@ -87,7 +87,7 @@ def unreadable(scene: Scene) -> Iterator[EnvironmentFinding]:
             wrong, meant = _number(value, setting)
         if wrong:
             remedy = f"write {meant}" if meant else "write one of the documented values, or remove it"
-            fix = Set(name, meant) if meant else None
+            fix = Set(name, meant) if meant and name != "NCCL_NET_GDR_LEVEL" else None  # SYS was harmless while ignored
             message = f"{name}: {wrong}" + ("" if kind in ("algorithms", "protocols") else "; NCCL takes its default")
             yield EnvironmentFinding("NCCL013", "warning", (name,), message, remedy, fix)
     for name in ("NCCL_DEBUG_FILE", "NCCL_CONF_FILE"):
