@@ -104,7 +104,7 @@ def diff(before: SourceFile, after: SourceFile) -> str:
     lines = difflib.unified_diff(
         before.text.splitlines(keepends=True),
         after.text.splitlines(keepends=True),
-        f"a/{before.name}",
-        f"b/{after.name}",
+        f"a/{before.name.lstrip('/')}",
+        f"b/{after.name.lstrip('/')}",
     )
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
