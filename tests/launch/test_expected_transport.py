@@ -16,7 +16,8 @@ EXPECTED = ExpectedTransport("IB", True, 8, 400, True, 266.0, "ib-sriov")
 def test_it_travels_through_the_arguments_of_launch() -> None:
     written = LaunchArgs(store_uri="s3://b", name="n", script="t.py", expected_transport=EXPECTED.to_json()).to_argv()
     assert ExpectedTransport.from_json(LaunchArgs.from_argv(written).expected_transport) == EXPECTED
-    assert EXPECTED.to_json().isascii() and "\n" not in EXPECTED.to_json()
+    assert EXPECTED.to_json().isascii()
+    assert "\n" not in EXPECTED.to_json()
 
 
 def test_a_newer_compiler_may_say_more() -> None:
