@@ -181,6 +181,9 @@ class LaunchArgs(StepArgs):
     accumulation_steps: int = option("micro steps per optimizer step", default=1)
     effective_batch_size: int = option("samples per optimizer step over all ranks; 0: not declared", default=0)
     learning_rate: str = option("learning rate after the linear rule; empty: not declared", default="")
+    expected_transport: str = option(
+        "JSON of what the ranks must talk over, from the fabric profile; empty: not stated", default=""
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
