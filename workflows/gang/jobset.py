@@ -54,7 +54,7 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
         "completions": nnodes,
         "parallelism": nnodes,
         "backoffLimit": 0,
-        "template": {"metadata": {"labels": {**labels, **profile_labels(run)}}, "spec": _pod(run, code_digest)},
+        "template": {"metadata": _metadata(run, {**labels, **profile_labels(run)}), "spec": _pod(run, code_digest)},
     }
     return {
         "apiVersion": API_VERSION,
@@ -67,6 +67,11 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
             "replicatedJobs": [{"name": "node", "replicas": 1, "template": {"spec": job}}],
         },
     }
+
+
+def _metadata(run: TrainingRun, labels: dict[str, str]) -> dict[str, Any]:
+    annotations = dict(run.gang.pod.annotations)
+    return {"labels": {**run.gang.pod.labels, **labels}, **({"annotations": annotations} if annotations else {})}
 
 
 def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
@@ -83,8 +88,16 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "env": environment(run, *({"name": k, "value": v} for k, v in _FABRIC[gang.fabric].items())),
         "resources": {"requests": gang.resources.requests(), "limits": gang.resources.limits()},
         "securityContext": CONTAINER_SECURITY,
-        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, *claim_mounts, *cache_mounts, *own_mounts],
+        "volumeMounts": [
+            {"name": "shm", "mountPath": "/dev/shm"},
+            *claim_mounts,
+            *cache_mounts,
+            *own_mounts,
+            *(volume.mount() for volume in gang.pod.volumes),
+        ],
     }
+    if gang.pod.image_pull_policy:
+        container["imagePullPolicy"] = gang.pod.image_pull_policy
     if run.secrets:
         container["envFrom"] = environment_sources(run)
     optional = {
@@ -98,9 +111,10 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
+        **gang.pod.fields(),
         "tolerations": _tolerations(run),
         "containers": [container],
-        "volumes": [shm, *claim, *cache, *own],
+        "volumes": [shm, *claim, *cache, *own, *gang.pod.volume_manifests()],
     }
 
 

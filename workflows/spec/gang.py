@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from argosy.workflows.spec.placement import check_host
+from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.resources import Resources
 from argosy.workflows.spec.table import Table
@@ -96,6 +97,7 @@ class Gang(Table):
         default="", description="ServiceAccount of the run's pods; the gang's pods get no API token. Empty: default."
     )
     resources: Resources = Field(default=Resources(), description="What each pod of the gang asks of its node.")
+    pod: Pod = Field(default=Pod(), description="What the gang's pods have besides, in Kubernetes' own words.")
 
     @property
     def min_nnodes(self) -> int:
