@@ -199,6 +199,8 @@ class Node:
         """``spec.containers[0].env``."""
         if self.parent is None:
             return ""
+        if self.key == "":  # a merged mapping stands where the merge key stands
+            return self.parent.path
         if isinstance(self.key, int):
             return f"{self.parent.path}[{self.key}]"
         return f"{self.parent.path}.{self.key}" if self.parent.path else self.key

@@ -32,6 +32,9 @@ _WRAPPERS: Final = (
     "else",
 )
 _OPERATORS: Final = frozenset({"&&", "||", ";", "|", "&", "(", ")", "{", "}", ";;", "\n"})
+_SUBSTITUTION: Final = re.compile(r"\$\([^()\n]*\)|`[^`\n]*`")
+_HIDDEN: Final = str.maketrans("() \t;&|<>#\"'", "".join(chr(0xE000 + index) for index in range(12)))
+_SHOWN: Final = {code: chr(place) for place, code in _HIDDEN.items() if isinstance(code, int)}
 # Options of a launcher that take no value; the word after any other option is its value.
 _FLAGS: Final = frozenset(
     {
@@ -75,6 +78,8 @@ class Process:
         node: the text that holds it.
         text: how it is written there, for the caret.
         assignments: variables set for it in the text.
+        options: the program's own options, before its first operand; dashes for underscores.
+        operands: the words after them: for a launcher the script (or ``-m``'s module) and its arguments.
         in_shell: whether a shell reads the words (``$X``, globs and redirections mean something).
     """
 
@@ -85,6 +90,7 @@ class Process:
     assignments: tuple[Assignment, ...] = ()
     in_shell: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    operands: tuple[str, ...] = ()
 
     def option(self, *names: str) -> str | None:
         """The value of the first of the options that is given, ``""`` for one without a value; dashes are ``-``.
@@ -147,7 +153,7 @@ def _in_script(script: str, node: Node, scripts: Mapping[str, Node]) -> Iterator
 
 def _commands(script: str) -> Iterator[tuple[list[str], str]]:
     """(words, text) of the simple commands of a script, in order; what the shell's grammar adds is left out."""
-    joined = re.sub(r"\\\r?\n", " ", script)
+    joined = _SUBSTITUTION.sub(_hide, re.sub(r"\\\r?\n", " ", script))
     for line in joined.split("\n"):
         lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
         lexer.whitespace_split = True
@@ -157,14 +163,23 @@ def _commands(script: str) -> Iterator[tuple[list[str], str]]:
             for word in lexer:
                 if word in _OPERATORS or set(word) <= set(";&|()"):
                     if words:
-                        yield words, line.strip()
+                        yield words, _shown(line)
                     words = []
                 else:
-                    words.append(word)
+                    words.append(_shown(word))
         except ValueError:
-            words = line.split()
+            words = [_shown(word) for word in line.split()]
         if words:
-            yield words, line.strip()
+            yield words, _shown(line)
+
+
+def _hide(found: re.Match[str]) -> str:
+    """``$(X)`` and ``$(date +%s)`` are one word, whatever is in them."""
+    return found[0].translate(_HIDDEN)
+
+
+def _shown(text: str) -> str:
+    return text.translate(_SHOWN).strip()
 
 
 def _assignments(words: list[str], node: Node, text: str) -> tuple[list[Assignment], list[str]]:
@@ -200,8 +215,8 @@ def _process(
     assignments = [*assignments, *found]
     if program in ("mpirun", "mpiexec", "horovodrun", "orterun"):
         assignments.extend(_forwarded(rest, node))
-    options = _options(rest[2:] if program == "accelerate" else rest[1:])
-    return Process(program, tuple(rest), node, text or program, tuple(assignments), in_shell, options)
+    options, operands = _options(rest[2:] if program == "accelerate" else rest[1:])
+    return Process(program, tuple(rest), node, text or program, tuple(assignments), in_shell, options, tuple(operands))
 
 
 def _launcher(words: list[str]) -> tuple[str, list[str]]:
@@ -228,8 +243,8 @@ def _forwarded(words: list[str], node: Node) -> Iterator[Assignment]:
             yield Assignment(name, _known(value) if given else None, "-x", node, f"{word} {words[index + 1]}")
 
 
-def _options(words: list[str]) -> dict[str, str]:
-    """Options up to the script: dashes for underscores, ``""`` for one without a value."""
+def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """(options up to the script, the script and what follows): ``""`` for an option without a value."""
     found: dict[str, str] = {}
     index = 0
     while index < len(words):
@@ -247,4 +262,4 @@ def _options(words: list[str]) -> dict[str, str]:
             found.setdefault(name, after)
             index += 1
         index += 1
-    return found
+    return found, words[index:]

@@ -14,7 +14,7 @@ NOWHERE: Final = Node(None, Origin(""))
 """A missing node of no document."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Role:
     """Pods of one template in a workload: ``Master``, ``Worker``, a replicated job, a task.
 
@@ -47,7 +47,7 @@ class Role:
         return Pod(self.template["spec"], self.template["metadata"], self.document, self)
 
 
-@dataclass
+@dataclass(eq=False)
 class Workload:
     """An object that makes pods.
 
