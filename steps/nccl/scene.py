@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from argosy.steps.nccl.catalogue import settings
+from argosy.steps.nccl.catalogue import demanded_names, settings
 from argosy.steps.nccl.facts import Facts, Link, Value
 
 _CLOUD_OF_KEY = (
@@ -51,6 +51,8 @@ _GENERATIONS = (
     ("turing", re.compile(r"\bT4\b|turing", re.I)),
     ("volta", re.compile(r"\bV100\b|volta", re.I)),
 )
+_MNNVL = frozenset({"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_C2C"})
+_ROCE = frozenset({"NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_IB_ADAPTIVE_ROUTING"})
 _TRANSPORT_CLOUDS = {"oci": "roce", "azure": "ib", "coreweave": "ib"}
 
 
@@ -144,3 +146,9 @@ class Scene:
     def nvlink_sharp(self) -> bool:
         """The GPUs are known to be Hopper or newer data-centre ones."""
         return self.generation in ("hopper", "blackwell")
+
+    def demanded(self) -> frozenset[str]:
+        """Names of the Debugging drawer that this pod's own cloud, link or GPU asks for."""
+        names = demanded_names(self.cloud or "")
+        names |= _MNNVL if self.generation == "blackwell" else frozenset()
+        return names | _ROCE if self.link == "roce" else names
