@@ -4,7 +4,7 @@
 silences those that do not apply. How to fill it from a manifest::
 
     facts = Facts(
-        nccl=Span.exactly("2.30.7"),            # or Span.of_torch("2.15.0"): the NCCL that this torch pins
+        nccl=Span.exactly("2.30.7"),            # left out, it is taken from the image's tag where that says it
         gpu="H100", gpus_per_pod=8, nodes=2,
         resources=frozenset({"nvidia.com/gpu", "rdma/ib"}),
         annotations=frozenset(pod_annotations), image="nvcr.io/…", mounts=frozenset({"/dev/shm"}),
