@@ -76,7 +76,8 @@ class Facts:
     capabilities: frozenset[str] | None = None
     """Added ones, without ``CAP_``; an empty set says that none is added."""
     resources: frozenset[str] | None = None
-    """Names of the container's requested resources; given, a resource that is not in it is not requested."""
+    """Names of the container's requested resources; given, a resource that is not in it is not requested.
+    A claim of dynamic resource allocation is ``claim/NAME``."""
     annotations: frozenset[str] = frozenset()
     """Keys of the pod's annotations."""
     labels: frozenset[str] = frozenset()

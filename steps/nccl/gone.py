@@ -38,8 +38,9 @@ TORCH_ALIASES: dict[str, str] = {
     "NCCL_ASYNC_ERROR_HANDLING": "TORCH_NCCL_ASYNC_ERROR_HANDLING",
     "NCCL_DESYNC_DEBUG": "TORCH_NCCL_DESYNC_DEBUG",
     "NCCL_ENABLE_TIMING": "TORCH_NCCL_ENABLE_TIMING",
+    "NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK",
 }
-"""torch's own variables under the name they had before torch 2.2."""
+"""torch's own variables under the name they had before torch 2.2 (https://github.com/pytorch/pytorch/pull/114077)."""
 
 RECORDER_ALIASES: dict[str, str] = {
     "TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE",

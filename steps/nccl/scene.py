@@ -101,7 +101,8 @@ def link_of(facts: Facts, cloud: str | None) -> Link:
         return "roce" if cloud == "oci" else "ib"
     if any(re.search(r"(^|[/_-])(ib|infiniband)([/_-]|$)", name) for name in rdma):
         return "ib"
-    if rdma or facts.host_network or facts.privileged or facts.resources is None or facts.annotations:
+    claims = any(name.startswith("claim/") for name in facts.resources or ())
+    if rdma or claims or facts.host_network or facts.privileged or facts.resources is None or facts.annotations:
         return "unknown"
     return "unknown" if any(path.startswith("/dev") and path != "/dev/shm" for path in facts.mounts) else "none"
 

@@ -22,7 +22,7 @@ def google(scene: Scene) -> Iterator[EnvironmentFinding]:
     net = scene.text("NCCL_NET").lower()
     if net in ("gib", "fastrak") or "gib" in scene.text("LD_LIBRARY_PATH") or "tcpx" in scene.text("LD_LIBRARY_PATH"):
         return
-    elsewhere = scene.cloud is not None or scene.link in ("efa", "ib", "none")
+    elsewhere = scene.cloud is not None or scene.link in ("efa", "ib")
     level: Level = "error" if elsewhere else "warning"
     for name in sorted(scene.env):
         if name.startswith(GOOGLE):
@@ -81,7 +81,7 @@ def other_version(scene: Scene) -> Iterator[EnvironmentFinding]:
 
 _LEFTOVERS: dict[str, tuple[Level, str]] = {
     "FI_EFA_FORK_SAFE": ("warning", "libfabric 1.18 and kernel 5.13 made it needless"),
-    "RDMAV_FORK_SAFE": ("warning", "it breaks buffer registration by the EFA plugin: AWS says not to set it"),
+    "RDMAV_FORK_SAFE": ("warning", "AWS says not to set it with EFA"),
     "FI_EFA_USE_DEVICE_RDMA": ("note", "the plugin asks for RDMA itself since libfabric 1.18 and aws-ofi-nccl 1.7"),
     "FI_PROVIDER": ("note", "aws-ofi-nccl 1.7 and newer choose the efa provider themselves"),
 }

@@ -120,7 +120,7 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
         non_root=container.non_root,
         privileged=container.privileged,
         capabilities=container.capabilities,
-        resources=frozenset({**container.requests.entries, **container.limits.entries}) if _asks(container) else None,
+        resources=_resources(container),
         annotations=frozenset(pod.annotations.entries),
         labels=frozenset({*pod.labels.entries, *labels, *(f"{key}={value}" for key, value in labels.items())}),
         mounts=frozenset(container.mounts),
@@ -131,8 +131,10 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
     )
 
 
-def _asks(container: Container) -> bool:
-    return bool(container.requests or container.limits)
+def _resources(container: Container) -> frozenset[str] | None:
+    """What is asked for, claims as ``claim/NAME``; None where nothing is said."""
+    claims = {f"claim/{claim['name'].text}" for claim in container.node.at("resources.claims")}
+    return frozenset({*container.requests.entries, *container.limits.entries, *claims}) or None
 
 
 def _problem(found: EnvironmentFinding, variables: Mapping[str, Variable], container: Container) -> Problem:
