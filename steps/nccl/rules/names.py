@@ -80,7 +80,7 @@ def other_version(scene: Scene) -> Iterator[EnvironmentFinding]:
 
 
 _LEFTOVERS: dict[str, tuple[Level, str]] = {
-    "FI_EFA_FORK_SAFE": ("warning", "libfabric 1.18 and kernel 5.13 made it needless"),
+    "FI_EFA_FORK_SAFE": ("warning", "libfabric 1.18 and newer need it no more"),
     "RDMAV_FORK_SAFE": ("warning", "AWS says not to set it with EFA"),
     "FI_EFA_USE_DEVICE_RDMA": ("note", "the plugin asks for RDMA itself since libfabric 1.18 and aws-ofi-nccl 1.7"),
     "FI_PROVIDER": ("note", "aws-ofi-nccl 1.7 and newer choose the efa provider themselves"),
@@ -93,6 +93,8 @@ def efa_leftovers(scene: Scene) -> Iterator[EnvironmentFinding]:
         value = scene.text(name).strip().lower()
         if not scene.has(name) or (name == "FI_PROVIDER" and value not in ("efa", "")):
             continue
+        if name == "RDMAV_FORK_SAFE" and scene.link in ("ib", "roce"):
+            continue  # there it is libibverbs' own switch for programs that fork
         if name == "FI_EFA_USE_DEVICE_RDMA" and value == "0":
             message = "FI_EFA_USE_DEVICE_RDMA=0 turns GPUDirect RDMA over EFA off"
             yield EnvironmentFinding("NCCL011", "warning", (name,), message, "remove it", Remove(name))
