@@ -50,3 +50,17 @@ RECORDER_ALIASES: dict[str, str] = {
     "TORCH_NCCL_TRACE_CPP_STACK": "TORCH_FR_CPP_STACK",
 }
 """The flight recorder's names before and after it left NCCL's process group; torch 2.15 reads both."""
+
+FAST_PATHS: frozenset[str] = frozenset(
+    {
+        "NCCL_IB_DISABLE",
+        "NCCL_P2P_DISABLE",
+        "NCCL_P2P_DIRECT_DISABLE",
+        "NCCL_SHM_DISABLE",
+        "NCCL_NET_GDR_LEVEL",
+        "NCCL_NET_GDR_READ",
+        "NCCL_DMABUF_ENABLE",
+        "NCCL_PXN_DISABLE",
+    }
+)
+"""Names that turn a fast path off once they are read: a slip that kept them from it is reported, not mended."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from argosy.steps.nccl.catalogue import names_read, variables
 from argosy.steps.nccl.facts import version
 from argosy.steps.nccl.finding import EnvironmentFinding, Level, Remove, Rename
-from argosy.steps.nccl.gone import DEPRECATED, MISNAMED, REMOVED, TORCH_ALIASES
+from argosy.steps.nccl.gone import DEPRECATED, FAST_PATHS, MISNAMED, REMOVED, TORCH_ALIASES
 from argosy.steps.nccl.readers import GOOGLE, SPECTRUM, known_elsewhere
 from argosy.steps.nccl.scene import Scene
 from argosy.steps.nccl.spelling import nearest
@@ -54,7 +54,7 @@ def strangers(scene: Scene) -> Iterator[EnvironmentFinding]:
         right = nearest(name, known)
         if right:
             message = f"NCCL does not read {name}: did you mean {right}?"
-            fix = None if scene.has(right) else Rename(name, right)
+            fix = None if scene.has(right) or right in FAST_PATHS else Rename(name, right)
             yield EnvironmentFinding("NCCL008", "warning", (name,), message, f"write {right}", fix)
         elif upper.startswith("NCCL_"):
             message = f"no NCCL from 2.17 to 2.32 reads {name}, nor a plugin that argosy knows"
