@@ -4,7 +4,7 @@
 silences those that do not apply. How to fill it from a manifest::
 
     facts = Facts(
-        nccl=Span.exactly("2.30.7"),            # or Span.of_torch("2.15.0"): the NCCL that this torch pins
+        nccl=Span.exactly("2.30.7"),            # left out, it is taken from the image's tag where that says it
         gpu="H100", gpus_per_pod=8, nodes=2,
         resources=frozenset({"nvidia.com/gpu", "rdma/ib"}),
         annotations=frozenset(pod_annotations), image="nvcr.io/…", mounts=frozenset({"/dev/shm"}),
@@ -76,7 +76,8 @@ class Facts:
     capabilities: frozenset[str] | None = None
     """Added ones, without ``CAP_``; an empty set says that none is added."""
     resources: frozenset[str] | None = None
-    """Names of the container's requested resources; given, a resource that is not in it is not requested."""
+    """Names of the container's requested resources; given, a resource that is not in it is not requested.
+    A claim of dynamic resource allocation is ``claim/NAME``."""
     annotations: frozenset[str] = frozenset()
     """Keys of the pod's annotations."""
     labels: frozenset[str] = frozenset()

@@ -38,8 +38,9 @@ TORCH_ALIASES: dict[str, str] = {
     "NCCL_ASYNC_ERROR_HANDLING": "TORCH_NCCL_ASYNC_ERROR_HANDLING",
     "NCCL_DESYNC_DEBUG": "TORCH_NCCL_DESYNC_DEBUG",
     "NCCL_ENABLE_TIMING": "TORCH_NCCL_ENABLE_TIMING",
+    "NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK",
 }
-"""torch's own variables under the name they had before torch 2.2."""
+"""torch's own variables under the name they had before torch 2.2 (https://github.com/pytorch/pytorch/pull/114077)."""
 
 RECORDER_ALIASES: dict[str, str] = {
     "TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE",
@@ -49,3 +50,17 @@ RECORDER_ALIASES: dict[str, str] = {
     "TORCH_NCCL_TRACE_CPP_STACK": "TORCH_FR_CPP_STACK",
 }
 """The flight recorder's names before and after it left NCCL's process group; torch 2.15 reads both."""
+
+FAST_PATHS: frozenset[str] = frozenset(
+    {
+        "NCCL_IB_DISABLE",
+        "NCCL_P2P_DISABLE",
+        "NCCL_P2P_DIRECT_DISABLE",
+        "NCCL_SHM_DISABLE",
+        "NCCL_NET_GDR_LEVEL",
+        "NCCL_NET_GDR_READ",
+        "NCCL_DMABUF_ENABLE",
+        "NCCL_PXN_DISABLE",
+    }
+)
+"""Names that turn a fast path off once they are read: a slip that kept them from it is reported, not mended."""

@@ -33,9 +33,8 @@ ELSEWHERE = (
     "NCCL_PREFIX",
     "NCCL_INCLUDE_DIR",
     "NCCL_LIB",
-    "NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK",
 )
-"""nccl-tests, the SHARP and UCX plugins, NVIDIA's example plugins, builds and base images, torch."""
+"""nccl-tests, the SHARP and UCX plugins, NVIDIA's example plugins, builds and base images."""
 
 
 def known_elsewhere(name: str) -> bool:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from argosy.steps.nccl.catalogue import settings
-from argosy.steps.nccl.facts import Facts, Link, Value
+from argosy.steps.nccl.catalogue import demanded_names, settings
+from argosy.steps.nccl.facts import Facts, Link, Span, Value
+from argosy.steps.nccl.images import versions_of
 
 _CLOUD_OF_KEY = (
     ("networking.gke.io", "gcp"),
@@ -44,13 +45,15 @@ _CLOUD_OF_IMAGE = (
     (re.compile(r"^ghcr\.io/coreweave/|\.coreweave\."), "coreweave"),
 )
 _GENERATIONS = (
-    ("blackwell", re.compile(r"\bG?B(10|20|30)0|blackwell", re.I)),
-    ("hopper", re.compile(r"\bG?H(20|100|200|800)\b|hopper", re.I)),
-    ("ada", re.compile(r"\bL(4|20|40)S?\b|4090|\bada\b", re.I)),
-    ("ampere", re.compile(r"\bA(10|16|30|40|100|800)G?\b|30[89]0|\bampere\b", re.I)),
-    ("turing", re.compile(r"\bT4\b|turing", re.I)),
-    ("volta", re.compile(r"\bV100\b|volta", re.I)),
+    ("blackwell", r"G?B[123]00|BLACKWELL"),
+    ("hopper", r"G?H(20|100|200|800)|HOPPER"),
+    ("ada", r"L(4|20|40)S?|RTX-?4090|ADA"),
+    ("ampere", r"A(10G?|16|30|40|100|800)|RTX-?30[89]0|AMPERE"),
+    ("turing", r"T4|TURING"),
+    ("volta", r"V100|VOLTA"),
 )
+_MNNVL = frozenset({"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_C2C"})
+_ROCE = frozenset({"NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_IB_ADAPTIVE_ROUTING"})
 _TRANSPORT_CLOUDS = {"oci": "roce", "azure": "ib", "coreweave": "ib"}
 
 
@@ -66,6 +69,15 @@ def cloud_of(facts: Facts) -> str | None:
     found += [cloud for mark, cloud in _CLOUD_OF_MOUNT if mark in mounts]
     found += [cloud for pattern, cloud in _CLOUD_OF_IMAGE if pattern.search(facts.image or "")]
     return found[0] if found else None
+
+
+def generation_of(gpu: str | None) -> str | None:
+    """The architecture of a model such as ``H100`` or ``NVIDIA-A100-SXM4-80GB``."""
+    said = (gpu or "").upper()
+    for name, models in _GENERATIONS:
+        if re.search(rf"(?<![A-Z0-9])({models})(?![A-Z0-9])", said):
+            return name
+    return None
 
 
 def rdma_of(facts: Facts) -> frozenset[str]:
@@ -89,7 +101,8 @@ def link_of(facts: Facts, cloud: str | None) -> Link:
         return "roce" if cloud == "oci" else "ib"
     if any(re.search(r"(^|[/_-])(ib|infiniband)([/_-]|$)", name) for name in rdma):
         return "ib"
-    if rdma or facts.host_network or facts.privileged or facts.resources is None or facts.annotations:
+    claims = any(name.startswith("claim/") for name in facts.resources or ())
+    if rdma or claims or facts.host_network or facts.privileged or facts.resources is None or facts.annotations:
         return "unknown"
     return "unknown" if any(path.startswith("/dev") and path != "/dev/shm" for path in facts.mounts) else "none"
 
@@ -109,9 +122,15 @@ class Scene:
     def of(cls, env: Mapping[str, Value], facts: Facts) -> Scene:
         """The view of one container."""
         cloud = cloud_of(facts)
-        generation = next((name for name, pattern in _GENERATIONS if pattern.search(facts.gpu or "")), None)
-        known = replace(facts, link=link_of(facts, cloud))
-        return cls(env, known, cloud, known.link, generation, rdma_of(facts))
+        torch, nccl = versions_of(facts.image)
+        known = replace(
+            facts,
+            link=link_of(facts, cloud),
+            torch=torch if facts.torch == Span() else facts.torch,
+            nccl=nccl if facts.nccl == Span() else facts.nccl,
+            diagnosis=facts.diagnosis or bool(re.search(r"nccl[-_]?tests?\b", facts.image or "")),
+        )
+        return cls(env, known, cloud, known.link, generation_of(facts.gpu), rdma_of(facts))
 
     def has(self, name: str) -> bool:
         """``name`` is set, whatever its value."""
@@ -144,3 +163,9 @@ class Scene:
     def nvlink_sharp(self) -> bool:
         """The GPUs are known to be Hopper or newer data-centre ones."""
         return self.generation in ("hopper", "blackwell")
+
+    def demanded(self) -> frozenset[str]:
+        """Names of the Debugging drawer that this pod's own cloud, link or GPU asks for."""
+        names = demanded_names(self.cloud or "")
+        names |= _MNNVL if self.generation == "blackwell" else frozenset()
+        return names | _ROCE if self.link == "roce" else names

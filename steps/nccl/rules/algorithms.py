@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argosy.steps.nccl.catalogue import demanded_names
 from argosy.steps.nccl.finding import EnvironmentFinding, Level, Remove
 from argosy.steps.nccl.scene import Scene
 
@@ -105,7 +106,11 @@ def nvls(scene: Scene) -> Iterator[EnvironmentFinding]:
     elif value == 1 and scene.generation not in (None, "hopper", "blackwell"):
         message = f"NCCL_NVLS_ENABLE=1: {scene.facts.gpu} has no NVLink SHARP (Hopper and newer have)"
         yield EnvironmentFinding("NCCL043", "warning", (name,), message, "remove it", Remove(name))
-    elif value == 0 and scene.generation in (None, "hopper", "blackwell"):
+    elif (
+        value == 0
+        and name not in demanded_names(scene.cloud or "")
+        and scene.generation in (None, "hopper", "blackwell")
+    ):
         gpus = scene.facts.gpu if scene.nvlink_sharp() else "Hopper and newer GPUs"
         message = f"NCCL_NVLS_ENABLE=0 gives up NVLink SHARP, the fastest all-reduce of {gpus}, to save memory"
         remedy = "remove it, unless multicast is broken on the node or the memory is needed"

@@ -68,7 +68,7 @@ def deprecated(scene: Scene) -> Iterator[EnvironmentFinding]:
     """Old names that are still read."""
     if not scene.facts.nccl.older_than("2.17"):
         for name, new in DEPRECATED.items():
-            if not scene.has(name) or (scene.in_cloud("gcp") and name == "NCCL_MIN_NCHANNELS"):
+            if not scene.has(name) or name in scene.demanded():
                 continue
             fix = _deprecated_fix(scene, name, new)
             why = " and asks for fewer channels than NCCL takes by itself" if isinstance(fix, Remove) else ""
@@ -81,7 +81,11 @@ def deprecated(scene: Scene) -> Iterator[EnvironmentFinding]:
         message = "NCCL_LAUNCH_MODE=GROUP is deprecated since NCCL 2.9 and matters only to processes with several GPUs"
         fix = Remove("NCCL_LAUNCH_MODE")
         yield EnvironmentFinding("NCCL004", "warning", ("NCCL_LAUNCH_MODE",), message, "remove it", fix)
-    if scene.has("NCCL_CHECK_POINTERS") and not scene.facts.nccl.older_than("2.29.7"):
+    if (
+        scene.has("NCCL_CHECK_POINTERS")
+        and "NCCL_CHECK_POINTERS" not in scene.demanded()
+        and not scene.facts.nccl.older_than("2.29.7")
+    ):
         message = "NCCL_CHECK_POINTERS is deprecated since NCCL 2.29.7 and costs latency in every collective"
         remedy = "remove it; to look for a bug set NCCL_CHECK_MODE=DEBUG_LOCAL for one run"
         yield EnvironmentFinding("NCCL004", "warning", ("NCCL_CHECK_POINTERS",), message, remedy)

@@ -42,7 +42,11 @@ def loopback(scene: Scene) -> Iterator[EnvironmentFinding]:
 
 def absent(scene: Scene) -> Iterator[EnvironmentFinding]:
     """An interface that the pod does not have."""
+    several = ("cni.cncf.io/networks", "networking.gke.io", "multus")
     present = scene.facts.interfaces
+    if present is None and scene.facts.host_network is False and not scene.rdma:
+        plain = not any(mark in key for key in scene.facts.annotations for mark in several)
+        present = frozenset({"eth0", "lo"}) if plain else None  # what a container runtime makes without Multus
     if present is None or scene.facts.host_network:
         return
     exact = scene.text(_IFNAME).strip().startswith("=")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.steps.nccl.catalogue import demanded_names, variables
+from argosy.steps.nccl.catalogue import variables
 from argosy.steps.nccl.finding import EnvironmentFinding, Level
 from argosy.steps.nccl.scene import Scene
 
@@ -20,21 +20,14 @@ _TRANSPORTS_OFF = {
 }
 _NO_P2P = ("4090", "3090", "5090", "RTX")
 
-_MNNVL = frozenset({"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_C2C"})
 _RAS = frozenset({"NCCL_RAS_ENABLE", "NCCL_RAS_ADDR", "NCCL_RAS_TIMEOUT_FACTOR"})
-
-
-def demanded(scene: Scene) -> frozenset[str]:
-    """Names that this pod's own platform asks for."""
-    names = demanded_names(scene.cloud or "")
-    return names | _MNNVL if scene.generation == "blackwell" else names
 
 
 def transports_off(scene: Scene) -> Iterator[EnvironmentFinding]:
     """Fast paths that were turned off to find a fault."""
     for name, (bad, effect) in _TRANSPORTS_OFF.items():
         value = scene.text(name).strip()
-        if not (value == bad or (bad == "LOC" and value == "0")) or name in demanded(scene):
+        if not (value == bad or (bad == "LOC" and value == "0")) or name in scene.demanded():
             continue
         consumer = "P2P" in name and any(mark in (scene.facts.gpu or "").upper() for mark in _NO_P2P)
         level: Level = "note" if scene.facts.diagnosis or consumer else "warning"
@@ -54,7 +47,7 @@ def affinity(scene: Scene) -> Iterator[EnvironmentFinding]:
 
 def debugging_drawer(scene: Scene, covered: frozenset[str]) -> Iterator[EnvironmentFinding]:
     """Variables of the guide's Debugging section; ``covered`` have a finding of their own."""
-    for name in sorted(scene.env.keys() & variables().keys() - covered - demanded(scene) - _RAS):
+    for name in sorted(scene.env.keys() & variables().keys() - covered - scene.demanded() - _RAS):
         if variables()[name].drawer != "debugging" or scene.is_default(name):
             continue
         level: Level = "note" if scene.facts.diagnosis or scene.env[name] is None else "warning"
@@ -69,7 +62,7 @@ def undocumented(scene: Scene, covered: frozenset[str]) -> Iterator[EnvironmentF
         {"NCCL_WARN_ENABLE_DEBUG_INFO", "NCCL_PAT_ENABLE", "NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_CUDA_PATH"}
     )
     drawer = "undocumented"
-    for name in sorted(scene.env.keys() & variables().keys() - covered - demanded(scene) - kept):
+    for name in sorted(scene.env.keys() & variables().keys() - covered - scene.demanded() - kept):
         if variables()[name].drawer == drawer and not name.startswith(("NCCL_RUN_", "NCCL_PROGRESS_")):
             message = f"{name} is not in NVIDIA's guide: it may change or vanish with any release"
             yield EnvironmentFinding(

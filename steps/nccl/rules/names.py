@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from argosy.steps.nccl.catalogue import names_read, variables
 from argosy.steps.nccl.facts import version
 from argosy.steps.nccl.finding import EnvironmentFinding, Level, Remove, Rename
-from argosy.steps.nccl.gone import DEPRECATED, MISNAMED, REMOVED, TORCH_ALIASES
+from argosy.steps.nccl.gone import DEPRECATED, FAST_PATHS, MISNAMED, REMOVED, TORCH_ALIASES
 from argosy.steps.nccl.readers import GOOGLE, SPECTRUM, known_elsewhere
 from argosy.steps.nccl.scene import Scene
 from argosy.steps.nccl.spelling import nearest
@@ -22,7 +22,7 @@ def google(scene: Scene) -> Iterator[EnvironmentFinding]:
     net = scene.text("NCCL_NET").lower()
     if net in ("gib", "fastrak") or "gib" in scene.text("LD_LIBRARY_PATH") or "tcpx" in scene.text("LD_LIBRARY_PATH"):
         return
-    elsewhere = scene.cloud is not None or scene.link in ("efa", "ib", "none")
+    elsewhere = scene.cloud is not None or scene.link in ("efa", "ib")
     level: Level = "error" if elsewhere else "warning"
     for name in sorted(scene.env):
         if name.startswith(GOOGLE):
@@ -54,7 +54,7 @@ def strangers(scene: Scene) -> Iterator[EnvironmentFinding]:
         right = nearest(name, known)
         if right:
             message = f"NCCL does not read {name}: did you mean {right}?"
-            fix = None if scene.has(right) else Rename(name, right)
+            fix = None if scene.has(right) or right in FAST_PATHS else Rename(name, right)
             yield EnvironmentFinding("NCCL008", "warning", (name,), message, f"write {right}", fix)
         elif upper.startswith("NCCL_"):
             message = f"no NCCL from 2.17 to 2.32 reads {name}, nor a plugin that argosy knows"
@@ -80,8 +80,8 @@ def other_version(scene: Scene) -> Iterator[EnvironmentFinding]:
 
 
 _LEFTOVERS: dict[str, tuple[Level, str]] = {
-    "FI_EFA_FORK_SAFE": ("warning", "libfabric 1.18 and kernel 5.13 made it needless"),
-    "RDMAV_FORK_SAFE": ("warning", "it breaks buffer registration by the EFA plugin: AWS says not to set it"),
+    "FI_EFA_FORK_SAFE": ("warning", "libfabric 1.18 and newer need it no more"),
+    "RDMAV_FORK_SAFE": ("warning", "AWS says not to set it with EFA"),
     "FI_EFA_USE_DEVICE_RDMA": ("note", "the plugin asks for RDMA itself since libfabric 1.18 and aws-ofi-nccl 1.7"),
     "FI_PROVIDER": ("note", "aws-ofi-nccl 1.7 and newer choose the efa provider themselves"),
 }
@@ -93,6 +93,8 @@ def efa_leftovers(scene: Scene) -> Iterator[EnvironmentFinding]:
         value = scene.text(name).strip().lower()
         if not scene.has(name) or (name == "FI_PROVIDER" and value not in ("efa", "")):
             continue
+        if name == "RDMAV_FORK_SAFE" and scene.link in ("ib", "roce"):
+            continue  # there it is libibverbs' own switch for programs that fork
         if name == "FI_EFA_USE_DEVICE_RDMA" and value == "0":
             message = "FI_EFA_USE_DEVICE_RDMA=0 turns GPUDirect RDMA over EFA off"
             yield EnvironmentFinding("NCCL011", "warning", (name,), message, "remove it", Remove(name))

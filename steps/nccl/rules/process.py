@@ -46,11 +46,19 @@ def no_nccl(scene: Scene) -> Iterator[EnvironmentFinding]:
         return
     if (scene.facts.backend or "nccl").lower() not in ("nccl", "nccl-legacy", "cuda:nccl", "cpu:gloo,cuda:nccl"):
         message = f"{names[0]} does nothing: the backend is {scene.facts.backend}"
-    elif scene.facts.gpus_per_pod == 0:
+    elif scene.facts.gpus_per_pod == 0 or _no_gpu(scene):
         message = f"{names[0]} does nothing: the container gets no GPU, so NCCL is not used"
     else:
         return
     yield EnvironmentFinding("NCCL049", "note", names, message, "remove it, or request nvidia.com/gpu")
+
+
+def _no_gpu(scene: Scene) -> bool:
+    """The container says what it needs, and no accelerator is among it (a claim of DRA would not show)."""
+    asked = scene.facts.resources
+    if not asked or scene.facts.gpus_per_pod is not None:
+        return False
+    return asked <= {"cpu", "memory", "ephemeral-storage"}
 
 
 def one_node(scene: Scene) -> Iterator[EnvironmentFinding]:

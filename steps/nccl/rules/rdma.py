@@ -19,7 +19,12 @@ def gid_index(scene: Scene) -> Iterator[EnvironmentFinding]:
     elif scene.link == "ib":
         message = f"{name} is for RoCE; on the InfiniBand that this pod requests NCCL ignores it"
         yield EnvironmentFinding("NCCL028", "warning", (name,), message, "remove it", Remove(name))
-    elif not scene.facts.nccl.older_than("2.21"):
+    elif scene.facts.nccl.older_than("2.21"):
+        if scene.link != "roce":
+            message = f"{name}={scene.text(name)} is an entry of one site's GID table, for RoCE only"
+            remedy = "compare it with show_gids inside the pod, or move to NCCL 2.21, which finds it"
+            yield EnvironmentFinding("NCCL028", "note", (name,), message, remedy)
+    else:
         message = (
             f"{name}={scene.text(name)} pins one entry of the GID table: NCCL 2.21 and newer find the RoCE v2 one, and "
             "in a container the index may be absent ('ibv_modify_qp failed with 22 Invalid argument')"

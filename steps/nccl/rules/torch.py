@@ -153,7 +153,7 @@ def gloo_interface(scene: Scene) -> Iterator[EnvironmentFinding]:
         fix = Set(name, names) if value.startswith("=") else None
         remedy = f"write {names}" if fix else "remove it, or name one interface exactly"
         yield EnvironmentFinding("TORCH012", "warning", (name,), message, remedy, fix)
-    elif nccl and not nccl.startswith("^") and not scene.has(name) and scene.many_nodes():
+    elif nccl and not nccl.startswith("^") and not scene.has(name) and scene.many_nodes() and not scene.facts.diagnosis:
         message = "NCCL_SOCKET_IFNAME chooses the interface for NCCL alone; gloo, used beside it, guesses its own"
         yield EnvironmentFinding("TORCH011", "note", (name, "NCCL_SOCKET_IFNAME"), message, f"set {name} too")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from argosy.steps.nccl.catalogue import Setting, settings
 from argosy.steps.nccl.finding import EnvironmentFinding, Set
+from argosy.steps.nccl.gone import FAST_PATHS
 from argosy.steps.nccl.scene import Scene
 
 _ALGORITHMS = {"ring", "tree", "collnet", "collnetchain", "collnetdirect", "nvls", "nvlstree", "pat"}
@@ -87,7 +88,7 @@ def unreadable(scene: Scene) -> Iterator[EnvironmentFinding]:
             wrong, meant = _number(value, setting)
         if wrong:
             remedy = f"write {meant}" if meant else "write one of the documented values, or remove it"
-            fix = Set(name, meant) if meant and name != "NCCL_NET_GDR_LEVEL" else None  # SYS was harmless while ignored
+            fix = Set(name, meant) if meant and name not in FAST_PATHS else None
             message = f"{name}: {wrong}" + ("" if kind in ("algorithms", "protocols") else "; NCCL takes its default")
             yield EnvironmentFinding("NCCL013", "warning", (name,), message, remedy, fix)
     for name in ("NCCL_DEBUG_FILE", "NCCL_CONF_FILE"):

@@ -10,7 +10,7 @@ from typing import Final
 
 from argosy.steps.nccl.checks import RULES as CHECKED
 from argosy.steps.nccl.checks import check_environment
-from argosy.steps.nccl.facts import Facts, Process, Span
+from argosy.steps.nccl.facts import Facts, Process
 from argosy.steps.nccl.finding import EnvironmentFinding, Remove, Rename, Set
 from argosy.workflows.lint import finding as mend
 from argosy.workflows.lint.bundle import Bundle
@@ -90,22 +90,37 @@ def _forwarded(command: Command, base: Mapping[str, Variable]) -> dict[str, Vari
     return found
 
 
+def _where_ranks_run(container: Container, bundle: Bundle) -> Container:
+    """The worker's container for what MPI's launcher passes on, else the container itself."""
+    workload, role = bundle.workload(container.pod.document), container.pod.role
+    if workload is None or role is None or not role.launcher:
+        return container
+    return next((each.pod.main for each in workload.roles if not each.launcher and each.pod.main), container)
+
+
+def _nodes(container: Container, bundle: Bundle) -> int | None:
+    """Pods that hold ranks; None for a lone pod, which may be one of several that somebody wrote out."""
+    workload = bundle.workload(container.pod.document)
+    if workload is None or workload.family in ("pod", "argo", "other"):
+        return None
+    numbers = [each.replicas for each in workload.roles if not each.launcher]
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
 def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
+    container = _where_ranks_run(container, bundle) if process == "ranks" else container
     pod = container.pod
-    role = pod.role
-    workload = bundle.workload(pod.document)
     labels = dict(selected_labels(pod))
     shared = pod.shared_memory(container)
     return Facts(
-        nccl=Span(),
         gpu=gpu_model(pod),
         gpus_per_pod=container.gpus or None,
-        nodes=workload.total if workload is not None and role is not None and workload.gang else None,
+        nodes=_nodes(container, bundle),
         host_network=pod.host_network,
         non_root=container.non_root,
         privileged=container.privileged,
         capabilities=container.capabilities,
-        resources=frozenset({**container.requests.entries, **container.limits.entries}) if _asks(container) else None,
+        resources=_resources(container),
         annotations=frozenset(pod.annotations.entries),
         labels=frozenset({*pod.labels.entries, *labels, *(f"{key}={value}" for key, value in labels.items())}),
         mounts=frozenset(container.mounts),
@@ -116,8 +131,10 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
     )
 
 
-def _asks(container: Container) -> bool:
-    return bool(container.requests or container.limits)
+def _resources(container: Container) -> frozenset[str] | None:
+    """What is asked for, claims as ``claim/NAME``; None where nothing is said."""
+    claims = {f"claim/{claim['name'].text}" for claim in container.node.at("resources.claims")}
+    return frozenset({*container.requests.entries, *container.limits.entries, *claims}) or None
 
 
 def _problem(found: EnvironmentFinding, variables: Mapping[str, Variable], container: Container) -> Problem:
