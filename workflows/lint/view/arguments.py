@@ -16,7 +16,7 @@ def arguments(process: Process) -> Iterator[tuple[str, str]]:
     ``--out=/x``, ``--out /x`` and Hydra's ``trainer.out=/x`` (the last part of its name) are the same to a reader.
     """
     words = process.words[1:]
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in zip(words, [*words[1:], ""], strict=False):
         override = _OVERRIDE.fullmatch(word)
         if word.startswith("--"):
             name, given, value = word[2:].partition("=")
