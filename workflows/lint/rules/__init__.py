@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-FAMILIES: Final = ("yaml", "variables", "rendezvous")
+FAMILIES: Final = ("yaml", "variables", "rendezvous", "argv")
 """Modules below this package that hold rules."""
 
 
