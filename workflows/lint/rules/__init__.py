@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-FAMILIES: Final = ("yaml", "memory", "rendezvous", "security", "storage", "variables")
+FAMILIES: Final = ("argv", "memory", "rendezvous", "security", "storage", "variables", "yaml")
 """Modules below this package that hold rules."""
 
 
