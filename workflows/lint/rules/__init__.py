@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-FAMILIES: Final = ("yaml", "rendezvous")
+FAMILIES: Final = ("yaml", "rendezvous", "api")
 """Modules below this package that hold rules."""
 
 
