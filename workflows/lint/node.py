@@ -109,7 +109,10 @@ class Node:
     @property
     def open(self) -> bool:
         """Whether somebody fills it in later (``{{…}}``, ``$(…)``, ``${…}``): its value is not known here."""
-        return self.is_scalar and _FILLED_LATER.search(self.text) is not None
+        if not self.is_scalar:
+            return False
+        # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
+        return _FILLED_LATER.search(self.text) is not None or (not self.origin.editable and "xxxxx" in self.text)
 
     @property
     def number(self) -> int | None:
