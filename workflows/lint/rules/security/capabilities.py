@@ -45,8 +45,8 @@ def prefixed(container: Container, bundle: Bundle) -> Iterator[Problem]:
             if node.text.startswith("CAP_"):
                 yield Problem(
                     node,
-                    f"{node.text}: Kubernetes writes capabilities without CAP_, and containerd, which adds it, does not "
-                    f"know CAP_{node.text}",
+                    f"{node.text}: Kubernetes writes capabilities without CAP_, and containerd, which adds it, does "
+                    f"not know CAP_{node.text}",
                     f"write {node.text.removeprefix('CAP_')}",
                 )
 
