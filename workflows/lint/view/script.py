@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 _OPENS: Final = frozenset({"if", "for", "while", "until", "case", "select", "{", "("})
@@ -48,7 +49,8 @@ class Command:
         return self.words[0].rsplit("/", 1)[-1]
 
 
-def commands(script: str) -> list[Command]:
+@lru_cache(maxsize=1024)  # many rules ask for the same script, one after the other
+def commands(script: str) -> tuple[Command, ...]:
     """The simple commands of a script in order."""
     found: list[Command] = []
     depth, before = 0, ""
@@ -66,7 +68,7 @@ def commands(script: str) -> list[Command]:
                 words = []
                 before = operator
             depth = max(0, depth + (token.count("(") - token.count(")")))
-    return found
+    return tuple(found)
 
 
 def _steps(words: Sequence[str], sign: int) -> int:

@@ -20,7 +20,7 @@ _FOREVER: Final = re.compile(r"(sleep (infinity|inf|\d+d|\d{6,})|tail -f /dev/nu
 _STRICT: Final = re.compile(r"-[a-z]*e[a-z]*")
 
 
-def training(container: Container) -> tuple[list[Command], int] | None:
+def training(container: Container) -> tuple[Sequence[Command], int] | None:
     """(the script's commands, index of the last one that trains); None where no shell runs a training."""
     if container.script is None or container.init:
         return None
