@@ -131,16 +131,24 @@ def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
 
 
 def _nested(host: Document, text: str) -> Iterator[Document]:
-    """Objects that an object creates: a resource template's manifest, a Sensor's source."""
+    """Objects that an object creates: a resource template's manifest, a raw artifact, a Sensor's source."""
     if host.group != "argoproj.io":
         return
     for node in host.root.walk():
-        if node.key == "manifest" and node.is_string and node.parent is not None and node.parent["action"]:
+        if _is_manifest(node):
             yield from _manifest(node, host, text)
         elif node.key == "resource" and node.is_mapping and node["kind"] and host.kind == "Sensor":
             inner = Document(node, host.index, host)
             yield inner
             yield from _nested(inner, text)
+
+
+def _is_manifest(node: Node) -> bool:
+    holder = node.parent
+    if holder is None or not node.is_string:
+        return False
+    raw = node.key == "data" and holder.key == "raw" and "kind:" in node.text and "apiVersion:" in node.text
+    return raw or (node.key == "manifest" and bool(holder["action"]))
 
 
 def _manifest(node: Node, host: Document, file_text: str) -> Iterator[Document]:
