@@ -67,6 +67,7 @@ BASE: dict[str, Any] = {
         "metric": "m",
         "direction": "min",
         "floor": 1.0,
+        "shm_size": "1Gi",
         "dataset_uri": "s3://b/e",
         "resources": {"cpu": "1", "memory": "2Gi", "gpu": 1, "gpu_resource": "a.b/c", "extended": {"d.e/f": "1"}},
     },

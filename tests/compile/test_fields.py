@@ -121,6 +121,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "evaluation.baseline": ("none", {}),
     "evaluation.dataset_uri": ("s3://b/held", {}),
     "evaluation.timeout_seconds": (7, {}),
+    "evaluation.shm_size": ("512Mi", {}),
     "evaluation.resources.cpu": ("500m", {}),
     "evaluation.resources.memory": ("3Gi", {}),
     "evaluation.resources.gpu": (2, {}),

@@ -10,7 +10,16 @@ from argosy.workflows.spec.entry import check_entry
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.resources import Resources
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import Line, ModuleName, Number, RelativePath, StoreUri, WholeNumber
+from argosy.workflows.spec.texts import (
+    Line,
+    ModuleName,
+    Number,
+    Quantity,
+    RelativePath,
+    StoreUri,
+    WholeNumber,
+    quantity,
+)
 
 
 def _check_metric(name: str) -> str:
@@ -42,6 +51,9 @@ class Evaluation(Table):
     timeout_seconds: Annotated[WholeNumber, Field(ge=1)] = Field(
         default=3600, description="Time limit of the evaluation script, seconds."
     )
+    shm_size: Quantity = Field(
+        default="1Gi", description="Size of /dev/shm in the evaluation pod, bytes; counts towards its memory."
+    )
     resources: Resources = Field(default=Resources(), description="What the evaluation pod asks of its node.")
 
     @model_validator(mode="after")
@@ -53,5 +65,12 @@ class Evaluation(Table):
                 'write floor = ..., or baseline = "pointer"',
                 field="baseline",
                 value=self.baseline,
+            )
+        if quantity(self.shm_size) > quantity(self.resources.memory):
+            raise Refusal(
+                f"/dev/shm counts towards the pod's memory (resources.memory = {self.resources.memory!r})",
+                "raise resources.memory or lower shm_size",
+                field="shm_size",
+                value=self.shm_size,
             )
         return self

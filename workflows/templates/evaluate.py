@@ -42,6 +42,8 @@ def evaluate(run: TrainingRun, code_digest: str = "") -> Container:
         **identity(run),
     )
     resources = evaluation.resources
+    # Data loaders hand tensors over in /dev/shm, which has 64 MiB in a pod that says nothing.
+    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": evaluation.shm_size}}
     return step_container(
         run,
         "evaluate",
@@ -51,5 +53,6 @@ def evaluate(run: TrainingRun, code_digest: str = "") -> Container:
         outputs=output_parameters("metric", "report-uri"),
         image=run.image,
         folders=FOLDERS,
+        volumes=([shm], [{"name": "shm", "mountPath": "/dev/shm"}]),
         resources={"requests": resources.requests(), "limits": resources.limits()},
     )
