@@ -12,6 +12,7 @@ import yaml
 
 from benchmarks import bare_hera
 from benchmarks.environments import metaflow_python
+from benchmarks.linting import lint_one, lint_thousand
 from benchmarks.paired import BenchError, Comparison, Contender, compare
 
 HERE = Path(__file__).resolve().parent
@@ -107,6 +108,8 @@ CONTESTS: dict[str, Callable[[Path, int], Comparison]] = {
     "compile": compile_run,
     "local-run": local_run,
     "checkpoint-cost": checkpoint_cost,
+    "lint-one": lint_one,
+    "lint-thousand": lint_thousand,
 }
 
 

@@ -26,6 +26,8 @@ class Contender:
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
     before: Callable[[], None] | None = None
+    codes: tuple[int, ...] = (0,)
+    """Exit codes with which it has done its work: a linter ends with 1 when it finds something."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def _timed(contender: Contender) -> Timing:
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
+        if process.returncode not in contender.codes:
             output.seek(0)
             tail = output.read().decode(errors="replace").splitlines()[-12:]
             raise BenchError("\n".join([f"{contender.name} exited {process.returncode}:", *tail]))
