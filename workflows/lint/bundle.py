@@ -21,6 +21,7 @@ from argosy.workflows.lint.view.environment import (
 from argosy.workflows.lint.view.kinds import workload_of
 from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.process import Process
+from argosy.workflows.lint.view.sensor import Filled, filled_arguments
 from argosy.workflows.lint.view.workload import Workload
 
 
@@ -82,6 +83,26 @@ class Bundle:
         if id(document) not in self._argo:
             self._argo[id(document)] = argo_workflow(document)
         return self._argo[id(document)]
+
+    @cached_property
+    def _filled(self) -> Filled:
+        return filled_arguments(self.of_kind("Sensor"))
+
+    def filled_by_events(self, document: Document) -> set[str]:
+        """Names of a workflow's arguments that a Sensor among the files fills in from an event."""
+        by_name = self._filled.get(document.name, set()) if document.name else set()
+        return self._filled.get(id(document.root.yaml), set()) | by_name
+
+    @cached_property
+    def _of_file(self) -> dict[str, list[Document]]:
+        found: dict[str, list[Document]] = defaultdict(list)
+        for document in self.documents:
+            found[document.file].append(document)
+        return found
+
+    def beside(self, document: Document) -> list[Document]:
+        """All objects of the document's own file, itself included."""
+        return self._of_file[document.file]
 
     @cached_property
     def _nested(self) -> dict[int, list[Document]]:

@@ -71,7 +71,7 @@ def _key(tag: Tag, template: Template) -> tuple[str, str]:
 
 def _from_events(workflow: ArgoWorkflow, bundle: Bundle) -> set[tuple[str, str]]:
     """(template or ``""`` for the workflow's own, parameter) whose value an event decides."""
-    found = {("", name) for name in event_parameters(workflow.document, bundle)}
+    found = {("", name) for name in bundle.filled_by_events(workflow.document)}
     if not found:
         return found
     start = workflow.spec["entrypoint"].text
@@ -86,27 +86,3 @@ def _from_events(workflow: ArgoWorkflow, bundle: Bundle) -> set[tuple[str, str]]
         if len(found) == before:
             break
     return found
-
-
-def event_parameters(document: Document, bundle: Bundle) -> set[str]:
-    """Names of the workflow's arguments that a Sensor among the files fills from an event."""
-    found: set[str] = set()
-    for sensor in bundle.of_kind("Sensor"):
-        for trigger in sensor.spec["triggers"]:
-            for kind in ("k8s", "argoWorkflow"):
-                body = trigger["template"][kind]
-                made = body.at("source.resource")
-                named = made.at("spec.workflowTemplateRef.name").text
-                if made and (made.yaml is document.root.yaml or (named and named == document.name)):
-                    found |= _filled(body, made)
-    return found
-
-
-def _filled(body: Node, made: Node) -> set[str]:
-    arguments = made.at("spec.arguments.parameters").items
-    names = set()
-    for each in body["parameters"]:
-        path = re.fullmatch(r"spec\.arguments\.parameters\.(\d+)\.value", each["dest"].text)
-        if path is not None and int(path[1]) < len(arguments):
-            names.add(arguments[int(path[1])]["name"].text)
-    return names

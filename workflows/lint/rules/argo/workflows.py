@@ -76,7 +76,7 @@ def dropped(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """``argo submit FILE`` makes the workflows of a file and nothing else."""
     if document.kind != "Workflow" or document.host is not None or document.group != "argoproj.io":
         return
-    others = [each for each in bundle.documents if each.file == document.file and each.host is None]
+    others = [each for each in bundle.beside(document) if each.host is None]
     mixed = sorted({each.kind for each in others if each.group != "argoproj.io" and each.kind})
     if mixed and document is next(each for each in others if each.kind == "Workflow"):
         yield Problem(
