@@ -10,6 +10,7 @@ from functools import cached_property
 from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.reading import SourceFile
+from argosy.workflows.lint.view.argo_templates import ArgoWorkflow, argo_workflow
 from argosy.workflows.lint.view.container import Container
 from argosy.workflows.lint.view.environment import (
     Variable,
@@ -20,6 +21,7 @@ from argosy.workflows.lint.view.environment import (
 from argosy.workflows.lint.view.kinds import workload_of
 from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.process import Process
+from argosy.workflows.lint.view.sensor import Filled, filled_arguments
 from argosy.workflows.lint.view.workload import Workload
 
 
@@ -35,6 +37,7 @@ class Bundle:
             if document.name:
                 self._named[document.kind, document.name].append(document)
         self._workloads: dict[int, Workload | None] = {}
+        self._argo: dict[int, ArgoWorkflow | None] = {}
         self._environments: dict[int, dict[str, Variable]] = {}
         self._processes: dict[int, list[Process]] = {}
 
@@ -74,6 +77,45 @@ class Bundle:
         if id(document) not in self._workloads:
             self._workloads[id(document)] = workload_of(document)
         return self._workloads[id(document)]
+
+    def argo(self, document: Document) -> ArgoWorkflow | None:
+        """The Argo workflow that an object is, its templates read; None for another object."""
+        if id(document) not in self._argo:
+            self._argo[id(document)] = argo_workflow(document)
+        return self._argo[id(document)]
+
+    @cached_property
+    def _filled(self) -> Filled:
+        return filled_arguments(self.of_kind("Sensor"))
+
+    def filled_by_events(self, document: Document) -> set[str]:
+        """Names of a workflow's arguments that a Sensor among the files fills in from an event."""
+        by_name = self._filled.get(document.name, set()) if document.name else set()
+        return self._filled.get(id(document.root.yaml), set()) | by_name
+
+    @cached_property
+    def _of_file(self) -> dict[str, list[Document]]:
+        found: dict[str, list[Document]] = defaultdict(list)
+        for document in self.documents:
+            found[document.file].append(document)
+        return found
+
+    def beside(self, document: Document) -> list[Document]:
+        """All objects of the document's own file, itself included."""
+        return self._of_file[document.file]
+
+    @cached_property
+    def _nested(self) -> dict[int, list[Document]]:
+        found: dict[int, list[Document]] = defaultdict(list)
+        for document in self.documents:
+            if document.host is not None:
+                found[id(document.host)].append(document)
+        return found
+
+    def nested(self, host: Document, inside: Node) -> list[Document]:
+        """The objects that stand in a document's text, those inside one value of it: a resource template's manifest."""
+        first, last = inside.line, inside.last_line
+        return [each for each in self._nested.get(id(host), ()) if first <= each.root.line <= last]
 
     @cached_property
     def workloads(self) -> list[Workload]:

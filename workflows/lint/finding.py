@@ -40,7 +40,7 @@ class SetValue:
     """Edit: write another value (a scalar, or a small list or mapping) in place of ``node``."""
 
     node: Node
-    value: Any
+    value: Any = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class AddKey:
 
     node: Node
     key: str
-    value: Any
+    value: Any = field(hash=False)
 
 
 Edit = Remove | SetValue | RenameKey | AddKey

@@ -1,0 +1,120 @@
+"""Steps and tasks: names, order, circles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.argo_templates import Call, Template
+
+_STATES: Final = ("Succeeded", "Failed", "Errored", "Skipped", "Omitted", "Daemoned", "AnySucceeded", "AllFailed")
+
+
+def _templates(document: Document, bundle: Bundle) -> list[Template]:
+    workflow = bundle.argo(document)
+    return workflow.templates if workflow is not None else []
+
+
+@rule("ARGO004", Level.ERROR, on=Document)
+def same_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """Names of templates, and of the steps or tasks of one template, are unique."""
+    templates = _templates(document, bundle)
+    groups = [("template", [each.node for each in templates if each.name])]
+    groups += [("step or task", [call.node for call in each.calls]) for each in templates]
+    for what, nodes in groups:
+        seen: set[str] = set()
+        for node in nodes:
+            name = node["name"].text
+            if name and name in seen and not node["name"].open:
+                yield Problem(
+                    node["name"],
+                    f"a second {what} is named {name!r}, which Argo refuses",
+                    "give each a name of its own",
+                )
+            seen.add(name)
+
+
+@rule("ARGO005", Level.ERROR, on=Document)
+def unknown_task(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A task waits for tasks of its own DAG."""
+    for template in _templates(document, bundle):
+        names = {call.name for call in template.calls}
+        for call in template.calls:
+            for each in call.waits_for if template.kind == "dag" else ():
+                if each not in names and "{{" not in call.node["depends"].text:
+                    node = call.node["depends"] or call.node["dependencies"]
+                    yield Problem(
+                        node,
+                        f"{call.name!r} waits for {each!r}, which is no task of {template.name!r}; Argo refuses it",
+                        f"name one of: {', '.join(sorted(names - {call.name, ''}))}",
+                        inside=each if node.is_scalar else "",
+                    )
+
+
+@rule("ARGO006", Level.ERROR, on=Document)
+def circle(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """Tasks that wait for each other never start."""
+    for template in _templates(document, bundle):
+        if template.kind != "dag":
+            continue
+        found = _circle({call.name: call for call in template.calls})
+        if found:
+            first = next(call for call in template.calls if call.name == found[0])
+            yield Problem(
+                first.node["depends"] or first.node["dependencies"],
+                f"tasks wait for each other: {' -> '.join([*found, found[0]])}; Argo refuses the DAG",
+                "drop one of the dependencies",
+            )
+
+
+def _circle(calls: dict[str, Call]) -> list[str]:
+    """The names of one circle, in order; empty without one."""
+    done: set[str] = set()
+    for start in calls:
+        path: list[str] = []
+        stack = [(start, False)]
+        while stack:
+            name, leaving = stack.pop()
+            if leaving:
+                path.pop()
+                done.add(name)
+            elif name in path:
+                return path[path.index(name) :]
+            elif name not in done:
+                path.append(name)
+                stack.append((name, True))
+                stack.extend((each, False) for each in calls[name].waits_for if each in calls)
+    return []
+
+
+@rule("ARGO007", Level.ERROR, on=Document)
+def two_forms(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """``depends`` and ``dependencies`` in one DAG, or a state that does not exist."""
+    for template in _templates(document, bundle):
+        with_depends = [call for call in template.calls if call.node["depends"]]
+        with_list = [call for call in template.calls if call.node["dependencies"]]
+        if with_depends and with_list:
+            yield Problem(
+                with_list[0].node["dependencies"],
+                f"{template.name!r} uses depends and dependencies, and Argo takes one of them in a DAG",
+                "write depends everywhere: dependencies: [a, b] is depends: a && b",
+            )
+        for call in with_depends:
+            yield from _states(call)
+
+
+def _states(call: Call) -> Iterator[Problem]:
+    node = call.node["depends"]
+    for word in node.text.replace("(", " ").replace(")", " ").replace("!", " ").split():
+        _, dot, state = word.partition(".")
+        if dot and not node.open and state not in _STATES:
+            yield Problem(
+                node,
+                f"{word!r}: a task has no state {state!r}",
+                f"write one of {', '.join(_STATES)}",
+                inside=word,
+            )

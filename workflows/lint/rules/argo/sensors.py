@@ -1,0 +1,121 @@
+"""Sensors: from an event to a workflow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+
+
+def _triggers(document: Document) -> list[Node]:
+    return document.spec["triggers"].items if document.is_a("Sensor", "argoproj.io") else []
+
+
+def _parameters(trigger: Node) -> Iterator[tuple[Node, Node]]:
+    """(body, parameter) of everything that an event fills in."""
+    template = trigger["template"]
+    for key, body in template.entries.items():
+        if key not in ("name", "conditions", "conditionsReset"):
+            for each in body["parameters"]:
+                yield body, each
+    for each in trigger["parameters"]:
+        yield template, each
+
+
+@rule("ARGO041", Level.WARNING, on=Document)
+def at_most_once(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """An event whose trigger fails is gone."""
+    del bundle
+    for trigger in _triggers(document):
+        again = trigger["retryStrategy"] or trigger.at("template.retryStrategy")
+        if not again:
+            yield Problem(
+                trigger.at("template.name") or trigger,
+                "the trigger is tried once: an event that comes while the API does not answer is lost",
+                "add retryStrategy: {steps: 5, duration: 2s, factor: 2} and atLeastOnce: true",
+            )
+        elif trigger["atLeastOnce"].flag is not True:
+            yield Problem(
+                again,
+                "atLeastOnce is off: an event that was read and not yet acted on is lost when the sensor restarts",
+                "set atLeastOnce: true, and make the name of what is created follow from the event",
+                level=Level.NOTE,
+            )
+
+
+@rule("ARGO042", Level.ERROR, on=Document)
+def nowhere(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """An event's value goes to a place that is there."""
+    del bundle
+    for trigger in _triggers(document):
+        for body, parameter in _parameters(trigger):
+            destination = parameter["dest"]
+            path = re.fullmatch(r"spec\.arguments\.parameters\.(\d+)\.value", destination.text)
+            made = body.at("source.resource")
+            if path is None or not made.is_mapping:
+                continue
+            count = len(made.at("spec.arguments.parameters").items)
+            if int(path[1]) >= count:
+                yield Problem(
+                    destination,
+                    f"{destination.text}: the workflow has {count} arguments, counted from 0, so this one is not there",
+                    "add the argument with a value that is replaced, or correct the number",
+                )
+
+
+@rule("ARGO043", Level.ERROR, on=Document)
+def unknown_dependency(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """Triggers and conditions name dependencies of the sensor."""
+    del bundle
+    names = {each["name"].text for each in document.spec["dependencies"]}
+    for trigger in _triggers(document):
+        for _, parameter in _parameters(trigger):
+            node = parameter.at("src.dependencyName")
+            if node.text and not node.open and node.text not in names:
+                yield Problem(
+                    node, f"the sensor has no dependency {node.text!r}", f"name one of: {', '.join(sorted(names))}"
+                )
+        conditions = trigger.at("template.conditions")
+        for word in re.findall(r"[A-Za-z0-9][\w-]*", conditions.text):
+            if word not in names and not conditions.open:
+                yield Problem(
+                    conditions,
+                    f"conditions name {word!r}, which is no dependency of the sensor",
+                    f"name one of: {', '.join(sorted(names))}",
+                )
+
+
+@rule("ARGO044", Level.WARNING, on=Document)
+def unknown_event(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A dependency names an event of an EventSource."""
+    if not document.is_a("Sensor", "argoproj.io"):
+        return
+    for each in document.spec["dependencies"]:
+        source, event = each["eventSourceName"], each["eventName"]
+        found = bundle.find("EventSource", source.text, document) if source.text and not source.open else None
+        if found is None:
+            yield from _not_given(source, document, bundle)
+            continue
+        events = {name for node in found.spec.entries.values() if node.is_mapping for name in node.entries}
+        if event.text and not event.open and event.text not in events:
+            yield Problem(
+                event,
+                f"the EventSource {source.text!r} has no event {event.text!r}: the sensor waits for ever",
+                f"name one of: {', '.join(sorted(events - {'serviceAccountName', 'ports', 'metadata', 'container'}))}",
+                level=Level.ERROR,
+            )
+
+
+def _not_given(source: Node, document: Document, bundle: Bundle) -> Iterator[Problem]:
+    others = sorted({each.name for each in bundle.near("EventSource", document) if each.name})
+    if source.text and not source.open and others:
+        yield Problem(
+            source,
+            f"the EventSource {source.text!r} is not among the files given, which hold {', '.join(others)}",
+            "correct the name, or make it before the sensor",
+        )
