@@ -43,8 +43,23 @@ _FLAGS: Final = frozenset(
         "virtual-local-rank",
         "allow-run-as-root",
         "tag-output",
+        "use-env",
+        "oversubscribe",
+        "report-bindings",
+        "display-map",
+        "nooversubscribe",
+        "verbose",
+        "quiet",
+        "multi-gpu",
+        "use-deepspeed",
+        "use-fsdp",
+        "same-network",
     }
 )
+
+
+# mpirun's options that take a name and a value.
+_TWO_VALUES: Final = frozenset({"mca", "gmca", "pmixmca", "prtemca", "omca", "genv", "env"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +248,6 @@ def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
             found.setdefault(name, "")
         else:
             found.setdefault(name, after)
-            index += 1
+            index += 2 if name in _TWO_VALUES else 1
         index += 1
     return found, words[index:]
