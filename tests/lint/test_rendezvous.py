@@ -216,9 +216,7 @@ def test_a_sweep_over_an_index_is_no_gang() -> None:
     assert found(indexed("[python, train.py]", gpus=1)) == [("REND054", 21)]
 
 
-@pytest.mark.parametrize(
-    "junk", ["null", "7", "text", "[null, {}]", "{a: [b]}", "true", "\"${X:-$(Y)}\""]
-)
+@pytest.mark.parametrize("junk", ["null", "7", "text", "[null, {}]", "{a: [b]}", "true", '"${X:-$(Y)}"'])
 def test_no_rule_stumbles_over_any_value(junk: str, every_value: Callable[[str, str], list[str]]) -> None:
     command = "[bash, -c, 'X=1 torchrun --nnodes=2 --node-rank=0 --master-addr=train train.py | tee x']"
     for text in every_value(indexed(command, gpus=2, env="[{name: A, value: $(B)}]") + "---\n" + STATEFUL % 1, junk):

@@ -48,6 +48,8 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _wrong(address: Address, meant: list[PodNames], own: list[PodNames], bundle: Bundle, workload: Workload) -> str:
+    if address.qualified and len(address.labels) == 2 and any(address.labels[1] in each.subdomains for each in meant):
+        return f"{'.'.join(address.labels)}.svc is a Service {address.host} in a namespace {address.labels[1]}"
     exact = [names for names in own if names.has(address.host)]
     if not exact:
         others = [each for each in bundle.workloads if each is not workload]
