@@ -108,4 +108,12 @@ def _trainer(name: str, document: Document, role: Role) -> PodNames | None:
 
 
 def _volcano(name: str, document: Document, role: Role) -> PodNames | None:
-    return PodNames(f"{name}-{role.name}", (role.replicas,), (name,), made="svc" in document.spec["plugins"])
+    return PodNames(f"{name}-{role.name}", (role.replicas,), (name,), made=names_made(document))
+
+
+def names_made(document: Document) -> bool:
+    """Whether a Volcano Job gets a headless Service: by its plugin ``svc``, which others switch on too.
+
+    https://github.com/volcano-sh/volcano/tree/master/pkg/controllers/job/plugins/distributed-framework
+    """
+    return bool(set(document.spec["plugins"].entries) & {"svc", "pytorch", "tensorflow", "mpi", "hcclrank", "ray"})

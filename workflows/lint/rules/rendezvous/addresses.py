@@ -13,7 +13,7 @@ from argosy.workflows.lint.rules.rendezvous.services import talks
 from argosy.workflows.lint.view.address import Address
 from argosy.workflows.lint.view.labels import narrows_to_one
 from argosy.workflows.lint.view.launch import Given, Launch
-from argosy.workflows.lint.view.names import PodNames, pod_names
+from argosy.workflows.lint.view.names import PodNames, names_made, pod_names
 from argosy.workflows.lint.view.service import service
 from argosy.workflows.lint.view.workload import Role, Workload
 
@@ -209,7 +209,7 @@ def names_switched_off(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             )
             return
         own = service(bundle, address.service, workload.document)
-        if workload.family == "volcano" and "svc" not in workload.spec["plugins"] and own is None:
+        if workload.family == "volcano" and not names_made(workload.document) and own is None:
             yield Problem(
                 given.node,
                 f"{'.'.join(address.labels)} exists only with the plugin svc, which the Job does not have",

@@ -21,7 +21,12 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for each in bundle.launches(workload):
         replicas = each.role.replicas
-        if not each.container.gpus or replicas is None or replicas < 2 or each.several_nodes:
+        if replicas is None or replicas < 2 or each.several_nodes:
+            continue
+        if each.torch and each.master is not None and not each.master[1].loopback and each.setting("nnodes") is None:
+            yield _one_node(each, replicas)
+            continue
+        if not each.container.gpus:
             continue
         if each.program not in ("python", "torchrun") or _knows_its_rank(each) or each.option("standalone") is not None:
             continue
@@ -32,6 +37,17 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             "start it with torchrun --nnodes, --node-rank and --master-addr, or run one pod",
             inside=each.program if each.process.in_shell and each.program in each.process.text else "",
         )
+
+
+def _one_node(launch: Launch, replicas: int) -> Problem:
+    given = launch.master_given
+    return Problem(
+        given.node if given is not None else launch.process.node,
+        f"torchrun is told a master and not --nnodes, whose default is 1: the {replicas} pods train {replicas} models, "
+        "each on its own",
+        f"give --nnodes={replicas} and --node-rank",
+        inside=given.inside if given is not None else "",
+    )
 
 
 def _knows_its_rank(launch: Launch) -> bool:

@@ -44,6 +44,7 @@ def one_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 nodes[0].node if nodes is not None else each.process.node,
                 f"no --node-rank: {_pods(each.role)} take rank 0, the default, and wait for the others for ever",
                 f"give --node-rank={_source(workload, each)}",
+                level=Level.WARNING if each.role.replicas is None else None,
                 inside=nodes[0].inside if nodes is not None else "",
             )
 
@@ -53,6 +54,7 @@ def _constant(launch: Launch, given: Given) -> Problem:
         given.node,
         f"{_pods(launch.role)} of one template say that they are node {given.value}",
         f"write {_source(launch.workload, launch)} instead of {given.value}",
+        level=Level.WARNING if launch.role.replicas is None else None,
         inside=given.inside,
     )
 

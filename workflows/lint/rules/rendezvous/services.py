@@ -10,7 +10,7 @@ from argosy.workflows.lint.finding import AddKey, Level, Problem, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.launch import Launch
-from argosy.workflows.lint.view.names import PodNames, pod_names
+from argosy.workflows.lint.view.names import pod_names
 from argosy.workflows.lint.view.service import Service, service
 from argosy.workflows.lint.view.workload import Role, Workload
 
@@ -89,11 +89,18 @@ def headless(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 @rule("REND003", Level.WARNING, on=Workload)
 def not_ready_addresses(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The names of pods that are not ready yet."""
-    for named, found in _found(workload, bundle):
+    seen: set[int] = set()
+    for role, found in [
+        *((named.role, found) for named, found in _found(workload, bundle)),
+        *_dialled(workload, bundle),
+    ]:
         flag = found.spec["publishNotReadyAddresses"]
         if not found.headless or flag.flag is True or flag.open or not talks(workload, bundle):
             continue
-        probe = next((each for each in named.role.pod.containers if each.node["readinessProbe"]), None)
+        if id(found.document) in seen:
+            continue
+        seen.add(id(found.document))
+        probe = next((each for each in role.pod.containers if each.node["readinessProbe"]), None)
         waits = f", and {probe.name or 'a container'} has a readiness probe that waits for the others" if probe else ""
         add = SetValue(flag, True) if flag.exists else AddKey(found.spec, "publishNotReadyAddresses", True)
         yield Problem(
@@ -146,6 +153,11 @@ def _found(workload: Workload, bundle: Bundle) -> Iterator[tuple[Named, Service]
             yield named, found
 
 
-def all_names(bundle: Bundle) -> list[PodNames]:
-    """The names of the pods of all workloads."""
-    return [names for each in bundle.workloads for role in each.roles if (names := pod_names(each, role)) is not None]
+def _dialled(workload: Workload, bundle: Bundle) -> Iterator[tuple[Role, Service]]:
+    """Services whose own name the ranks dial."""
+    for each in talks(workload, bundle):
+        master, backend = each.master, each.backend if each.torch else "static"
+        if master is not None and backend is not None and not backend.startswith("etcd"):
+            found = service(bundle, master[1].host, workload.document)
+            if found is not None:
+                yield each.role, found

@@ -56,16 +56,16 @@ def elastic(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if not policy:
         return
     least, most = policy["minReplicas"].number, policy["maxReplicas"].number
-    workers = sum(role.replicas or 0 for role in workload.roles if role.name == "Worker")
+    workers = next((role.replicas for role in workload.roles if role.name == "Worker"), None)
     if least is not None and most is not None and least > most:
         yield Problem(policy["minReplicas"], f"minReplicas {least} is more than maxReplicas {most}", "swap them")
-    elif least is not None and least > workers:
+    elif least is not None and workers is not None and least > workers:
         yield Problem(
             policy["minReplicas"],
             f"minReplicas {least} is more than the {workers} Worker replicas: the rendezvous never completes",
             f"write {workers} or less, or make {least} replicas",
         )
-    elif most is not None and workers > most:
+    elif most is not None and workers is not None and workers > most:
         yield Problem(
             policy["maxReplicas"],
             f"there are {workers} Worker replicas and maxReplicas lets {most} of them in",
