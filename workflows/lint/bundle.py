@@ -19,6 +19,7 @@ from argosy.workflows.lint.view.environment import (
     process_environment,
 )
 from argosy.workflows.lint.view.kinds import workload_of
+from argosy.workflows.lint.view.launch import Launch, launches
 from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.process import Process
 from argosy.workflows.lint.view.sensor import Filled, filled_arguments
@@ -40,6 +41,7 @@ class Bundle:
         self._argo: dict[int, ArgoWorkflow | None] = {}
         self._environments: dict[int, dict[str, Variable]] = {}
         self._processes: dict[int, list[Process]] = {}
+        self._launches: dict[int, list[Launch]] = {}
 
     def of_kind(self, kind: str) -> Sequence[Document]:
         """All objects of a kind, in the order of the files."""
@@ -138,6 +140,12 @@ class Bundle:
         if id(container.node.yaml) not in self._processes:
             self._processes[id(container.node.yaml)] = container_processes(container, self)
         return self._processes[id(container.node.yaml)]
+
+    def launches(self, workload: Workload) -> Sequence[Launch]:
+        """The commands of a workload (one of :attr:`workloads`) that train."""
+        if id(workload) not in self._launches:
+            self._launches[id(workload)] = launches(workload, self)
+        return self._launches[id(workload)]
 
     def environment_of(self, process: Process, container: Container) -> Mapping[str, Variable]:
         """The variables of one of a container's commands."""

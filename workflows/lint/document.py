@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 from argosy.workflows.lint.node import Node
 
+_SUBSTITUTED: Final = re.compile(r"\$(\{\w+\}|[A-Z_][A-Z0-9_]*)")
+_EXPANDED_LATER: Final = frozenset(
+    {"command", "args", "env", "source", "data", "stringData", "manifest", "annotations"}
+)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Document:
     """An object with a kind, wherever it stands: a YAML document, an item of a List, a resource template's manifest.
 
@@ -68,6 +77,11 @@ class Document:
         node = self.metadata["namespace"]
         return "" if node.open else node.text
 
+    @cached_property
+    def substituted(self) -> bool:
+        """Whether it has ``$VAR`` where only envsubst and its like fill it in: in a name, a count, an image."""
+        return any(_SUBSTITUTED.search(text) for text in _texts(self.root))
+
     @property
     def labels(self) -> Node:
         """``metadata.labels``."""
@@ -81,3 +95,14 @@ class Document:
     def is_a(self, kind: str, group: str) -> bool:
         """Whether it is of this kind and API group, of any version."""
         return self.kind == kind and self.group == group
+
+
+def _texts(node: Node) -> Iterator[str]:
+    """The texts of a document that nothing in a cluster expands."""
+    if node.is_string:
+        yield node.text
+    for key, below in node.entries.items():
+        if key not in _EXPANDED_LATER:
+            yield from _texts(below)
+    for below in node.items:
+        yield from _texts(below)

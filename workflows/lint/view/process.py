@@ -43,8 +43,23 @@ _FLAGS: Final = frozenset(
         "virtual-local-rank",
         "allow-run-as-root",
         "tag-output",
+        "use-env",
+        "oversubscribe",
+        "report-bindings",
+        "display-map",
+        "nooversubscribe",
+        "verbose",
+        "quiet",
+        "multi-gpu",
+        "use-deepspeed",
+        "use-fsdp",
+        "same-network",
     }
 )
+
+
+# mpirun's options that take a name and a value.
+_TWO_VALUES: Final = frozenset({"mca", "gmca", "pmixmca", "prtemca", "omca", "genv", "env"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +133,24 @@ def processes(argv: list[Node], scripts: Mapping[str, Node] | None = None) -> li
 
 def script_index(words: Sequence[str]) -> int | None:
     """Index of the word that a shell reads as a script (``sh -c WORD``); None when no shell reads one."""
-    for index, word in enumerate(words[:4]):
-        if word.rsplit("/", 1)[-1] in SHELLS:
-            for later in range(index + 1, len(words)):
-                if re.fullmatch(r"-[a-z]*c", words[later]):
-                    return later + 1 if later + 1 < len(words) else None
-                if not words[later].startswith(("-", "+")) and words[later] not in ("pipefail", "errexit"):
-                    return None
+    shell = next((index for index, word in enumerate(words[:4]) if word.rsplit("/", 1)[-1] in SHELLS), None)
+    if shell is None:
+        return None
+    for later in range(shell + 1, len(words)):
+        if re.fullmatch(r"-[a-z]*c", words[later]):
+            return _first_operand(words, later + 1)
+        if not words[later].startswith(("-", "+")) and words[later] not in ("pipefail", "errexit"):
+            return None
     return None
+
+
+def _first_operand(words: Sequence[str], index: int) -> int | None:
+    """Behind ``-c`` further options may stand, and ``--``; the word after them is the script."""
+    while index < len(words) and re.fullmatch(r"--|[-+][a-zA-Z]+|pipefail|errexit", words[index]):
+        index += 1
+        if words[index - 1] == "--":
+            break
+    return index if index < len(words) else None
 
 
 def _in_script(script: str, node: Node, scripts: Mapping[str, Node]) -> Iterator[Process]:
@@ -233,6 +258,6 @@ def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
             found.setdefault(name, "")
         else:
             found.setdefault(name, after)
-            index += 1
+            index += 2 if name in _TWO_VALUES else 1
         index += 1
     return found, words[index:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from argosy.workflows.lint.view.process import program_of
@@ -21,12 +22,19 @@ def is_launcher(words: Sequence[str]) -> bool:
     return program_of(words) in LAUNCHERS
 
 
-def trains(words: Sequence[str]) -> bool:
-    """Whether the command is a training: a launcher, or Python with a script that is not one of preparation."""
-    program = program_of(words)
+def trains(words: Sequence[str], program: str = "") -> bool:
+    """Whether the command is a training: a launcher, or Python with a script that is not one of preparation.
+
+    Args:
+        program: its name, where it is known already.
+    """
+    program = program or program_of(words)
     if program in LAUNCHERS:
         return True
     if program != "python":
         return False
     script = next((word for word in words if _SCRIPT.fullmatch(word)), "")
-    return bool(script) and _NOT_TRAINING.search(script) is None
+    module = next((after for word, after in pairwise(words) if word == "-m"), "")
+    if script:
+        return _NOT_TRAINING.search(script) is None
+    return re.search(r"train|tune|sft|dpo|ppo", module) is not None

@@ -7,7 +7,7 @@ variables, and leaves what it does not know as it stands. ``$VAR`` is for a shel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from argosy.workflows.lint.bundle import Bundle
@@ -69,7 +69,7 @@ def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
         return
     for node in words:
         found = [one or other for one, other in _DOLLAR.findall(node.text)]
-        if not found:
+        if not found or _template(container, found, _names(container)):
             continue
         known = all(name in _names(container) or _injected_surely(name, container) for name in found)
         mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", node.text)
@@ -78,8 +78,13 @@ def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
             f"no shell reads this command, so ${found[0]} stays the text ${found[0]}",
             f"write $({found[0]}), which the kubelet expands from env" if known else "run it with [sh, -c, SCRIPT]",
             edits=[SetValue(node, mended)] if known else (),
-            level=None if container.node["command"] else Level.WARNING,
+            level=None if container.node["command"] and known else Level.WARNING,
         )
+
+
+def _template(container: Container, names: Sequence[str], known: Set[str]) -> bool:
+    """Whether the variables are envsubst's: the file has some where nobody expands them in a cluster."""
+    return container.pod.document.substituted and not set(names) & known
 
 
 def _injected_surely(name: str, container: Container) -> bool:
@@ -100,7 +105,7 @@ def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
         value = item["value"]
         found = [one or other for one, other in _DOLLAR.findall(value.text)] if value.is_scalar else []
         name = item["name"].text
-        if found and "{{" not in value.text:
+        if found and "{{" not in value.text and not _template(container, found, earlier):
             known = all(each in earlier for each in found)
             mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", value.text)
             yield Problem(
@@ -109,7 +114,6 @@ def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
                 + _of_a_path(name, found),
                 f"write $({found[0]}) with {found[0]} in an earlier item, or set {name or 'it'} in the command's shell",
                 edits=[SetValue(value, mended)] if known else (),
-                level=Level.ERROR if name == "PATH" else None,
             )
         earlier.add(name)
 

@@ -2,6 +2,30 @@
 
 from __future__ import annotations
 
-from argosy.workflows.lint.rules.rendezvous import services
+from argosy.workflows.lint.rules.rendezvous import (
+    addresses,
+    alone,
+    counts,
+    exposure,
+    lengths,
+    operators,
+    ports,
+    processes,
+    ranks,
+    services,
+    sizes,
+)
 
-__all__ = ["services"]
+__all__ = [
+    "addresses",
+    "alone",
+    "counts",
+    "exposure",
+    "lengths",
+    "operators",
+    "ports",
+    "processes",
+    "ranks",
+    "services",
+    "sizes",
+]

@@ -1,0 +1,157 @@
+"""Words, shells, variables and endings of a container's command: small manifests, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from argosy.workflows.lint.finding import Level, SetValue
+from argosy.workflows.lint.linter import lint
+from argosy.workflows.lint.reading import read_text
+from argosy.workflows.lint.view.script import commands
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec:
+  containers:
+    - name: trainer
+"""
+
+
+def findings(body: str, head: str = POD) -> list[tuple[str, str]]:
+    """(rule, level) of the family's findings, notes left out."""
+    text = head + "".join(f"      {line}\n" for line in body.splitlines())
+    found = lint([read_text(text.encode(), "x.yaml")], lambda rule: rule.startswith("ARGV"))
+    return [(each.rule, each.level.word) for each in found if each.level > Level.NOTE]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "command: [torchrun, train.py]",
+        'command: [bash, -c, "cd /app && torchrun train.py"]',
+        'command: ["/bin/bash", "-lc", "--"]\nargs: ["ulimit -n 65536; $START"]',
+        'command: [bash, -euo, pipefail, -c, "python train.py | tee log"]',
+        'command: [tini, --, bash, -c, "torchrun train.py"]',
+        'command: ["/bin/sh", "-c", "exec \\"$0\\" \\"$@\\"", "python", "train.py"]',
+        'command: [sh]\nargs: [-c, "while true; do nvidia-smi; sleep 10; done"]',
+        'command: [python, -c, "import torch; print(1 | 2) && 3"]',
+        'command: [find, /data, -name, "*.bin"]',
+        "command: [sleep, infinity]",
+        "command: [bash, /scripts/train.sh, --lr, '0.1']",
+        'args: ["--prompt", "two words"]',
+        "command: [python, train.py, $(POD)]\nenv: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
+        "command: [python, train.py, $$(NOT_A_REFERENCE)]",
+        "command: [python, train.py, $(FROM)]\nenvFrom: [{configMapRef: {name: elsewhere}}]",
+        "command: [python, train.py, $(REDIS_SERVICE_HOST)]",
+        "command: [python, train.py]\nenv: [{name: A, value: a}, {name: B, value: $(A)/b}]",
+        'command: [python, train.py]\nenv: [{name: A, value: ""}, {name: B}]',
+        'command: [bash, -c, "echo $(date) $(hostname) && python train.py"]',
+        'command: [bash, -c, "set -e; python train.py; echo done"]',
+        'command: [bash, -c, "python train.py; code=$?; upload; exit $code"]',
+        'command: [bash, -c, "python train.py & wait $!"]',
+        'command: [bash, -c, "python prepare.py || true; python train.py"]',
+        'command: [bash, -c, "python train.py && echo done"]',
+        'command: [bash, -c, "python train.py || exit 1"]',
+    ],
+)
+def test_what_works_is_left_alone(body: str) -> None:
+    assert findings(body) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('command: ["python train.py"]', ("ARGV001", "error")),
+        ('args: ["python train.py"]', ("ARGV001", "warning")),
+        ('command: ["python"]\nargs: ["train.py", "--lr 0.1"]', ("ARGV002", "error")),
+        ('args: ["--lr 0.1"]', ("ARGV002", "warning")),
+        ("command: [python, train.py, 3]", ("ARGV003", "error")),
+        ("command: python train.py", ("ARGV003", "error")),
+        ("command: [python, train.py, {a: b}]", ("ARGV003", "error")),
+        ('command: [python, "train.py "]', ("ARGV004", "warning")),
+        ("command: [python, train.py, '|', tee, log]", ("ARGV010", "error")),
+        ("command: [ls, /data/*.bin]", ("ARGV010", "warning")),
+        ("command: [bash, -c, python, train.py]", ("ARGV011", "error")),
+        ('command: [bash, "python train.py"]', ("ARGV012", "error")),
+        ("command: [python, train.py, $(NONE)]", ("ARGV020", "error")),
+        ('command: [bash, -c, "python train.py $(NONE)"]', ("ARGV020", "error")),
+        ("command: [python, train.py, $(JOB_COMPLETION_INDEX)]", ("ARGV020", "error")),
+        ("command: [python, train.py, $A]\nenv: [{name: A, value: b}]", ("ARGV021", "error")),
+        ("command: [python, train.py, '${A}']", ("ARGV021", "warning")),
+        ("env: [{name: LD_LIBRARY_PATH, value: '/x:$LD_LIBRARY_PATH'}]", ("ARGV022", "warning")),
+        ("env: [{name: A, value: $(B)}, {name: B, value: b}]", ("ARGV023", "error")),
+        ("env: [{name: A, value: $(B)}]", ("ARGV023", "error")),
+        ("env: [{name: A, value: true}]", ("ARGV030", "error")),
+        ("env: [{name: A, value: [1]}]", ("ARGV030", "error")),
+        ("env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", ("ARGV031", "error")),
+        ("env: [{name: A, value: x}, {name: A, value: y}]", ("ARGV032", "warning")),
+        ('command: [bash, -c, "python train.py 2>&1 | tee log"]', ("ARGV040", "warning")),
+        ('command: [bash, -c, "python train.py || true"]', ("ARGV041", "warning")),
+        ('command: [bash, -c, "torchrun train.py; exit 0"]', ("ARGV041", "warning")),
+        ('command: [bash, -c, "torchrun train.py; echo done"]', ("ARGV042", "warning")),
+        ('command: [bash, -c, "torchrun train.py; sleep infinity"]', ("ARGV043", "warning")),
+        ('command: [bash, -c, "nohup torchrun train.py > log 2>&1 &"]', ("ARGV044", "error")),
+        ("command: [bash, -c]\nargs:\n  - >\n    torchrun \\\n    train.py", ("ARGV050", "error")),
+    ],
+)
+def test_what_does_not_is_found(body: str, expected: tuple[str, str]) -> None:
+    assert findings(body) == [expected]
+
+
+def test_a_template_for_envsubst_is_not_judged_by_its_placeholders() -> None:
+    head = POD.replace("name: train}", "name: $NAME}")
+    body = "command: [torchrun, --nnodes=$NODES, train.py]\nenv: [{name: TOKEN, value: '${TOKEN}'}]"
+    assert findings(body, head) == []
+    own = "command: [torchrun, --nnodes=$NODES, train.py]\nenv: [{name: NODES, value: '2'}]"
+    assert findings(own, head) == [("ARGV021", "error")]
+
+
+def test_a_script_of_argo_is_a_script() -> None:
+    head = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: x}
+spec:
+  templates:
+    - name: a
+"""
+    body = "script:\n  image: x\n  command: [bash]\n  source: |\n    python train.py | tee log"
+    assert findings(body, head) == [("ARGV040", "warning")]
+    assert findings(body.replace("bash", "python"), head) == []
+
+
+def test_the_mend_of_a_command_line_is_its_words() -> None:
+    text = POD + '      command: ["python train.py --lr=0.1"]\n'
+    (found,) = lint([read_text(text.encode(), "x.yaml")], lambda rule: rule == "ARGV001")
+    (edit,) = found.edits
+    assert isinstance(edit, SetValue)
+    assert edit.value == ["python", "train.py", "--lr=0.1"]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("a b; c", [("a", "b"), ("c",)]),
+        ("a \\\n  b", [("a", "b")]),
+        ("a 2>&1 | b", [("a",), ("b",)]),
+        ("a --x=$(b | c; d) e", [("a", "--x=$(b | c; d)", "e")]),
+        ("cat <<EOF > f\nit's; not | read\nEOF\na", [("cat", "<<EOF", ">", "f"), ("a",)]),
+        ("python -c '\nimport x; y\n'\na", [("python", "-c", "\nimport x; y\n"), ("a",)]),
+        ("# it's a comment\na", [("a",)]),
+        ("echo it's\na b", [("echo", "it's"), ("a", "b")]),
+    ],
+)
+def test_a_script_is_read_as_a_shell_would(script: str, expected: list[tuple[str, ...]]) -> None:
+    assert [each.words for each in commands(script)] == expected
+
+
+@pytest.mark.parametrize("junk", ["null", "7", "text", "[null, {}]", "{a: [b]}", '"$(X) ${Y:-z} \'"'])
+def test_no_rule_stumbles_over_any_value(junk: str, every_value: Callable[[str, str], list[str]]) -> None:
+    text = POD + "      command: [bash, -c, 'pip install x; torchrun train.py | tee log']\n"
+    text += "      env: [{name: A, value: $(B)}, {name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n"
+    for each in every_value(text, junk):
+        lint([read_text(each.encode(), "x.yaml")])

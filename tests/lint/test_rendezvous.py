@@ -1,0 +1,223 @@
+"""What the ranks dial, what they are told they are, and how many there are: small manifests, both ways."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import pytest
+
+from argosy.workflows.lint.finding import Level
+from argosy.workflows.lint.linter import lint
+from argosy.workflows.lint.reading import read_text
+
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {name: train}
+spec:
+  clusterIP: None
+  publishNotReadyAddresses: true
+  selector: {job-name: train}
+---
+"""
+
+
+def found(text: str, *families: str) -> list[tuple[str, int]]:
+    """(rule, line) of the findings of the families, notes left out."""
+    wanted = families or ("REND", "BATCH")
+    held = lint([read_text(text.encode(), "x.yaml")], lambda rule: rule.startswith(wanted))
+    return [(each.rule, each.line) for each in held if each.level > Level.NOTE]
+
+
+def rules(text: str) -> set[str]:
+    return {rule for rule, _ in found(text)}
+
+
+def indexed(command: str, *, size: int = 2, gpus: int = 0, env: str = "[]", subdomain: str = "train") -> str:
+    """An Indexed Job, behind its Service."""
+    return SERVICE + textwrap.dedent(f"""\
+        apiVersion: batch/v1
+        kind: Job
+        metadata: {{name: train}}
+        spec:
+          completionMode: Indexed
+          completions: {size}
+          parallelism: {size}
+          template:
+            spec:
+              subdomain: {subdomain}
+              containers:
+                - name: trainer
+                  command: {command}
+                  env: {env}
+                  resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}
+        """)
+
+
+STATIC = "[torchrun, --nnodes=2, --node-rank=$(JOB_COMPLETION_INDEX), --master-addr={0}, train.py]"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "train-0.train",
+        "train-0.train.team-a",
+        "train-0.train.team-a.svc",
+        "train-0.train.team-a.svc.cluster.local",
+        "$(MASTER)",
+        "10.1.2.3",
+    ],
+)
+def test_the_first_pod_may_be_named_in_every_way(address: str) -> None:
+    env = "[{name: MASTER, value: train-0.train}]"
+    assert found(indexed(STATIC.format(address), env=env)) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "rule"),
+    [
+        ("train-2.train", "REND010"),
+        ("train-0.trains", "REND010"),
+        ("train-0", "REND010"),
+        ("train-master-0.train.svc", "REND010"),
+        ("train", "REND012"),
+        ("train.default.svc.cluster.local", "REND012"),
+        ("127.0.0.1", "REND011"),
+        ("other.elsewhere", "REND013"),
+    ],
+)
+def test_another_name_is_found_where_it_is_written(address: str, rule: str) -> None:
+    assert found(indexed(STATIC.format(address))) == [(rule, 21)]
+
+
+def test_a_name_through_a_variable_is_followed() -> None:
+    text = indexed(STATIC.format("$(MASTER)"), env="[{name: MASTER, value: train-7.train}]")
+    assert found(text) == [("REND010", 21)]
+
+
+def test_a_shell_s_variable_and_its_default_are_followed() -> None:
+    command = "[bash, -c, 'torchrun --nnodes=${NODES:-3} --rdzv-backend c10d --rdzv_endpoint $HOST:29400 train.py']"
+    text = indexed(command, env="[{name: HOST, value: train-0.train}]")
+    assert found(text) == [("REND040", 21)]
+
+
+def test_what_is_not_known_is_not_judged() -> None:
+    command = "[bash, -c, 'torchrun --nnodes=$NODES --node-rank=$RANK --master-addr=$(cat /etc/master) train.py']"
+    assert found(indexed(command)) == []
+
+
+def test_a_branch_may_dial_itself() -> None:
+    script = 'if [ "$JOB_COMPLETION_INDEX" = 0 ]; then A=localhost; fi; torchrun --nnodes=2 --node-rank=$X '
+    assert found(indexed(f"[bash, -c, '{script} --master-addr=localhost train.py']")) == []
+
+
+@pytest.mark.parametrize("own", ["$HOSTNAME", "$(hostname -i)", "${POD}"])
+def test_a_pod_s_own_name_is_no_meeting_place(own: str) -> None:
+    env = "[{name: POD, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]"
+    command = f"[bash, -c, 'torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint={own}:29400 train.py']"
+    assert found(indexed(command, env=env)) == [("REND011", 21)]
+
+
+@pytest.mark.parametrize(
+    ("options", "gpus", "rule"),
+    [
+        ("--nproc-per-node=8", 8, None),
+        ("--nproc_per_node 8", 8, None),
+        ("--nproc-per-node=gpu", 8, None),
+        ("--nproc-per-node=$(N)", 8, None),
+        ("--nproc-per-node=8", 4, "REND050"),
+        ("--nproc_per_node 4", 8, "REND050"),
+        ("", 8, "REND050"),
+        ("", 1, None),
+        ("", 0, None),
+    ],
+)
+def test_ranks_of_a_node_against_its_gpus(options: str, gpus: int, rule: str | None) -> None:
+    script = f"torchrun {options} --nnodes=2 --node-rank=$JOB_COMPLETION_INDEX --master-addr=train-0.train train.py"
+    assert rules(indexed(f"[bash, -c, '{script}']", gpus=gpus)) == ({rule} if rule else set())
+
+
+JOBSET = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: js}
+spec:
+  replicatedJobs:
+    - name: leader
+      replicas: 1
+      template: {spec: {template: {spec: {containers: [{name: a, command: %s}]}}}}
+    - name: worker
+      replicas: 1
+      template:
+        spec: {completions: 3, parallelism: 3, template: {spec: {containers: [{name: a, command: %s}]}}}
+"""
+
+
+def test_a_jobset_s_pods_are_counted_over_its_jobs() -> None:
+    command = "[torchrun, --nnodes=%d, --rdzv-backend=c10d, --rdzv-endpoint=js-leader-0-0.js:1, t.py]"
+    assert found(JOBSET % (command % 4, command % 4)) == []
+    assert [rule for rule, _ in found(JOBSET % (command % 3, command % 3))] == ["REND040", "REND040"]
+
+
+def test_a_jobset_s_names_have_two_indices() -> None:
+    command = "[torchrun, --nnodes=4, --rdzv-backend=c10d, --rdzv-endpoint=js-leader-0.js:1, t.py]"
+    assert rules(JOBSET % (command, command)) == {"REND010"}
+
+
+STATEFUL = """\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: train}
+spec:
+  serviceName: train
+  replicas: 2
+  template:
+    metadata: {labels: {app: train}}
+    spec:
+      containers:
+        - {name: a, command: [torchrun, --nnodes=2, --rdzv-backend=c10d, --rdzv-endpoint=train-%d.train:29400, t.py]}
+"""
+
+
+def test_a_stateful_set_names_its_pods_by_its_service() -> None:
+    assert found(SERVICE.replace("job-name", "app") + STATEFUL % 0) == []
+    assert found(SERVICE.replace("job-name", "app") + STATEFUL % 2) == [("REND010", 19)]
+    assert rules(SERVICE + STATEFUL % 0) == {"REND004"}
+    assert rules(STATEFUL % 0) == {"REND005"}
+
+
+def test_objects_of_a_list_are_read_too() -> None:
+    text = "kind: List\napiVersion: v1\nitems:\n- " + (STATEFUL % 2).replace("\n", "\n  ").rstrip() + "\n"
+    assert rules(text) == {"REND005", "REND010"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "env", "rule"),
+    [("PyTorchJob", "MASTER_ADDR", "REND030"), ("TFJob", "TF_CONFIG", "REND030"), ("PyTorchJob", "NCCL_DEBUG", None)],
+)
+def test_variables_of_an_operator(kind: str, env: str, rule: str | None) -> None:
+    field = {"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs"}[kind]
+    text = textwrap.dedent(f"""\
+        apiVersion: kubeflow.org/v1
+        kind: {kind}
+        metadata: {{name: train}}
+        spec:
+          {field}:
+            Worker:
+              replicas: 2
+              template: {{spec: {{containers: [{{name: x, env: [{{name: {env}, value: "{{}}"}}]}}]}}}}
+        """)
+    assert rules(text) == ({rule} if rule else set())
+
+
+def test_a_sweep_over_an_index_is_no_gang() -> None:
+    assert found(indexed("[python, train.py, --fold=$(JOB_COMPLETION_INDEX)]", gpus=1)) == []
+    assert found(indexed("[python, train.py]", gpus=1)) == [("REND054", 21)]
+
+
+@pytest.mark.parametrize("junk", ["null", "7", "text", "[null, {}]", "{a: [b]}", "true", '"${X:-$(Y)}"'])
+def test_no_rule_stumbles_over_any_value(junk: str, every_value: Callable[[str, str], list[str]]) -> None:
+    command = "[bash, -c, 'X=1 torchrun --nnodes=2 --node-rank=0 --master-addr=train train.py | tee x']"
+    for text in every_value(indexed(command, gpus=2, env="[{name: A, value: $(B)}]") + "---\n" + STATEFUL % 1, junk):
+        lint([read_text(text.encode(), "x.yaml")])

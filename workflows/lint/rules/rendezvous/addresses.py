@@ -1,0 +1,255 @@
+"""Whom the ranks dial: the master's address, the rendezvous endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rules.rendezvous.services import talks
+from argosy.workflows.lint.view.address import Address
+from argosy.workflows.lint.view.labels import narrows_to_one
+from argosy.workflows.lint.view.launch import Given, Launch
+from argosy.workflows.lint.view.names import PodNames, names_made, pod_names
+from argosy.workflows.lint.view.service import service
+from argosy.workflows.lint.view.workload import Role, Workload
+
+_OWN = re.compile(r"\$\{?HOSTNAME\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
+_SETS_ADDRESS = ("PyTorchJob", "TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+
+
+def _names(workload: Workload) -> list[tuple[Role, PodNames]]:
+    pairs = [(role, pod_names(workload, role)) for role in workload.roles if role.template]
+    return [(role, names) for role, names in pairs if names is not None]
+
+
+def _dialled(workload: Workload, bundle: Bundle) -> Iterator[tuple[Launch, Given, Address]]:
+    for each in talks(workload, bundle):
+        master = each.master
+        if master is not None and not master[1].loopback and not master[1].ip:
+            yield each, *master
+
+
+@rule("REND010", Level.ERROR, on=Workload)
+def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A name that is meant to be one of the workload's pods, and is none."""
+    own = _names(workload)
+    for _, given, address in _dialled(workload, bundle):
+        meant = [names for _, names in own if names.looks_like(address.host) or address.service in names.subdomains]
+        if not meant or service(bundle, address.host, workload.document) is not None:
+            continue
+        what = _wrong(address, meant, [names for _, names in own], bundle, workload)
+        if what:
+            best = next((each for each in meant if each.looks_like(address.host)), meant[0])
+            yield Problem(given.node, what, f"write {best.first}", inside=given.inside)
+
+
+def _wrong(address: Address, meant: list[PodNames], own: list[PodNames], bundle: Bundle, workload: Workload) -> str:
+    if address.qualified and len(address.labels) == 2 and any(address.labels[1] in each.subdomains for each in meant):
+        return f"{'.'.join(address.labels)}.svc is a Service {address.host} in a namespace {address.labels[1]}"
+    exact = [names for names in own if names.has(address.host)]
+    if not exact:
+        others = [each for each in bundle.workloads if each is not workload]
+        elsewhere = (names for each in others for _, names in _names(each))
+        if any(names.has(address.host) for names in elsewhere):
+            return ""
+        if not address.service and not any(names.per_pod for names in meant):
+            return ""  # a name without a second part may be a Service that is not among the files
+        return f"no pod of this {workload.document.kind} is named {address.host}"
+    if any(names.per_pod or not names.subdomains for names in exact):
+        return ""
+    if not address.service:
+        return f"{address.host} alone is a name that only its own pod knows"
+    if not any(address.service in names.subdomains for names in exact):
+        return f"the pods' subdomain is {exact[0].subdomains[0]}, not {address.service}"
+    return ""
+
+
+@rule("REND011", Level.ERROR, on=Workload)
+def itself(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Every pod dials itself."""
+    for each in bundle.launches(workload):
+        if not each.several_nodes or _alone(each, workload):
+            continue
+        nodes = each.nodes
+        given, master = each.master_given, each.master
+        if given is not None:
+            own = master[1].host if master is not None and master[1].loopback else _own_name(each, given)
+            if own:
+                yield Problem(
+                    given.node,
+                    f"every pod dials itself at {own}: the {nodes[2] if nodes else 'several'} nodes never meet",
+                    "write the DNS name of the pod with rank 0",
+                    inside=given.inside,
+                )
+        elif each.torch and workload.document.kind not in _SETS_ADDRESS and each.option("standalone") is None:
+            told = each.variable("MASTER_ADDR")
+            if told is None and _unknown(each, bundle):
+                continue
+            node, inside = (nodes[0].node, nodes[0].inside) if nodes is not None else (each.process.node, "")
+            ignored = " (it does not read MASTER_ADDR)" if told is not None else ""
+            yield Problem(
+                node,
+                f"{each.program} of several nodes is not told whom to dial and takes 127.0.0.1{ignored}: every pod "
+                "waits for the others at its own address",
+                "give --master-addr, or --rdzv-backend=c10d with --rdzv-endpoint",
+                inside=inside,
+            )
+
+
+def _alone(launch: Launch, workload: Workload) -> bool:
+    """Whether the command may run in one pod only: the first role's single pod, a branch of a script."""
+    if workload.family in ("argo", "pod") or workload.total == 1:
+        return True
+    first = launch.role is workload.roles[0] and launch.role.replicas == 1
+    text = launch.process.node.text if launch.process.in_shell else ""
+    return first or re.search(r"\b(if|case)\b|\[\[? ", text) is not None
+
+
+def _own_name(launch: Launch, given: Given) -> str:
+    """The pod's own name or address, written as a variable; ``""`` when it is none."""
+    match = _OWN.search(given.written)
+    if match is not None:
+        return match[0]
+    for name in re.findall(r"\$[({]?([A-Za-z_]\w*)", given.written):
+        found = launch.environment.get(name)
+        path = found.node.at("valueFrom.fieldRef.fieldPath").text if found is not None and found.how == "env" else ""
+        if path in ("metadata.name", "status.podIP", "status.podIPs"):
+            return f"${name} (its own {path})"
+    return ""
+
+
+def _unknown(launch: Launch, bundle: Bundle) -> bool:
+    """Whether the address may come from a ConfigMap that is not among the files."""
+    for source in launch.container.node["envFrom"]:
+        name = source.at("configMapRef.name").text
+        if not name or bundle.config_map(name, launch.container.pod.document) is None:
+            return True
+    return False
+
+
+@rule("REND012", Level.ERROR, on=Workload)
+def any_of_them(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """The master's name is a Service that stands for several pods."""
+    for each, given, address in _dialled(workload, bundle):
+        found = service(bundle, address.host, workload.document)
+        backend = each.backend if each.torch else "static"
+        if found is None or backend is None or backend.startswith("etcd") or address.service in _subdomains(workload):
+            continue
+        held = sum(_replicas(role) for role in workload.roles if role.template and found.selects(workload, role))
+        if held > 1 and not narrows_to_one(found.selector):
+            yield Problem(
+                given.node,
+                f"the Service {address.host} stands for {held} pods, so a rank reaches any of them, not rank 0",
+                _first(workload),
+                inside=given.inside,
+            )
+
+
+def _replicas(role: Role) -> int:
+    return role.replicas if role.replicas is not None else 1
+
+
+def _subdomains(workload: Workload) -> set[str]:
+    return {each for _, names in _names(workload) for each in names.subdomains}
+
+
+def _first(workload: Workload) -> str:
+    known = next((names.first for _, names in _names(workload) if names.subdomains), "")
+    return (
+        f"write {known}" if known else "write the name of one pod, or let the Service select one pod by its index label"
+    )
+
+
+@rule("REND013", Level.WARNING, on=Workload)
+def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A Service that nobody makes, as far as the files show."""
+    own = _names(workload)
+    for _, given, address in _dialled(workload, bundle):
+        name = address.service or address.host
+        if any(
+            names.has(address.host) or names.looks_like(address.host) or name in names.subdomains for _, names in own
+        ):
+            continue
+        known = (service(bundle, each, workload.document) for each in (name, address.host))
+        if any(known) or _elsewhere(address, workload, bundle) or len(address.labels) > 3:
+            continue
+        yield Problem(
+            given.node,
+            f"the ranks dial {'.'.join(address.labels)}, and no Service {name} is among the files given",
+            f"add a headless Service {name} that selects the pods with the name that is dialled",
+            inside=given.inside,
+        )
+
+
+def _elsewhere(address: Address, workload: Workload, bundle: Bundle) -> bool:
+    if workload.document.group in ("kubeflow.org", "ray.io") or workload.family == "argo":
+        return workload.family == "argo"
+    for each in bundle.workloads:
+        if each is not workload and any(names.has(address.host) for _, names in _names(each)):
+            return True
+    return False
+
+
+@rule("REND014", Level.ERROR, on=Workload)
+def names_switched_off(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A JobSet without DNS names, a Volcano Job without its ``svc`` plugin."""
+    places = list(_dialled(workload, bundle))
+    for _, given, address in places:
+        if not any(names.has(address.host) for _, names in _names(workload)):
+            continue
+        if workload.family == "jobset" and workload.spec.at("network.enableDNSHostnames").flag is False:
+            yield Problem(
+                workload.spec.at("network.enableDNSHostnames"),
+                f"the JobSet makes no DNS names for its pods, and the ranks dial {'.'.join(address.labels)}",
+                "write enableDNSHostnames: true, or leave it out",
+            )
+            return
+        own = service(bundle, address.service, workload.document)
+        if workload.family == "volcano" and not names_made(workload.document) and own is None:
+            yield Problem(
+                given.node,
+                f"{'.'.join(address.labels)} exists only with the plugin svc, which the Job does not have",
+                "write plugins: {svc: []}",
+                inside=given.inside,
+            )
+            return
+
+
+@rule("REND015", Level.WARNING, on=Workload)
+def standalone(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``--standalone`` in several pods: as many trainings as pods."""
+    for each in bundle.launches(workload):
+        given = each.option("standalone") if each.torch else None
+        if given is None or (each.role.replicas or 1) < 2 or workload.family == "argo":
+            continue
+        yield Problem(
+            given.node,
+            f"--standalone ignores all other pods: the {each.role.replicas} pods train {each.role.replicas} models, "
+            "each on its own",
+            "give --nnodes, --rdzv-backend=c10d and --rdzv-endpoint instead",
+            inside=given.inside or "--standalone",
+            level=Level.ERROR if each.several_nodes else None,
+        )
+
+
+@rule("REND016", Level.WARNING, on=Workload)
+def hostname(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A hostname in the template of several pods."""
+    for role in workload.roles:
+        held: Node = role.template.at("spec.hostname")
+        if not held or held.open or workload.family == "argo" or (role.replicas or 1) < 2:
+            continue
+        replaced = workload.document.kind == "StatefulSet" or role.job["completionMode"].text == "Indexed"
+        if not (replaced or talks(workload, bundle)):
+            continue
+        yield Problem(
+            held,
+            f"the controller replaces hostname: {held.text} by a name of its own"
+            if replaced
+            else f"all {role.replicas} pods are named {held.text}: the name means any of them",
+            "take hostname away; an Indexed Job names its pods JOB-0, JOB-1, ...",
+        )

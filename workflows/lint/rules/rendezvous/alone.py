@@ -1,0 +1,96 @@
+"""Pods and GPUs that no launcher brings together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.launch import Launch
+from argosy.workflows.lint.view.workload import Workload
+
+
+@rule("REND054", Level.WARNING, on=Workload)
+def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Several pods that train without knowing of each other."""
+    if workload.family not in ("job", "jobset", "volcano", "other"):
+        return
+    if workload.family == "volcano" and set(workload.spec["plugins"].entries) & {"pytorch", "tensorflow", "mpi"}:
+        return
+    for each in bundle.launches(workload):
+        replicas = each.role.replicas
+        if replicas is None or replicas < 2 or each.several_nodes:
+            continue
+        if each.torch and each.master is not None and not each.master[1].loopback and each.setting("nnodes") is None:
+            yield _one_node(each, replicas)
+            continue
+        if not each.container.gpus:
+            continue
+        if each.program not in ("python", "torchrun") or _knows_its_rank(each) or each.option("standalone") is not None:
+            continue
+        yield Problem(
+            each.process.node,
+            f"{replicas} pods run {_shown(each)} and are told neither a rank nor of each other: {replicas} trainings, "
+            "each on its own",
+            "start it with torchrun --nnodes, --node-rank and --master-addr, or run one pod",
+            inside=each.program if each.process.in_shell and each.program in each.process.text else "",
+        )
+
+
+def _one_node(launch: Launch, replicas: int) -> Problem:
+    given = launch.master_given
+    return Problem(
+        given.node if given is not None else launch.process.node,
+        f"torchrun is told a master and not --nnodes, whose default is 1: the {replicas} pods train {replicas} models, "
+        "each on its own",
+        f"give --nnodes={replicas} and --node-rank",
+        inside=given.inside if given is not None else "",
+    )
+
+
+def _knows_its_rank(launch: Launch) -> bool:
+    ranked = re.compile(
+        r"(\w*_)?(RANK|WORLD_SIZE|MASTER_ADDR|INDEX|NNODES|TASK_ID|POD_NAME|HOSTS?|PEERS|SHARD\w*)|TF_CONFIG|"
+        r"PET_\w+|DMLC_\w+|COORDINATOR\w*|JAX_\w+|NUM_(NODES|PROCESSES|PROCS)"
+    )
+    if any(ranked.fullmatch(name) for name in launch.environment) or launch.container.node["envFrom"]:
+        return True
+    written = " ".join(node.text for node in launch.container.argv) + launch.process.node.text
+    return re.search(r"_INDEX|RANK|HOSTNAME|hostname|dist[-_]url|init[-_]method|shard", written) is not None
+
+
+def _shown(launch: Launch) -> str:
+    script = next((word for word in launch.process.words if word.endswith(".py")), "")
+    return f"{launch.program} {script}".strip()
+
+
+@rule("REND055", Level.NOTE, on=Workload)
+def one_process(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """One Python process and several GPUs."""
+    if workload.family in ("ray", "mpi", "trainer"):
+        return
+    for each in bundle.launches(workload):
+        gpus = each.container.gpus
+        if each.program == "python" and gpus is not None and gpus > 1 and len(bundle.launches(workload)) == 1:
+            yield Problem(
+                each.process.node,
+                f"one process and {gpus} GPUs: unless {_shown(each)} starts the others itself, one of them works",
+                f"start it with torchrun --nproc-per-node={gpus}",
+                inside="python" if each.process.in_shell else "",
+            )
+
+
+@rule("REND056", Level.WARNING, on=Workload)
+def old_launcher(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``python -m torch.distributed.launch``."""
+    for each in bundle.launches(workload):
+        if each.program == "torch.distributed.launch":
+            yield Problem(
+                each.process.node,
+                "torch.distributed.launch is deprecated, and since torch 2.0 it passes --local-rank with a dash, which "
+                "scripts that look for --local_rank refuse",
+                "write torchrun, and read LOCAL_RANK in the script",
+                inside="torch.distributed.launch" if each.process.in_shell else "",
+            )

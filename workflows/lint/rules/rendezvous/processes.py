@@ -1,0 +1,82 @@
+"""How many ranks a node starts, and how many GPUs it has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.launch import Launch
+from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.lint.view.world import processes_field
+
+_RUNTIMES = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+
+
+@rule("REND050", Level.ERROR, on=Workload)
+def processes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Processes per node that are not the node's GPUs."""
+    for each in bundle.launches(workload):
+        gpus = each.container.gpus
+        if not gpus or each.variable("CUDA_VISIBLE_DEVICES") is not None:
+            continue
+        if each.torch:
+            given, name = each.setting("nproc-per-node"), "--nproc-per-node"
+        elif each.program == "deepspeed":
+            given, name = each.option("num-gpus"), "--num_gpus"
+        else:
+            continue
+        if given is not None and given.number is not None:
+            yield from _against(given.node, given.inside, f"{name} {given.number}", given.number, gpus)
+        elif given is None and each.torch and gpus > 1 and _defaults_to_one(each):
+            yield Problem(
+                each.process.node,
+                f"torchrun starts one process unless it is told otherwise: {gpus - 1} of {gpus} GPUs stay idle",
+                f"give --nproc-per-node={gpus}",
+                level=Level.WARNING,
+                inside=each.program if each.process.in_shell and each.program in each.process.text else "",
+            )
+
+
+def _defaults_to_one(launch: Launch) -> bool:
+    set_elsewhere = processes_field(launch.workload) or launch.workload.document.kind in (*_RUNTIMES, "PyTorchJob")
+    return not set_elsewhere and not launch.container.node["envFrom"]
+
+
+def _against(node: Node, inside: str, what: str, number: int, gpus: int) -> Iterator[Problem]:
+    if number > gpus:
+        yield Problem(
+            node,
+            f"{what} and {gpus} GPU{'s' if gpus > 1 else ''}: those behind them end with invalid device ordinal",
+            f"write {gpus}, or limit {number} GPUs",
+            inside=inside,
+        )
+    elif number < gpus:
+        yield Problem(
+            node,
+            f"{what} and {gpus} GPUs: {gpus - number} of them stay idle",
+            f"write {gpus}, or limit {number}",
+            level=Level.WARNING,
+            inside=inside,
+        )
+
+
+@rule("REND051", Level.ERROR, on=Workload)
+def of_the_kind(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``nprocPerNode``, ``numProcPerNode``, ``slotsPerWorker`` against the GPUs of a pod."""
+    del bundle
+    field = processes_field(workload)
+    number = field.number
+    if number is None:
+        return
+    for role in workload.roles:
+        gpus = role.pod.gpus if role.template and not role.launcher else None
+        if gpus and number != gpus and role.name != "Launcher":
+            more = workload.family == "mpi"  # more slots than GPUs is one way to share them
+            for problem in _against(field, "", f"{field.key} {number}", number, gpus):
+                yield Problem(
+                    problem.node, problem.message, problem.remedy, level=Level.WARNING if more else problem.level
+                )
+            return

@@ -1,0 +1,186 @@
+"""Which rank a pod takes itself for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem, Remove
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.launch import Given, Launch
+from argosy.workflows.lint.view.workload import Role, Workload
+
+_SETS_RANK: Final = ("PyTorchJob", "TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+_RANKS: Final = ("RANK", "NODE_RANK", "GROUP_RANK", "PET_NODE_RANK", "MACHINE_RANK", "PROCESS_ID", "DMLC_WORKER_ID")
+_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_DIFFERS: Final = re.compile(
+    r"\$\{?RANDOM|\$\(date|`date|\$\(uuidgen|`uuidgen|\$\(hostname|`hostname|\$\{?HOSTNAME|urandom"
+)
+_OWN_FIELDS: Final = ("metadata.name", "metadata.uid", "status.podIP", "status.hostIP", "spec.nodeName")
+
+
+@rule("REND020", Level.ERROR, on=Workload)
+def one_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Several pods of one template, which all take the same node rank."""
+    if workload.family in ("argo", "pod", "ray"):
+        return
+    for each in bundle.launches(workload):
+        if _single(each.role) or not each.several_nodes or each.program not in ("torchrun", "accelerate", "deepspeed"):
+            continue
+        if each.torch and each.backend != "static":
+            continue
+        given = each.node_rank
+        if given is not None and given.number is not None:
+            yield _constant(each, given)
+        elif given is None and each.program == "torchrun" and workload.document.kind not in _SETS_RANK:
+            if each.container.node["envFrom"] or _branches(each):
+                continue
+            nodes = each.nodes
+            yield Problem(
+                nodes[0].node if nodes is not None else each.process.node,
+                f"no --node-rank: {_pods(each.role)} take rank 0, the default, and wait for the others for ever",
+                f"give --node-rank={_source(workload, each)}",
+                level=Level.WARNING if each.role.replicas is None else None,
+                inside=nodes[0].inside if nodes is not None else "",
+            )
+
+
+def _constant(launch: Launch, given: Given) -> Problem:
+    return Problem(
+        given.node,
+        f"{_pods(launch.role)} of one template say that they are node {given.value}",
+        f"write {_source(launch.workload, launch)} instead of {given.value}",
+        level=Level.WARNING if launch.role.replicas is None else None,
+        inside=given.inside,
+    )
+
+
+def _single(role: Role) -> bool:
+    return role.replicas is not None and role.replicas < 2
+
+
+def _pods(role: Role) -> str:
+    return f"all {role.replicas} pods" if role.replicas is not None else "all pods"
+
+
+def _source(workload: Workload, launch: Launch) -> str:
+    name = {"job": "JOB_COMPLETION_INDEX", "jobset": "JOB_COMPLETION_INDEX", "volcano": "VC_TASK_INDEX"}.get(
+        workload.family
+    )
+    if name is None:
+        return "the pod's index"
+    return f"${name}" if launch.process.in_shell else f"$({name})"
+
+
+def _branches(launch: Launch) -> bool:
+    text = launch.process.node.text if launch.process.in_shell else ""
+    return re.search(r"\b(if|case)\b", text) is not None
+
+
+@rule("REND021", Level.ERROR, on=Workload)
+def rank_variable(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A rank as a constant in the ``env`` of several pods."""
+    if workload.family in ("argo", "pod"):
+        return
+    for each in bundle.launches(workload):
+        if _single(each.role) or each.container.init:
+            continue
+        told = each.node_rank
+        world = each.variable("WORLD_SIZE")
+        for name in _RANKS:
+            given = each.variable(name)
+            found = each.environment.get(name)
+            if given is None or given.number is None or found is None or found.how not in ("env", "envFrom"):
+                continue
+            read = each.program == "python" and name in ("RANK", "PROCESS_ID") and not (world and world.value == "1")
+            through = (told is not None and name in told.written) or (
+                name == "PET_NODE_RANK" and each.backend == "static"
+            )
+            if (read or name == "DMLC_WORKER_ID") and not through:
+                yield _constant(each, given)
+
+
+@rule("REND022", Level.WARNING, on=Workload)
+def ignored_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``--node-rank`` beside a rendezvous that gives ranks itself."""
+    for each in bundle.launches(workload):
+        given = each.option("node-rank") if each.torch else None
+        backend = each.backend
+        if given is None or backend in (None, "static"):
+            continue
+        whole = not each.process.in_shell and "=" in given.node.text
+        yield Problem(
+            given.node,
+            f"torchrun ignores --node-rank with rdzv-backend {backend}: nodes get their ranks in the order in which "
+            "they come, another one after each restart",
+            "leave it out; for fixed ranks use --master-addr with the static backend",
+            edits=[Remove(given.node)] if whole else (),
+            inside=given.inside,
+        )
+
+
+@rule("REND023", Level.ERROR, on=Workload)
+def completion_index(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """The completion index in a Job that has none."""
+    for role in workload.roles:
+        mode = role.job["completionMode"]
+        indexed = mode.text == "Indexed" or (workload.family in ("jobset", "trainer") and not mode)
+        if not role.job or indexed or mode.open:
+            continue
+        for container in role.pod.all_containers:
+            used = _uses_index(container)
+            own = any(item["name"].text == "JOB_COMPLETION_INDEX" for item in container.node["env"])
+            if used is None or (own and used[1] == "JOB_COMPLETION_INDEX"):
+                continue
+            yield Problem(
+                used[0],
+                f"{used[1]} exists only in an Indexed Job, and this one is not: "
+                + ("every pod gets an empty value" if used[1] == _INDEX else "nothing sets it"),
+                "write completionMode: Indexed, with completions",
+                inside=used[1] if used[0] is container.script else "",
+            )
+            break
+
+
+def _uses_index(container: Container) -> tuple[Node, str] | None:
+    for node in container.argv:
+        if "JOB_COMPLETION_INDEX" in node.text:
+            return node, "JOB_COMPLETION_INDEX"
+    for item in container.node["env"]:
+        path = item.at("valueFrom.fieldRef.fieldPath")
+        if _INDEX in path.text:
+            return path, _INDEX
+        if "JOB_COMPLETION_INDEX" in item["value"].text:
+            return item["value"], "JOB_COMPLETION_INDEX"
+    return None
+
+
+@rule("REND024", Level.ERROR, on=Workload)
+def different_ids(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A rendezvous id that is another one in each pod."""
+    for each in bundle.launches(workload):
+        given = each.setting("rdzv-id") if each.torch else None
+        if given is None or _single(each.role) or not each.several_nodes or workload.family in ("argo", "pod"):
+            continue
+        match = _DIFFERS.search(given.written)
+        own = match[0] if match is not None else _own_field(each, given)
+        if own:
+            yield Problem(
+                given.node,
+                f"{own} is another value in each pod: each waits alone in a rendezvous of its own",
+                "write one name for the run",
+                inside=given.inside,
+            )
+
+
+def _own_field(launch: Launch, given: Given) -> str:
+    for name in re.findall(r"\$[({]?([A-Za-z_]\w*)", given.written):
+        found = launch.environment.get(name)
+        field = found.node.at("valueFrom.fieldRef.fieldPath").text if found is not None and found.how == "env" else ""
+        if field in _OWN_FIELDS:
+            return f"{name} ({field})"
+    return ""

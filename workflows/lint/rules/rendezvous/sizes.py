@@ -1,0 +1,113 @@
+"""How many nodes a launcher waits for, and how many pods there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.launch import Given, Launch
+from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.lint.view.world import pods_of
+
+
+@rule("REND040", Level.ERROR, on=Workload)
+def nodes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """The number of nodes is not the number of pods."""
+    for each in bundle.launches(workload):
+        told = each.nodes
+        pods = pods_of(each, workload, bundle)
+        if told is None or pods is None or pods < 1:
+            continue
+        given, least, most = told
+        name = "--num-machines" if each.program == "accelerate" else "--nnodes"
+        if least > pods:
+            yield Problem(
+                given.node,
+                f"{name} {given.value} waits for {least} pods, and there {'is' if pods == 1 else 'are'} {pods}: "
+                + _why(each, least),
+                f"write {pods}, or make {least} pods",
+                inside=given.inside,
+            )
+        elif pods > most > 1:
+            yield Problem(
+                given.node,
+                f"{name} {given.value} takes {most} of the {pods} pods: the others fail or wait for ever",
+                f"write {pods}, or make {most} pods",
+                inside=given.inside,
+            )
+
+
+def _why(launch: Launch, least: int) -> str:
+    parallel = launch.role.job["parallelism"].number
+    if launch.role.completions == least and parallel is not None and parallel < least:
+        return f"parallelism {parallel} starts the others only when these have ended"
+    return "the rendezvous never completes"
+
+
+@rule("REND041", Level.ERROR, on=Workload)
+def elastic(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """An elastic policy that the replicas do not fit."""
+    del bundle
+    policy = workload.document.spec["elasticPolicy"] if workload.document.kind == "PyTorchJob" else None
+    if not policy:
+        return
+    least, most = policy["minReplicas"].number, policy["maxReplicas"].number
+    workers = next((role.replicas for role in workload.roles if role.name == "Worker"), None)
+    if least is not None and most is not None and least > most:
+        yield Problem(policy["minReplicas"], f"minReplicas {least} is more than maxReplicas {most}", "swap them")
+    elif least is not None and workers is not None and least > workers:
+        yield Problem(
+            policy["minReplicas"],
+            f"minReplicas {least} is more than the {workers} Worker replicas: the rendezvous never completes",
+            f"write {workers} or less, or make {least} replicas",
+        )
+    elif most is not None and workers is not None and workers > most:
+        yield Problem(
+            policy["maxReplicas"],
+            f"there are {workers} Worker replicas and maxReplicas lets {most} of them in",
+            f"write {workers}, or make {most} replicas",
+        )
+
+
+@rule("REND042", Level.ERROR, on=Workload)
+def tf_config(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``TF_CONFIG`` written by hand."""
+    for each in bundle.launches(workload):
+        given = each.variable("TF_CONFIG")
+        if given is None or given.how != "env" or not given.written or workload.document.kind == "TFJob":
+            continue
+        message = _wrong_config(each, given)
+        if message:
+            yield Problem(
+                given.node,
+                message,
+                "give each pod its own task.index, and the cluster all of its workers",
+                inside=given.inside,
+            )
+
+
+def _wrong_config(launch: Launch, given: Given) -> str:
+    if "$(" in given.written or "{{" in given.written or "${" in given.written:
+        return ""
+    try:
+        config = json.loads(given.written)
+    except (ValueError, RecursionError):
+        return "TF_CONFIG is not JSON, and TensorFlow refuses it"
+    task, cluster = (config.get(key) if isinstance(config, dict) else None for key in ("task", "cluster"))
+    replicas = launch.role.replicas
+    workers = _workers(cluster)
+    if isinstance(task, dict) and isinstance(task.get("index"), int) and replicas is not None and replicas > 1:
+        return f"all {replicas} pods say that they are task {task['index']}"
+    if workers is not None and replicas is not None and replicas > 1 and replicas > workers:
+        return f"the cluster of TF_CONFIG has {workers} workers, and there are {replicas} pods"
+    return ""
+
+
+def _workers(cluster: Any) -> int | None:
+    if not isinstance(cluster, dict):
+        return None
+    return sum(len(cluster[key]) for key in ("chief", "master", "worker") if isinstance(cluster.get(key), list))
