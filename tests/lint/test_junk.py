@@ -40,7 +40,7 @@ def places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         yield from places(below, (*path, key))
 
 
-@pytest.mark.parametrize("family", ["API", "RESTART"])
+@pytest.mark.parametrize("family", ["API", "GANG", "RESTART"])
 def test_no_rule_falls_over_junk(family: str) -> None:
     texts = []
     for name in sorted(RULES):
