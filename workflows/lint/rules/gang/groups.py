@@ -1,0 +1,139 @@
+"""Pod groups: that the group is there, that somebody belongs to it, and how many it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.queue import group_of
+from argosy.workflows.lint.view.workload import Role, Workload
+
+_GROUPS: Final = {
+    "native": "scheduling.k8s.io",
+    "volcano": "scheduling.volcano.sh",
+    "coscheduling": "scheduling.x-k8s.io",
+}
+_MAKES_ITS_OWN: Final = ("volcano", "argo")
+
+
+def _members(group: Document, bundle: Bundle) -> list[Role]:
+    """The roles among the files whose pods say that they belong to a group."""
+    found = []
+    for workload in bundle.workloads:
+        for role in workload.roles:
+            named = group_of(role.pod)
+            if named is not None and named[1].text == group.name and _GROUPS[named[0]] == group.group:
+                same = not group.namespace or not role.document.namespace
+                if same or group.namespace == role.document.namespace:
+                    found.append(role)
+    return found
+
+
+def _least(group: Document) -> Node:
+    return group.spec["minMember"] or group.spec.at("schedulingPolicy.gang.minCount")
+
+
+@rule("GANG004", Level.WARNING, on=Workload)
+def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """The pods name a group that is not among the files."""
+    seen: set[str] = set()
+    for role in workload.roles:
+        named = group_of(role.pod)
+        if named is None or named[1].open or named[1].text in seen or workload.family in _MAKES_ITS_OWN:
+            continue
+        kind, node = named
+        seen.add(node.text)
+        group = bundle.find("PodGroup", node.text, workload.document)
+        if (
+            node.key == "pod-group.scheduling.sigs.k8s.io/name"
+            and role.pod.labels["pod-group.scheduling.sigs.k8s.io/min-available"]
+        ):
+            continue  # ACK's scheduler makes the group of the two labels
+        if group is None:
+            elsewhere = next((each for each in bundle.of_kind("PodGroup") if each.name == node.text), None)
+            where = f"in the namespace {elsewhere.namespace}" if elsewhere else "not among the files given"
+            yield Problem(
+                node,
+                f"the PodGroup {node.text!r} is {where}: pods that name a group that does not exist stay Pending, or "
+                "are scheduled one by one",
+                f"add a PodGroup of {_GROUPS[kind]} with this name to the pods' namespace",
+            )
+        elif group.group != _GROUPS[kind]:
+            yield Problem(
+                node,
+                f"{node.text!r} is a PodGroup of {group.group}, and the pods name one of {_GROUPS[kind]}",
+                f"name it the way {group.group} reads, or make a PodGroup of {_GROUPS[kind]}",
+            )
+
+
+@rule("GANG005", Level.WARNING, on=Document)
+def selects_nobody(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A PodGroup to which no pod of the files belongs."""
+    if document.kind != "PodGroup" or document.group not in _GROUPS.values() or not document.name:
+        return
+    others = [each for each in bundle.workloads if each.document.file == document.file and each.gang]
+    if others and not _members(document, bundle):
+        yield Problem(
+            document.metadata["name"],
+            f"no pod among the files given belongs to the PodGroup {document.name!r}, so it holds nothing together",
+            _how(document.group, document.name),
+        )
+
+
+def _how(group: str, name: str) -> str:
+    if group == "scheduling.x-k8s.io":
+        return f"label the pod templates scheduling.x-k8s.io/pod-group: {name}"
+    if group == "scheduling.volcano.sh":
+        return f"annotate the pod templates scheduling.k8s.io/group-name: {name}"
+    return f"write schedulingGroup: {{podGroupName: {name}}} in the pods' spec"
+
+
+@rule("GANG006", Level.ERROR, on=Document)
+def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """More members than there are pods never start; fewer start without the rest."""
+    least = _least(document)
+    if document.kind != "PodGroup" or document.group not in _GROUPS.values() or least.number is None:
+        return
+    numbers = [role.replicas for role in _members(document, bundle)]
+    if not numbers or None in numbers:
+        return
+    pods = sum(number or 0 for number in numbers)
+    if least.number > pods:
+        message = f"the group waits for {least.number} pods, and {pods} belong to it: none of them ever starts"
+        yield Problem(least, message, f"write {least.key}: {pods}")
+    elif least.number < pods and least.number >= 0:
+        message = (
+            f"the group starts with {least.number} of {pods} pods: half gangs hold their GPUs and wait for the rest"
+        )
+        yield Problem(least, message, f"write {least.key}: {pods}", level=Level.WARNING)
+
+
+@rule("GANG007", Level.ERROR, on=Workload)
+def available(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``minAvailable`` of a Volcano Job and of the operators' schedulingPolicy."""
+    del bundle
+    total = workload.total
+    if workload.family == "volcano":
+        node = workload.spec["minAvailable"]
+    else:
+        node = workload.spec.at("runPolicy.schedulingPolicy.minAvailable")
+    if node.number is None or total is None or (not workload.gang and node.number <= total):
+        return
+    least = node.number
+    if least > total:
+        message = f"minAvailable {least} is above the {total} pods of the {workload.document.kind}: none ever starts"
+        yield Problem(node, message, f"write minAvailable: {total}")
+    elif least < total and not workload.spec["elasticPolicy"] and not _but_the_launcher(workload, least):
+        message = f"minAvailable {least} of {total} pods: half gangs hold their GPUs and wait for the rest"
+        yield Problem(node, message, f"write minAvailable: {total}", level=Level.WARNING)
+
+
+def _but_the_launcher(workload: Workload, least: int) -> bool:
+    """Whether all that train are counted, and only a launcher or a head is not."""
+    training = sum(role.replicas or 0 for role in workload.roles if not role.launcher)
+    return workload.family == "mpi" and least == training

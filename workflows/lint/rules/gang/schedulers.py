@@ -1,0 +1,130 @@
+"""``schedulerName`` against the group, the queue, and the other pods of the gang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.queue import all_or_nothing, group_of, kueue_queue, schedulers
+from argosy.workflows.lint.view.workload import Workload
+
+_DEFAULT: Final = ("", "default-scheduler")
+_COSCHEDULING: Final = ("scheduler-plugins-scheduler", "scheduler-plugins", "coscheduling")
+
+
+@rule("GANG008", Level.WARNING, on=Workload)
+def group_without_scheduler(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """The default scheduler reads neither Volcano's nor scheduler-plugins' groups."""
+    del bundle
+    seen: set[str] = set()
+    for role in workload.roles:
+        named = group_of(role.pod)
+        if named is None or named[0] == "native" or workload.family == "volcano" or named[1].text in seen:
+            continue
+        seen.add(named[1].text)
+        scheduler = role.pod.spec["schedulerName"]
+        right = "volcano" if named[0] == "volcano" else "the name of the scheduler with the coscheduling plugin"
+        wrong = scheduler.text in _DEFAULT or (named[0] == "coscheduling" and scheduler.text == "volcano")
+        if wrong and not scheduler.open and not str(named[1].key).startswith("pod-group.scheduling.sigs"):
+            has = f"schedulerName: {scheduler.text}" if scheduler else "the default scheduler"
+            yield Problem(
+                scheduler,
+                f"the pods belong to the group {named[1].text!r}, which {has} does not read: they are placed one by "
+                "one",
+                f"write schedulerName: {right}",
+            )
+
+
+@rule("GANG009", Level.WARNING, on=Workload)
+def scheduler_without_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Volcano and coscheduling group what says so; of a plain Job each pod is a group of its own."""
+    del bundle
+    if workload.family not in ("job", "jobset") or not workload.gang or kueue_queue(workload):
+        return
+    for role in workload.roles:
+        scheduler = role.pod.spec["schedulerName"]
+        if scheduler.text not in ("volcano", *_COSCHEDULING) or group_of(role.pod) is not None:
+            continue
+        least = "scheduling.volcano.sh/group-min-member"
+        if workload.document.annotations[least] or role.pod.annotations[least]:
+            continue
+        key = "annotation scheduling.k8s.io/group-name" if scheduler.text == "volcano" else "label "
+        key += "" if scheduler.text == "volcano" else "scheduling.x-k8s.io/pod-group"
+        yield Problem(
+            scheduler,
+            f"schedulerName: {scheduler.text} and no group: {scheduler.text} takes the pods one by one, as if they "
+            "were independent",
+            f"add a PodGroup with all pods and the {key} to the pod template",
+        )
+        return
+
+
+@rule("GANG010", Level.WARNING, on=Workload)
+def two_schedulers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """One group has one scheduler."""
+    del bundle
+    names = schedulers(workload)
+    if not workload.gang or len(names) < 2 or workload.family == "argo":
+        return
+    odd = [role for role in workload.roles if not role.pod.spec["schedulerName"]]
+    role = odd[0] if odd else workload.roles[-1]
+    shown = ", ".join(sorted(name or "the default" for name in names))
+    yield Problem(
+        role.pod.spec["schedulerName"],
+        f"the pods of one gang name several schedulers ({shown}): none of them sees all of it",
+        "write the same schedulerName in every template",
+    )
+
+
+@rule("GANG011", Level.WARNING, on=Workload)
+def two_queues(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Kueue and Volcano both admit: what one has let in may wait in the other."""
+    del bundle
+    queue = kueue_queue(workload)
+    if queue and workload.family == "volcano":
+        message = "Kueue does not know Volcano's Job: the label is read by nothing"
+        yield Problem(queue, message, "write spec.queue, Volcano's own, or use a JobSet")
+    elif queue and "volcano" in schedulers(workload):
+        yield Problem(
+            queue,
+            "the gang stands in Kueue's queue and is placed by Volcano, which has queues of its own: quota that one "
+            "has given may be held by the other, and each preempts without the other knowing",
+            "choose one: Kueue with the default scheduler, or Volcano's queue",
+        )
+
+
+@rule("GANG012", Level.WARNING, on=Workload)
+def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Several pods with GPUs and nobody who starts all of them or none."""
+    if not workload.gang or not workload.gpus or workload.family not in _TRAINS or all_or_nothing(workload, bundle):
+        return
+    with_gpus = sum(role.replicas or 0 for role in workload.roles if role.pod.gpus)
+    if with_gpus < 2 or (workload.family == "job" and workload.roles[0].job["completionMode"].text != "Indexed"):
+        return
+    yield Problem(
+        workload.document.metadata["name"] or workload.document.root["kind"],
+        f"{with_gpus} pods with GPUs and nothing that starts all of them or none: two such gangs can each hold a "
+        "half of the GPUs and wait for the other",
+        "label it kueue.x-k8s.io/queue-name (Kueue), or use a PodGroup with its scheduler (Volcano, coscheduling, KAI)",
+        level=Level.NOTE if workload.family == "ray" else None,
+    )
+
+
+_TRAINS: Final = ("pytorch", "tensorflow", "xgboost", "mpi", "jobset", "job", "ray")
+
+
+@rule("GANG013", Level.NOTE, on=Workload)
+def needs_the_operator(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """schedulingPolicy is read by an operator that was started for it."""
+    del bundle
+    policy = workload.spec.at("runPolicy.schedulingPolicy")
+    if policy and workload.document.group == "kubeflow.org":
+        yield Problem(
+            policy,
+            "schedulingPolicy does something only where the operator runs with --gang-scheduler-name (MPI Operator: "
+            "--gang-scheduling)",
+            "ask whoever runs the cluster, or use Kueue, which needs no flag of the operator's",
+        )

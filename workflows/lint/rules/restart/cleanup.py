@@ -1,0 +1,74 @@
+"""What is left when a training has ended: pods that hold their GPUs, or no pod to read the log of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.workload import Workload
+
+
+@rule("RESTART031", Level.WARNING, on=Workload)
+def workers_stay(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """An MPIJob's workers run sshd, which never ends: without a policy they stay when the launcher is done."""
+    del bundle
+    run = workload.spec["runPolicy"]
+    policy = run["cleanPodPolicy"] or workload.spec["cleanPodPolicy"]
+    workers = [role for role in workload.roles if not role.launcher]
+    if workload.family != "mpi" or policy.open or policy.text not in ("", "None") or not workers:
+        return
+    edits: list[Edit] = [SetValue(policy, "Running")] if policy.exists else []
+    if not policy.exists and run.is_mapping:
+        edits = [AddKey(run, "cleanPodPolicy", "Running")]
+    elif not run.exists and workload.document.version == "v2beta1":
+        edits = [AddKey(workload.spec, "runPolicy", {"cleanPodPolicy": "Running"})]
+    holds = "with their GPUs " if any(role.pod.gpus != 0 for role in workers) else ""
+    written = "cleanPodPolicy: None" if policy else "no cleanPodPolicy, which means None"
+    yield Problem(
+        policy if policy.exists else run["cleanPodPolicy"],
+        f"{written}: the workers {holds}run on when the launcher has ended, until somebody deletes the MPIJob",
+        "write runPolicy: {cleanPodPolicy: Running}",
+        edits,
+    )
+
+
+@rule("RESTART032", Level.NOTE, on=Workload)
+def pods_go(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """All deletes the pods that have ended, and their logs."""
+    del bundle
+    policy = workload.spec.at("runPolicy.cleanPodPolicy")
+    if policy.text == "All":
+        yield Problem(
+            policy,
+            "cleanPodPolicy: All deletes the pods that have ended too, and with them the log that says why",
+            "write cleanPodPolicy: Running, unless the logs are shipped elsewhere",
+        )
+    if policy.text == "None" and workload.family in ("pytorch", "tensorflow", "xgboost") and workload.gang:
+        yield Problem(
+            policy,
+            "cleanPodPolicy: None leaves pods that still run, with their GPUs, when the job has ended or failed",
+            "write cleanPodPolicy: Running",
+        )
+
+
+@rule("RESTART033", Level.WARNING, on=Workload)
+def cluster_stays(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A RayJob keeps its cluster unless it is told to shut it down."""
+    del bundle
+    spec, node = workload.spec, workload.spec["shutdownAfterJobFinishes"]
+    if workload.document.kind != "RayJob" or spec["clusterSelector"] or spec["deletionStrategy"] or node.open:
+        return
+    if node.flag is True:
+        return
+    ttl = spec["ttlSecondsAfterFinished"]
+    if (ttl.number or 0) > 0:
+        message = "ttlSecondsAfterFinished without shutdownAfterJobFinishes, which KubeRay refuses"
+        yield Problem(ttl, message, "write shutdownAfterJobFinishes: true", level=Level.ERROR)
+        return
+    yield Problem(
+        node,
+        "shutdownAfterJobFinishes is not true: the Ray cluster and its GPUs stay when the job has ended",
+        "write shutdownAfterJobFinishes: true and ttlSecondsAfterFinished",
+    )

@@ -1,0 +1,100 @@
+"""A pod of a gang that is started again alone: the others wait for it in a collective until NCCL gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.ranks import rejoins, together, torch_launch
+from argosy.workflows.lint.view.workload import Role, Workload
+
+# kubeflow.org/v1 defaults: https://github.com/kubeflow/training-operator pkg/apis/kubeflow.org/v1/*_defaults.go
+_DEFAULTS: Final = {"PyTorchJob": "OnFailure", "PaddleJob": "OnFailure", "TFJob": "Never", "XGBoostJob": "Never"}
+_OPERATOR: Final = ("pytorch", "xgboost")
+
+
+def _rejoins(role: Role, bundle: Bundle) -> bool:
+    found = torch_launch(role.pod, bundle)
+    return found is not None and rejoins(found[1], found[0], bundle)
+
+
+@rule("RESTART001", Level.WARNING, on=Workload)
+def backoff(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A Job replaces its failed pods one by one."""
+    if workload.family not in ("job", "jobset", "trainer") or not together(workload, bundle):
+        return
+    for role in workload.roles:
+        limit = role.job["backoffLimit"]
+        if not role.job or role.job["backoffLimitPerIndex"] or role.launcher or _rejoins(role, bundle):
+            continue
+        # A replicated job of one pod (a driver, a data server) that trains nothing is restarted as it likes.
+        if workload.family == "jobset" and role.replicas == 1 and role.pod.gpus == 0:
+            continue
+        if limit.open or (limit and limit.number in (0, None)):
+            continue
+        what = f"backoffLimit: {limit.text}" if limit else "backoffLimit is not written, which means 6"
+        yield Problem(
+            limit,
+            f"{what}: a pod of the gang that fails is started again alone, and the ranks of the others wait for it "
+            "until NCCL's timeout",
+            "write backoffLimit: 0 and restart the whole gang: failurePolicy.maxRestarts of a JobSet, or a retry "
+            "around the Job",
+        )
+
+
+@rule("RESTART002", Level.WARNING, on=Workload)
+def replica_policy(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """The Training Operator restarts the pod that failed and no other."""
+    if workload.family not in _OPERATOR or not workload.gang or workload.spec["elasticPolicy"]:
+        return
+    for role in workload.roles:
+        policy = role.restart_policy
+        word = policy.text or _DEFAULTS.get(workload.document.kind, "")
+        if word not in ("OnFailure", "Always") or policy.open or _rejoins(role, bundle):
+            continue
+        written = f"restartPolicy: {word}" if policy else f"no restartPolicy, which means {word}"
+        yield Problem(
+            policy,
+            f"{role.name}: {written}: the operator starts the failed pod again and no other, and the ranks that were "
+            "left wait for it until NCCL's timeout",
+            "write restartPolicy: Never and start the whole job again, or use elasticPolicy, or a JobSet",
+        )
+
+
+@rule("RESTART003", Level.WARNING, on=Workload)
+def exit_code_policy(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """ExitCode restarts from 128 on, and torchrun exits with 1."""
+    for role in workload.roles:
+        if role.restart_policy.text == "ExitCode":
+            found = torch_launch(role.pod, bundle)
+            if found is not None:
+                yield Problem(
+                    role.restart_policy,
+                    f"{role.name}: ExitCode restarts a pod that exits with 128 or more; {found[1].program} exits "
+                    "with 1 whatever became of its ranks, so every failure is for good",
+                    "write restartPolicy: Never and restart the whole job, or start the ranks by something that keeps "
+                    "their exit code",
+                )
+
+
+@rule("RESTART004", Level.WARNING, on=Workload)
+def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """OnFailure is the kubelet's: it starts the container again in its pod, alone."""
+    default = "OnFailure" if workload.family in ("jobset", "trainer") else ""
+    if workload.family not in ("job", "jobset", "trainer", "volcano") or not together(workload, bundle):
+        return
+    for role in workload.roles:
+        policy = role.restart_policy
+        if workload.document.kind == "TrainJob" or policy.open or _rejoins(role, bundle):
+            continue
+        if (policy.text or default) not in ("OnFailure", "Always") or (policy.text == "Always" and role.job):
+            continue
+        written = f"restartPolicy: {policy.text}" if policy else "no restartPolicy, which JobSet makes OnFailure"
+        yield Problem(
+            policy,
+            f"{written}: the kubelet starts the failed container again alone, and the rest of the gang waits for it",
+            "write restartPolicy: Never, so that the failure of one pod is the failure of the gang",
+        )

@@ -1,0 +1,83 @@
+"""What starts the ranks: which commands of a pod launch them, and whether the pods of a workload are one training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.lint.view.process import Process
+from argosy.workflows.lint.view.workload import Role, Workload
+
+if TYPE_CHECKING:
+    from argosy.workflows.lint.bundle import Bundle
+
+TORCH: Final = ("torchrun", "torch.distributed.launch")
+"""Launchers that exit with 1 whatever their ranks exited with."""
+LAUNCHERS: Final = (*TORCH, "accelerate", "deepspeed", "mpirun", "mpiexec", "orterun", "horovodrun")
+_RANK_VARIABLES: Final = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_NNODES", "TF_CONFIG", "NNODES")
+_ELASTIC_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
+
+
+def launches(pod: Pod, bundle: Bundle) -> Iterator[tuple[Container, Process]]:
+    """(container, command) of every launcher that a pod starts."""
+    for container in pod.containers:
+        for process in bundle.processes(container):
+            if process.program in LAUNCHERS:
+                yield container, process
+
+
+def torch_launch(pod: Pod, bundle: Bundle) -> tuple[Container, Process] | None:
+    """The first torchrun of a pod; None without one."""
+    found = ((each, process) for each, process in launches(pod, bundle) if process.program in TORCH)
+    return next(found, None)
+
+
+def option(process: Process, container: Container, bundle: Bundle, name: str) -> str | None:
+    """An option of torchrun, or its twin in the environment (``--max-restarts``, ``PET_MAX_RESTARTS``)."""
+    given = process.option(name)
+    if given is not None:
+        return given
+    variable = bundle.environment_of(process, container).get("PET_" + name.upper().replace("-", "_"))
+    return variable.value if variable is not None else None
+
+
+def rejoins(process: Process, container: Container, bundle: Bundle) -> bool:
+    """Whether a node that comes back is let in: a dynamic rendezvous, and agents that may start their ranks again."""
+    backend = option(process, container, bundle, "rdzv-backend")
+    restarts = option(process, container, bundle, "max-restarts")
+    return backend in _ELASTIC_BACKENDS and restarts not in (None, "0")
+
+
+def together(workload: Workload, bundle: Bundle) -> bool:
+    """Whether the pods of a workload are the ranks of one training, and not independent pieces of work."""
+    if not workload.gang or workload.family == "ray":
+        return False
+    if workload.family in ("job", "jobset", "volcano"):
+        trains = workload.family == "jobset" and workload.gpus != 0
+        return trains or any(_is_rank(role, bundle) for role in workload.roles)
+    return True
+
+
+def _is_rank(role: Role, bundle: Bundle) -> bool:
+    for container, process in launches(role.pod, bundle):
+        if process.program not in TORCH or (option(process, container, bundle, "nnodes") or "1") != "1":
+            return True
+    main = role.pod.main
+    return main is not None and any(name in bundle.environment(main) for name in _RANK_VARIABLES)
+
+
+def argo_template(workload: Workload) -> Node | None:
+    """The Argo template whose manifest the workload stands in; None for one that stands in no Workflow."""
+    host = workload.document.host
+    if host is None:
+        return None
+    spec = host.spec["workflowSpec"] or host.spec
+    line = workload.document.root.line
+    for template in spec["templates"]:
+        manifest = template.at("resource.manifest")
+        if manifest and manifest.line <= line <= manifest.last_line:
+            return template
+    return None
