@@ -11,9 +11,9 @@ from typing import Any
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.workflows.gang.cache import cache_volume, profile_labels
+from argosy.workflows.gang.fabric import fabric_env, fabric_pod, fabric_resources, fabric_security
 from argosy.workflows.gang.launch_args import launch_args
 from argosy.workflows.gang.pod import (
-    CONTAINER_SECURITY,
     POD_SECURITY,
     claim_volume,
     environment,
@@ -29,11 +29,6 @@ LOST_NODE_SECONDS = 30
 """The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
 COMMIT_SECONDS = 30
 """After the script's grace: time for launch to commit what was saved."""
-_FABRIC: dict[str, dict[str, str]] = {
-    "": {},
-    "single-node": {"NCCL_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "lo"},
-    "tcp": {"NCCL_IB_DISABLE": "1"},
-}
 _TAINTS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 
@@ -54,7 +49,7 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
         "completions": nnodes,
         "parallelism": nnodes,
         "backoffLimit": 0,
-        "template": {"metadata": {"labels": {**labels, **profile_labels(run)}}, "spec": _pod(run, code_digest)},
+        "template": {"metadata": _metadata(run, labels), "spec": _pod(run, code_digest)},
     }
     return {
         "apiVersion": API_VERSION,
@@ -69,9 +64,15 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
     }
 
 
+def _metadata(run: TrainingRun, labels: dict[str, str]) -> dict[str, Any]:
+    fabric = run.fabric
+    marks: dict[str, Any] = {"labels": {**fabric.labels, **labels, **profile_labels(run)}}
+    return {**marks, "annotations": dict(fabric.annotations)} if fabric.annotations else marks
+
+
 def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
-    gang = run.gang
-    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": gang.shm_size}}
+    gang, fabric = run.gang, run.fabric
+    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": gang.shm_of(fabric)}}
     own, own_mounts = pod_folders(data="/argosy/data", workspace="/argosy/workspace", tmp="/argosy/tmp")
     claim, claim_mounts = claim_volume(run)
     cache, cache_mounts = cache_volume(run)
@@ -80,10 +81,16 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "image": run.image,
         "command": LaunchArgs.command(),
         "args": launch_args(run, code_digest).to_argv(),
-        "env": environment(run, *({"name": k, "value": v} for k, v in _FABRIC[gang.fabric].items())),
-        "resources": {"requests": gang.resources.requests(), "limits": gang.resources.limits()},
-        "securityContext": CONTAINER_SECURITY,
-        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, *claim_mounts, *cache_mounts, *own_mounts],
+        "env": environment(run, *fabric_env(fabric)),
+        "resources": fabric_resources(fabric, gang.resources),
+        "securityContext": fabric_security(fabric),
+        "volumeMounts": [
+            {"name": "shm", "mountPath": "/dev/shm"},
+            *claim_mounts,
+            *cache_mounts,
+            *own_mounts,
+            *fabric.mounts,
+        ],
     }
     if run.secrets:
         container["envFrom"] = environment_sources(run)
@@ -98,9 +105,10 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
+        **fabric_pod(fabric),
         "tolerations": _tolerations(run),
         "containers": [container],
-        "volumes": [shm, *claim, *cache, *own],
+        "volumes": [shm, *claim, *cache, *own, *fabric.volumes],
     }
 
 
