@@ -98,15 +98,17 @@ def test_gke_daemons(name: str, daemon: str, capabilities: list[str], further: l
 
 
 def test_tcpxo_as_of_its_release_of_january_2026() -> None:
-    # gpudirect-tcpxo/README.md: the checker wants the first, and calls NCCL_ALGO unexpected since August 2025.
+    # nccl-plugin-gpudirect-tcpxo, tcpxo_scripts/nccl-env-profile.sh; gpudirect-tcpxo/README.md: the checker wants the
+    # first, and calls NCCL_ALGO and NCCL_NVLS_ENABLE unexpected since August 2025.
     env = env_of(case("gcp-a3-mega"))
     assert env["NCCL_NVLSTREE_MAX_CHUNKSIZE"] == "131072"
-    assert (env["NCCL_BUFFSIZE"], env["NCCL_PROTO"], env["NCCL_NVLS_ENABLE"]) == ("8388608", "Simple,LL128", "1")
-    assert "NCCL_ALGO" not in env
-    assert "NCCL_DYNAMIC_CHUNK_SIZE" not in env
+    assert (env["NCCL_BUFFSIZE"], env["NCCL_PROTO"]) == ("8388608", "Simple,LL128")
+    assert not {"NCCL_ALGO", "NCCL_NVLS_ENABLE", "NCCL_DYNAMIC_CHUNK_SIZE"} & set(env)
     assert len([name for name in env if name.startswith("NCCL_FASTRAK_")]) == 9
     sidecar = template(case("gcp-a3-mega"))["spec"]["initContainers"][0]
     assert sidecar["image"].endswith("/tcpgpudmarxd-dev:v1.0.21")
+    # The entry is not executable in the image, and its first line asks for bash.
+    assert sidecar["command"][:2] == ["/bin/bash", "/fts/entrypoint_rxdm_container.sh"]
 
 
 def test_gib_has_a_tuner_file_for_each_machine() -> None:

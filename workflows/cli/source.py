@@ -118,7 +118,7 @@ def with_ranks(run: TrainingRun, nodes: int, each: int) -> TrainingRun:
     gang = {**values.get("gang", {}), "nnodes": nodes, "nproc_per_node": each}
     gang["resources"] = {**gang.get("resources", {}), "gpu": 0}
     # The other profiles describe adapters and GPUs that this shape does not have.
-    if gang.get("fabric", "") not in ("tcp", "" if nodes > 1 else "single-node"):
+    if "fabric_profile" in gang or gang.get("fabric") not in ("tcp", "single-node" if nodes == 1 else "tcp"):
         gang = {name: value for name, value in gang.items() if not name.startswith("fabric")}
     values["gang"] = gang
     if "evaluation" in values and values["evaluation"].get("resources"):

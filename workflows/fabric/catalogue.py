@@ -66,11 +66,10 @@ def with_included(profile: Profile) -> Profile:
 
 
 def _named(name: str, by: str) -> Profile:
-    part = _PARTS / f"{name}.toml"
-    if part.is_file() and part.parent == _PARTS:
-        return with_included(_read(part))
+    parts = sorted(path.stem for path in _PARTS.glob("*.toml"))
+    if name in parts:
+        return with_included(_read(_PARTS / f"{name}.toml"))
     if name == by or name not in profile_names():
-        parts = sorted(path.stem for path in _PARTS.glob("*.toml"))
         known = ", ".join([*profile_names(), *parts])
         raise FabricProblem("cannot be included", f"there are {known}", field="fabric_profile.includes", value=name)
     return known_profile(name)

@@ -81,6 +81,8 @@ class Fabric:
         """(place, text) of every text that reaches the manifest."""
         for setting in self.env:
             yield f"env.{setting.name}", setting.value
+        yield "shm", self.shm_size
+        yield "expect.network", self.expect.network if self.expect is not None else ""
         for place in ("resources", "labels", "annotations", "volumes", "mounts", "sidecars", "pod", "capabilities"):
             for text in _strings(getattr(self, place)):
                 yield place, text

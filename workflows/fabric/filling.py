@@ -57,7 +57,7 @@ def fill(profile: Profile, given: Mapping[str, str], run: str) -> Fabric:
         root=any(each.name == "root" for each in rights),
         privileged=any(each.name == "privileged" for each in rights),
         shm_size=next((chosen.text(each.value) for each in chosen.of(profile.shm)), ""),
-        gpus=int(chosen.text(profile.gpus) or 0),
+        gpus=_gpus(chosen.text(profile.gpus)),
         one_node=profile.one_node,
         expect=_expected(profile, chosen),
         sources=profile.sources,
@@ -76,12 +76,12 @@ class _Chosen:
         return [fact for fact in facts if holds(fact, self._known)]
 
     def settings(self, facts: Iterable[Setting]) -> list[Setting]:
-        filled = [fact.model_copy(update={"value": self.text(fact.value)}) for fact in self.of(facts)]
-        return [fact for fact in filled if fact.value not in ("", "=")]
+        held = [fact for fact in self.of(facts) if not self._misses(fact.value)]
+        return [fact.model_copy(update={"value": self.text(fact.value)}) for fact in held]
 
     def pairs(self, facts: Iterable[Any]) -> dict[str, str]:
-        filled = {self.text(fact.name): self.text(fact.value) for fact in self.of(facts)}
-        return {name: value for name, value in filled.items() if name and value}
+        held = [fact for fact in self.of(facts) if not self._misses(fact.name + fact.value)]
+        return {self.text(fact.name): self.text(fact.value) for fact in held}
 
     def text(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -89,6 +89,9 @@ class _Chosen:
         if isinstance(value, dict):
             return {key: self.text(item) for key, item in value.items()}
         return [self.text(item) for item in value] if isinstance(value, list) else value
+
+    def _misses(self, text: str) -> bool:
+        return any(self._known.get(name) == "" for name in _PLACEHOLDER.findall(text))
 
     def _value(self, found: re.Match[str]) -> str:
         if found[1] not in self._known:
@@ -149,6 +152,12 @@ def _container(name: str, container: dict[str, Any], once: bool) -> dict[str, An
     # restartPolicy Always makes an init container a sidecar: it ends with the ranks, so that the pod can end.
     # https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
     return {"name": name, **container, **({} if once else {"restartPolicy": "Always"})}
+
+
+def _gpus(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{0,4}", text, re.A):
+        raise FabricProblem("is no number", "write a whole number", field="fabric_profile.gpus", value=text)
+    return int(text or 0)
 
 
 def _expected(profile: Profile, chosen: _Chosen) -> ExpectedTransport | None:

@@ -1,7 +1,7 @@
 """The form of a fabric profile: facts, each with its reason and its source, under conditions on the parameters.
 
-In every text ``{name}`` stands for a parameter, or for what a choice of one carries. A fact whose value is empty
-after that is left out. ``docs/fabrics.md`` describes the form for those who write their own.
+In every text ``{name}`` stands for a parameter, or for what a choice of one carries. A variable, a resource or a mark
+whose text names an empty one is left out. ``docs/fabrics.md`` describes the form for those who write their own.
 """
 
 from __future__ import annotations
@@ -159,6 +159,12 @@ class Expectation(Fact):
 
     name: Literal["network", "gdr", "nics", "nic_gbps", "nvls", "busbw_floor_gbs"]
     value: bool | int | float | str
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if isinstance(self.value, bool) != (self.name in ("gdr", "nvls")):
+            raise ValueError(f"{self.name} = {self.value!r}: gdr and nvls are true or false, the others are not")
+        return self
 
 
 class Note(Fact):

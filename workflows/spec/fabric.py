@@ -15,7 +15,7 @@ from argosy.workflows.fabric.problem import FabricProblem
 from argosy.workflows.fabric.profile import Profile
 from argosy.workflows.spec.environment import check_environment
 from argosy.workflows.spec.refusal import Refusal, as_input_error
-from argosy.workflows.spec.texts import check_literal
+from argosy.workflows.spec.texts import check_literal, quantity
 
 if TYPE_CHECKING:
     from argosy.workflows.spec.run import TrainingRun
@@ -84,6 +84,12 @@ def _check_texts(fabric: Fabric) -> None:
             check_literal(text)
         except Refusal as refusal:
             raise Refusal(str(refusal), "", field=f"fabric_profile.{place}", value=text) from None
+    for name, text in [*fabric.resources.items(), *([("shm", fabric.shm_size)] if fabric.shm_size else [])]:
+        try:
+            quantity(text)
+        except ValueError:
+            remedy = 'write for example "1", "5120Mi"'
+            raise Refusal(f"is no quantity of {name}", remedy, field="fabric_profile", value=text) from None
 
 
 def check_contradictions(fabric: Fabric, env: Mapping[str, str]) -> None:
