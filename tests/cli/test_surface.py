@@ -30,6 +30,11 @@ SURFACE = {
         "-j --ranks",
         "--force",
     ],
+    "lint": [
+        *["paths", "--format", "--select", "--ignore", "--level", "--fail-on", "--fix", "--diff", "--list"],
+        "--explain",
+    ],
+    "import": ["files", "-o --output", "--workload", "--script", "--module", "--explain", "--force"],
     "compile": ["file", "-o --output", "--template", "--push", "-j --ranks", "--state-dir"],
     "run": [
         *["file", "-j --ranks", "-p --parameter", "--event", "--inject", "--run-id", "--once", "--force"],

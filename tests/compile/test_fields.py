@@ -22,6 +22,16 @@ EPHEMERAL = {"dataset": {"uri": "s3://b/d", "cache": {"ephemeral": "10Gi"}}}
 ON_MNT = {"storage": {"uri": "file:///mnt/store"}, "dataset": {"uri": "s3://b/d"}}
 TOLERATED = {"gang": {"tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}]}}
 
+VOLUME = {
+    "gang": {
+        "pod": {
+            "volumes": [
+                {"name": "d", "mount_path": "/mnt/d", "source": {"persistentVolumeClaim": {"claimName": "d"}}},
+            ]
+        }
+    }
+}
+
 # Field -> another value, and what else the run needs for it to be legal or to be in use.
 CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "name": ("other", {}),
@@ -31,6 +41,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "module": ("pkg.train", {"script": "", "module": "pkg.one"}),
     "args": (["--x"], {}),
     "code": ("", {}),
+    "working_dir": ("/workspace", {"code": ""}),
     "env": ({"A": "b"}, {}),
     "secrets": (["s"], {}),
     "progress_pattern": (r"(?P<step>\d+)", {}),
@@ -68,6 +79,20 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "gang.resources.memory": ("3Gi", {}),
     "gang.resources.gpu": (2, {}),
     "gang.resources.gpu_resource": ("amd.com/gpu", GPU),
+    "gang.resources.extended": ({"rdma/ib": "8"}, {}),
+    "gang.pod.labels": ({"a": "b"}, {}),
+    "gang.pod.annotations": ({"a": "b"}, {}),
+    "gang.pod.affinity": ({"nodeAffinity": {}}, {}),
+    "gang.pod.volumes.name": ("other", VOLUME),
+    "gang.pod.volumes.mount_path": ("/mnt/other", VOLUME),
+    "gang.pod.volumes.sub_path": ("x", VOLUME),
+    "gang.pod.volumes.read_only": (True, VOLUME),
+    "gang.pod.volumes.source": ({"emptyDir": {}}, VOLUME),
+    "gang.pod.scheduler": ("volcano", {}),
+    "gang.pod.runtime_class": ("nvidia", {}),
+    "gang.pod.host_network": (True, {}),
+    "gang.pod.image_pull_secrets": (["s"], {}),
+    "gang.pod.image_pull_policy": ("Always", {}),
     "checkpoint.path": ("elsewhere", OPAQUE),
     "checkpoint.include": (["*.pt"], OPAQUE),
     "checkpoint.unit": (["checkpoint-*"], OPAQUE),
@@ -102,6 +127,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "evaluation.resources.memory": ("3Gi", {}),
     "evaluation.resources.gpu": (2, {}),
     "evaluation.resources.gpu_resource": ("amd.com/gpu", EVALUATION_GPU),
+    "evaluation.resources.extended": ({"rdma/ib": "8"}, {}),
     "promotion.pointer": ("candidate", {}),
     "deadlines.run_seconds": (7, {}),
     "deadlines.check_in_seconds": (7, {}),

@@ -15,6 +15,8 @@ from argosy.steps.contract.errors import InputError, StepError
 
 VERBS: dict[str, tuple[str, str]] = {
     "init": ("argosy.workflows.cli.init", "Write run.toml for your own training script."),
+    "lint": ("argosy.workflows.cli.lint.verb", "Find what is wrong in training manifests, without a cluster."),
+    "import": ("argosy.workflows.cli.importing", "Turn a PyTorchJob, MPIJob, Job, … into a run.toml."),
     "compile": ("argosy.workflows.cli.compile", "Turn a run.toml into Argo Workflows YAML."),
     "run": ("argosy.workflows.cli.run", "Run a run.toml or a workflow on this machine."),
     "stage": ("argosy.workflows.cli.stage.verb", "Fetch a dataset into a folder, verified and resumable."),

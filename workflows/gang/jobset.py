@@ -65,9 +65,10 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
 
 
 def _metadata(run: TrainingRun, labels: dict[str, str]) -> dict[str, Any]:
-    fabric = run.fabric
-    marks: dict[str, Any] = {"labels": {**fabric.labels, **labels, **profile_labels(run)}}
-    return {**marks, "annotations": dict(fabric.annotations)} if fabric.annotations else marks
+    fabric, pod = run.fabric, run.gang.pod
+    annotations = {**fabric.annotations, **pod.annotations}
+    labels = {**fabric.labels, **pod.labels, **labels, **profile_labels(run)}
+    return {"labels": labels, **({"annotations": annotations} if annotations else {})}
 
 
 def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
@@ -90,8 +91,11 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
             *cache_mounts,
             *own_mounts,
             *fabric.mounts,
+            *(volume.mount() for volume in gang.pod.volumes),
         ],
     }
+    if gang.pod.image_pull_policy:
+        container["imagePullPolicy"] = gang.pod.image_pull_policy
     if run.secrets:
         container["envFrom"] = environment_sources(run)
     optional = {
@@ -105,10 +109,10 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
-        **fabric_pod(fabric),
+        **fabric_pod(fabric, gang.pod),
         "tolerations": _tolerations(run),
         "containers": [container],
-        "volumes": [shm, *claim, *cache, *own, *fabric.volumes],
+        "volumes": [shm, *claim, *cache, *own, *fabric.volumes, *gang.pod.volume_manifests()],
     }
 
 

@@ -21,6 +21,7 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         module=run.module,
         arg=run.args,
         code_digest=code_digest,
+        **({"workdir": run.working_dir} if run.working_dir else {}),
         nproc_per_node=gang.nproc_per_node,
         launcher=gang.launcher,
         staging=dataset.staging if dataset else "none",

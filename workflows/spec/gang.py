@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from argosy.workflows.fabric.fabric import Fabric
 from argosy.workflows.spec.fabric import check_parameters, filled_fabric
 from argosy.workflows.spec.placement import check_host
+from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.resources import Resources
 from argosy.workflows.spec.table import Table
@@ -108,6 +109,7 @@ class Gang(Table):
         default="", description="ServiceAccount of the run's pods; the gang's pods get no API token. Empty: default."
     )
     resources: Resources = Field(default=Resources(), description="What each pod of the gang asks of its node.")
+    pod: Pod = Field(default=Pod(), description="What the gang's pods have besides, in Kubernetes' own words.")
 
     @property
     def min_nnodes(self) -> int:

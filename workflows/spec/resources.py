@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Quantity, WholeNumber
 
-_EXTENDED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_EXTENDED = re.compile(r"hugepages-\d+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 def _check_extended(name: str) -> str:
@@ -32,6 +32,17 @@ class Resources(Table):
         default="nvidia.com/gpu", description="Name under which the cluster offers the GPUs; used when gpu is above 0."
     )
 
+    extended: dict[Annotated[str, AfterValidator(_check_extended)], Quantity] = Field(
+        default={}, description='Further resources of a pod, as request and limit: "rdma/ib" = 8.'
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.gpu and self.gpu_resource in self.extended:
+            remedy = "say it once, with gpu"
+            raise Refusal("is the GPUs' name", remedy, field="extended", value=self.gpu_resource)
+        return self
+
     def requests(self) -> dict[str, str]:
         """Kubernetes ``requests``."""
         return {"cpu": self.cpu, "memory": self.memory, **self._gpus()}
@@ -41,4 +52,4 @@ class Resources(Table):
         return {"memory": self.memory, **self._gpus()}
 
     def _gpus(self) -> dict[str, str]:
-        return {self.gpu_resource: str(self.gpu)} if self.gpu else {}
+        return {**({self.gpu_resource: str(self.gpu)} if self.gpu else {}), **self.extended}

@@ -25,7 +25,7 @@ from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.retry import Retry
 from argosy.workflows.spec.storage import POD_FOLDER, Storage, file_path, is_below
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import Image, KubeName, Line, ModuleName, RelativePath, RunName
+from argosy.workflows.spec.texts import Image, KubeName, Line, ModuleName, RunName, ScriptPath
 
 
 def _check_pattern(text: str) -> str:
@@ -36,6 +36,12 @@ def _check_pattern(text: str) -> str:
     if text and "step" not in groups:
         raise Refusal("has no group named step", r"write for example step (?P<step>\d+) loss (?P<loss>[\d.]+)")
     return text
+
+
+def _check_working_dir(path: str) -> str:
+    if path and (not path.startswith("/") or ".." in path.split("/")):
+        raise Refusal("must be an absolute folder of the image", 'write for example "/workspace"')
+    return path
 
 
 class TrainingRun(Table):
@@ -50,8 +56,9 @@ class TrainingRun(Table):
     step_image: Image = Field(
         default="argosy/step:0.1.0", description="Image of the other steps' pods (no CUDA, no torch)."
     )
-    script: RelativePath = Field(
-        default="", description="Training script, relative to the code folder; or give module."
+    script: ScriptPath = Field(
+        default="",
+        description="Training script, relative to the code folder; absolute when the code is in the image; or module.",
     )
     module: ModuleName = Field(default="", description="Training module (python -m); or give script.")
     args: tuple[Line, ...] = Field(
@@ -61,6 +68,10 @@ class TrainingRun(Table):
         default=".",
         description="Folder with the code, relative to the TOML file; it travels as an archive named by its digest. "
         "Empty: the code is in the image.",
+    )
+    working_dir: Annotated[Line, AfterValidator(_check_working_dir)] = Field(
+        default="",
+        description="Folder of the image that the script runs in, when the code is in the image (code empty).",
     )
     env: Annotated[dict[str, str], BeforeValidator(check_environment)] = Field(
         default={},
@@ -95,6 +106,12 @@ class TrainingRun(Table):
     def _check(self) -> Self:
         check_entry(self.script, self.module)
         check_args(self.args)
+        if self.code and (self.script.startswith("/") or self.working_dir):
+            field = "working_dir" if self.working_dir else "script"
+            remedy = 'write code = "" (the code is in the image), or a path in the code folder'
+            raise Refusal(
+                f"lies in the image, but code = {self.code!r} travels", remedy, field=field, value=getattr(self, field)
+            )
         if "promotion" in self.model_fields_set and self.evaluation is None:
             raise Refusal("has no effect without [evaluation]", "add [evaluation], or remove it", field="promotion")
         if self.batch is not None and self.gang.elastic:

@@ -66,6 +66,14 @@ def _check_relative(text: str) -> str:
     return check_line(text)
 
 
+def _check_script(text: str) -> str:
+    if text.startswith("/"):
+        if ".." in PurePosixPath(text).parts:
+            raise Refusal("must not hold '..'", "write the path that the image has")
+        return check_line(text)
+    return _check_relative(text)
+
+
 def _check_uri(text: str) -> str:
     try:
         return check_line(check_uri(text)) if text else text
@@ -115,6 +123,8 @@ Image = Annotated[
     Field(min_length=1),
 ]
 RelativePath = Annotated[str, AfterValidator(_check_relative)]
+ScriptPath = Annotated[str, AfterValidator(_check_script)]
+"""Relative to the code folder; absolute in an image that holds the code."""
 ModuleName = Annotated[
     str, _pattern(re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.A), "a dotted module name", "write pkg.module")
 ]

@@ -1,0 +1,146 @@
+"""``argosy import``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.options import as_json, output
+from argosy.workflows.cli.output import emit, next_commands, say, typed
+from argosy.workflows.imports.account import Account, Entry, Fate
+from argosy.workflows.imports.convert import Imported, convert
+from argosy.workflows.lint.reading import SourceFile, find_files, read_file, read_text
+
+_HEADS = {
+    Fate.KEPT: "kept",
+    Fate.CHANGED: "changed",
+    Fate.BY_HAND: "left to you",
+    Fate.LOST: "not representable",
+}
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="FILE|DIR|- …", required=True)
+@output("Write the run.toml to this file. [default: stdout]")
+@click.option("--workload", metavar="NAME", help="Which object, where there are several trainings in the files.")
+@click.option("--script", metavar="PATH", default="", help="Script in the image, where the manifest does not say.")
+@click.option("--module", metavar="NAME", default="", help="Module in the image, where the manifest does not say.")
+@click.option("--explain", is_flag=True, help="Tell what became of every value, also of those that were kept.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@as_json
+def command(
+    files: tuple[str, ...],
+    output: Path | None,
+    workload: str | None,
+    script: str,
+    module: str,
+    explain: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Turn a PyTorchJob, TFJob, XGBoostJob, MPIJob, TrainJob, JobSet, Job, Volcano Job or RayJob into a run.toml.
+
+    The run.toml compiles. What became of each value goes to standard error: changed and why, left to you, not
+    representable; nothing is dropped without a word. The Services, ConfigMaps, PVCs and runtimes that the job refers
+    to are followed when they are among the files.
+
+    \b
+    Example:
+      argosy import pytorchjob.yaml -o run.toml
+      argosy compile run.toml -o workflow.yaml
+    """
+    imported = convert(_read(files), workload, script, module)
+    _check(imported)
+    if output is not None:
+        _write(output, imported.toml, force)
+    if as_json:
+        emit(_record(imported, output))
+        return
+    if output is None:
+        click.echo(imported.toml, nl=False)
+        sys.stdout.flush()
+    _tell(imported.account, everything=explain)
+    if output is not None:
+        next_commands(
+            [
+                (typed("argosy", "compile", output, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
+                (typed("argosy", "run", output), "run it on this machine"),
+            ],
+            err=True,
+        )
+
+
+def _read(paths: Sequence[str]) -> list[SourceFile]:
+    found: list[SourceFile] = []
+    for path in paths:
+        if path == "-":
+            found.append(read_text(sys.stdin.buffer.read(), "<stdin>"))
+        else:
+            found.extend(read_file(each) for each in find_files(Path(path)))
+    return found
+
+
+def _check(imported: Imported) -> None:
+    """What is written must compile: a value that a run does not take is said now, by the name it has there."""
+    from argosy.workflows.compile import compile_run
+    from argosy.workflows.spec.run import TrainingRun
+
+    try:
+        compile_run(TrainingRun(**imported.data))
+    except InputError as error:
+        raise InputError(f"{imported.kind} {imported.name!r}: {error}") from error
+
+
+def _write(path: Path, text: str, force: bool) -> None:
+    if path.exists() and not force:
+        raise InputError(f"--output {path}: exists already; give --force to overwrite it, or another name")
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error
+
+
+def _tell(account: Account, *, everything: bool) -> None:
+    counts = ", ".join(f"{len(account.of(fate))} {_HEADS[fate]}" for fate in Fate)
+    say(counts, err=True)
+    for fate in Fate:
+        found = account.of(fate)
+        if found and (everything or fate is not Fate.KEPT):
+            click.secho(f"\n{_HEADS[fate]}:", err=True, bold=True)
+            for entry in found:
+                say(f"  {_line(entry)}", err=True)
+
+
+def _line(entry: Entry) -> str:
+    into = f" -> {entry.into}" if entry.into else ""
+    return f"{entry.place}{into}{': ' if entry.why else ''}{entry.why}"
+
+
+def _record(imported: Imported, output: Path | None) -> dict[str, Any]:
+    entries = [
+        {
+            "fate": entry.fate.value,
+            "path": entry.node.path,
+            "file": entry.node.origin.file,
+            "line": entry.node.line,
+            "into": entry.into,
+            "why": entry.why,
+        }
+        for fate in Fate
+        for entry in imported.account.of(fate)
+    ]
+    return {
+        "kind": imported.kind,
+        "name": imported.name,
+        "output": str(output or ""),
+        "toml": imported.toml,
+        "account": entries,
+    }

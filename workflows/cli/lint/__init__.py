@@ -1,0 +1,1 @@
+"""``argosy lint``: the verb, which rules are asked for, and how findings are shown."""

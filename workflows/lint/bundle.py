@@ -1,0 +1,108 @@
+"""All documents of one call of lint: what a name in one refers to in another."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.reading import SourceFile
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.environment import (
+    Variable,
+    container_environment,
+    container_processes,
+    process_environment,
+)
+from argosy.workflows.lint.view.kinds import workload_of
+from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.lint.view.process import Process
+from argosy.workflows.lint.view.workload import Workload
+
+
+class Bundle:
+    """The documents of one call, by kind and name; a name is looked for in the same file first, then beside it."""
+
+    def __init__(self, files: Sequence[SourceFile]) -> None:
+        self.documents = [document for file in files for document in file.documents]
+        self._named: dict[tuple[str, str], list[Document]] = defaultdict(list)
+        self._of_kind: dict[str, list[Document]] = defaultdict(list)
+        for document in self.documents:
+            self._of_kind[document.kind].append(document)
+            if document.name:
+                self._named[document.kind, document.name].append(document)
+        self._workloads: dict[int, Workload | None] = {}
+        self._environments: dict[int, dict[str, Variable]] = {}
+        self._processes: dict[int, list[Process]] = {}
+
+    def of_kind(self, kind: str) -> Sequence[Document]:
+        """All objects of a kind, in the order of the files."""
+        return self._of_kind.get(kind, ())
+
+    def find(self, kind: str, name: str, near: Document) -> Document | None:
+        """The object of this kind and name that an object refers to; None when it is not among the files.
+
+        Of several, the one in the same file, else in the same folder, else the first; never one of another namespace.
+        """
+        candidates = [
+            each
+            for each in self._named.get((kind, name), ())
+            if not each.namespace or not near.namespace or each.namespace == near.namespace
+        ]
+        return min(candidates, key=lambda each: _distance(each.file, near.file), default=None)
+
+    def config_map(self, name: str, near: Document) -> Node | None:
+        """The ConfigMap of this name; None when it is not among the files."""
+        found = self.find("ConfigMap", name, near) if name else None
+        return found.root if found is not None else None
+
+    def near(self, kind: str, document: Document) -> Iterator[Document]:
+        """Objects of a kind in the document's own namespace, those of its own folder only."""
+        folder = os.path.dirname(document.file)
+        for each in self.of_kind(kind):
+            same = not each.namespace or not document.namespace or each.namespace == document.namespace
+            if same and os.path.dirname(each.file) == folder:
+                yield each
+
+    # ---- what the documents mean, read once
+
+    def workload(self, document: Document) -> Workload | None:
+        """The workload that an object makes; None for one that makes no pods."""
+        if id(document) not in self._workloads:
+            self._workloads[id(document)] = workload_of(document)
+        return self._workloads[id(document)]
+
+    @cached_property
+    def workloads(self) -> list[Workload]:
+        """All workloads."""
+        return [found for each in self.documents if (found := self.workload(each)) is not None]
+
+    @cached_property
+    def pods(self) -> list[tuple[Workload, Pod]]:
+        """The pods of all workloads."""
+        return [(workload, role.pod) for workload in self.workloads for role in workload.roles if role.template]
+
+    def environment(self, container: Container) -> Mapping[str, Variable]:
+        """The variables of a container."""
+        if id(container.node.yaml) not in self._environments:
+            self._environments[id(container.node.yaml)] = container_environment(container, self)
+        return self._environments[id(container.node.yaml)]
+
+    def processes(self, container: Container) -> Sequence[Process]:
+        """The commands that a container starts."""
+        if id(container.node.yaml) not in self._processes:
+            self._processes[id(container.node.yaml)] = container_processes(container, self)
+        return self._processes[id(container.node.yaml)]
+
+    def environment_of(self, process: Process, container: Container) -> Mapping[str, Variable]:
+        """The variables of one of a container's commands."""
+        return process_environment(process, dict(self.environment(container)))
+
+
+def _distance(one: str, other: str) -> int:
+    if one == other:
+        return 0
+    return 1 if os.path.dirname(one) == os.path.dirname(other) else 2

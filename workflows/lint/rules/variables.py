@@ -1,0 +1,168 @@
+"""NCCL, TORCH: the environment of whatever trains, judged by :mod:`argosy.steps.nccl.checks`.
+
+The same checks look at the effective environment inside the pod; here they are told what the manifest says of the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from argosy.steps.nccl.checks import RULES as CHECKED
+from argosy.steps.nccl.checks import check_environment
+from argosy.steps.nccl.facts import Facts, Process
+from argosy.steps.nccl.finding import EnvironmentFinding, Remove, Rename, Set
+from argosy.workflows.lint import finding as mend
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Edit, Level, Problem
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import declare, rule
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.environment import Variable
+from argosy.workflows.lint.view.hardware import gpu_model, selected_labels
+from argosy.workflows.lint.view.process import Process as Command
+
+_FIRST: Final = "NCCL001"
+_MPI: Final = ("mpirun", "mpiexec", "orterun", "horovodrun")
+_PREFIXES: Final = (
+    "NCCL_",
+    "TORCH_",
+    "GLOO_",
+    "FI_",
+    "OFI_",
+    "RDMAV_",
+    "UCX_",
+    "CUDA_",
+    "PET_",
+    "PYTORCH_",
+    "MELLANOX_",
+)
+for _name, _level in CHECKED.items():
+    if _name != _FIRST:
+        declare(_name, Level.of(_level))
+
+
+@rule(_FIRST, Level.of(CHECKED[_FIRST]), on=Container)
+def environment(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """Every rule on variables, for each process that the container starts."""
+    seen = set()
+    for process, variables in _environments(container, bundle):
+        if not any(name.startswith(_PREFIXES) for name in variables):
+            continue
+        facts = _facts(container, process, bundle)
+        values = {name: variable.value for name, variable in variables.items()}
+        for found in check_environment(values, facts):
+            if (found.rule, found.variables) not in seen:
+                seen.add((found.rule, found.variables))
+                yield _problem(found, variables, container)
+
+
+def _environments(container: Container, bundle: Bundle) -> Iterator[tuple[Process, Mapping[str, Variable]]]:
+    kind: Process = "init" if container.init and not container.sidecar else "ranks"
+    main = container.pod.main
+    if not container.init and main is not None and main.node.yaml is not container.node.yaml:
+        kind = "sidecar"
+    commands = [each for each in bundle.processes(container) if _sets_something(each)]
+    launchers = [each for each in bundle.processes(container) if each.program in _MPI]
+    if launchers and kind == "ranks":
+        yield "mpi-launcher", bundle.environment(container)
+        for each in launchers:
+            yield "ranks", _forwarded(each, bundle.environment(container))
+        return
+    if not commands:
+        yield kind, bundle.environment(container)
+    for each in commands:
+        yield kind, bundle.environment_of(each, container)
+
+
+def _sets_something(command: Command) -> bool:
+    return bool(command.assignments)
+
+
+def _forwarded(command: Command, base: Mapping[str, Variable]) -> dict[str, Variable]:
+    """What ``mpirun -x`` gives to the ranks."""
+    found = {}
+    for each in command.assignments:
+        if each.how == "-x" and each.value is None and each.name in base:
+            found[each.name] = base[each.name]
+        elif each.how == "-x":
+            found[each.name] = Variable(each.name, each.value, each.node, each.how, each.text)
+    return found
+
+
+def _where_ranks_run(container: Container, bundle: Bundle) -> Container:
+    """The worker's container for what MPI's launcher passes on, else the container itself."""
+    workload, role = bundle.workload(container.pod.document), container.pod.role
+    if workload is None or role is None or not role.launcher:
+        return container
+    return next((each.pod.main for each in workload.roles if not each.launcher and each.pod.main), container)
+
+
+def _nodes(container: Container, bundle: Bundle) -> int | None:
+    """Pods that hold ranks; None for a lone pod, which may be one of several that somebody wrote out."""
+    workload = bundle.workload(container.pod.document)
+    if workload is None or workload.family in ("pod", "argo", "other"):
+        return None
+    numbers = [each.replicas for each in workload.roles if not each.launcher]
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
+def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
+    container = _where_ranks_run(container, bundle) if process == "ranks" else container
+    pod = container.pod
+    labels = dict(selected_labels(pod))
+    shared = pod.shared_memory(container)
+    return Facts(
+        gpu=gpu_model(pod),
+        gpus_per_pod=container.gpus or None,
+        nodes=_nodes(container, bundle),
+        host_network=pod.host_network,
+        non_root=container.non_root,
+        privileged=container.privileged,
+        capabilities=container.capabilities,
+        resources=_resources(container),
+        annotations=frozenset(pod.annotations.entries),
+        labels=frozenset({*pod.labels.entries, *labels, *(f"{key}={value}" for key, value in labels.items())}),
+        mounts=frozenset(container.mounts),
+        image=container.image.text or None,
+        shm_bytes=int(shared[1]) if shared is not None and shared[1] else None,
+        memory_limit_bytes=int(limit) if (limit := container.limit("memory")) else None,
+        process=process,
+    )
+
+
+def _resources(container: Container) -> frozenset[str] | None:
+    """What is asked for, claims as ``claim/NAME``; None where nothing is said."""
+    claims = {f"claim/{claim['name'].text}" for claim in container.node.at("resources.claims")}
+    return frozenset({*container.requests.entries, *container.limits.entries, *claims}) or None
+
+
+def _problem(found: EnvironmentFinding, variables: Mapping[str, Variable], container: Container) -> Problem:
+    variable = next((variables[name] for name in found.variables if name in variables), None)
+    node, inside = (_place(found, variable), variable.text) if variable is not None else (container.node["env"], "")
+    level = Level.of(found.level)
+    return Problem(node, found.message, found.remedy, _edits(found, variables), level, inside, found.rule)
+
+
+def _place(found: EnvironmentFinding, variable: Variable) -> Node:
+    """The name where the name is wrong, else the value."""
+    by_name = isinstance(found.fix, Remove | Rename) and variable.how == "env"
+    return variable.node["name"] if by_name else variable.place
+
+
+def _edits(found: EnvironmentFinding, variables: Mapping[str, Variable]) -> list[Edit]:
+    variable = variables.get(found.fix.variable) if found.fix is not None else None
+    if found.fix is None or variable is None or variable.how not in ("env", "envFrom"):
+        return []
+    node, item = variable.node, variable.how == "env"
+    match found.fix:
+        case Remove():
+            return [mend.Remove(node)]
+        case Rename(_, new):
+            return [mend.SetValue(node["name"], new)] if item else [mend.RenameKey(node, new)]
+        case Set(_, value):
+            return [mend.SetValue(_value(node) if item else node, value)]
+
+
+def _value(item: Node) -> Node:
+    return item["value"]

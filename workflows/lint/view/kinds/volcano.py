@@ -1,0 +1,18 @@
+"""``batch.volcano.sh`` Job."""
+
+from __future__ import annotations
+
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.view.kinds.core import number
+from argosy.workflows.lint.view.workload import Role, Workload
+
+
+def volcano_job(document: Document) -> Workload:
+    """A template per task."""
+    roles = []
+    for node in document.spec["tasks"]:
+        template = node["template"]
+        replicas = number(node["replicas"], 1)
+        policy = template.at("spec.restartPolicy")
+        roles.append(Role(node["name"].text, node, replicas, node["replicas"], template, policy, document))
+    return Workload(document, "volcano", roles, document.spec)
