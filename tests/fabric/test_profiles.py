@@ -6,6 +6,8 @@ import datetime
 from typing import Any
 
 import pytest
+from hera.workflows import models
+from pydantic import BaseModel
 
 from argosy.workflows.fabric.catalogue import known_profile, profile_names
 from argosy.workflows.fabric.profile import Note, Parameter
@@ -123,3 +125,27 @@ def test_a_part_of_a_node_is_worth_a_word() -> None:
 def test_a_fabric_between_nodes_on_one_node_is_worth_a_word() -> None:
     run = run_on({"fabric": "ib-coreweave", "nnodes": 1})
     assert any("gang.nnodes = 1: nothing crosses it" in text for text in warnings(run))
+
+
+def known(model: type[BaseModel], manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest without the fields that Kubernetes does not have: Hera's models come from its own schema."""
+    return model.model_validate(manifest).model_dump(mode="json", exclude_none=True, by_alias=True)
+
+
+@pytest.mark.parametrize("name", GANGS)
+def test_every_field_is_one_of_kubernetes(name: str) -> None:
+    pod = template(case(name))["spec"]
+    for volume in pod["volumes"]:
+        assert known(models.Volume, volume) == volume
+    for container in [*pod["containers"], *pod.get("initContainers", [])]:
+        assert known(models.Container, container) == container
+    assert known(models.Affinity, pod.get("affinity", {})) == pod.get("affinity", {})
+    for claim in pod.get("resourceClaims", []):
+        assert set(claim) == {"name", "resourceClaimTemplateName"}
+
+
+def test_the_check_of_fields_can_fail() -> None:
+    assert known(models.Volume, {"name": "x", "hostPath": {"paht": "/x", "path": "/"}}) == {
+        "name": "x",
+        "hostPath": {"path": "/"},
+    }
