@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.errors import InputError
-from tests.fabric.cases import case, env_of, run_on
+from argosy.workflows.spec.run import warnings
+from tests.fabric.cases import GANGS, case, env_of, main, run_on, template
 
 REFUSED = [
     ("ib-sriov", {"NCCL_NET": "Socket"}, "must be 'IB' with fabric ib-sriov"),
@@ -73,6 +74,56 @@ def test_the_interface_of_a_pod_in_the_network_of_its_node(name: str) -> None:
     assert env_of(run_on(gang, {name: "=ens300np0"}))[name] == "=ens300np0"
     gang["fabric_parameters"]["mode"] = "vf"
     assert env_of(run_on(gang, {name: "=eth0"}))[name] == "=eth0"
+
+
+def test_a_pod_in_its_nodes_network_cannot_meet_on_the_pods_interface() -> None:
+    gang: dict[str, Any] = {"fabric": "ib-coreweave", "pod": {"host_network": True}}
+    with pytest.raises(InputError, match=r"^env\.NCCL_SOCKET_IFNAME = 'eth0': names the interface of a pod's own"):
+        run_on(gang)
+    assert env_of(run_on(gang, {"NCCL_SOCKET_IFNAME": "=bond0"}))["NCCL_SOCKET_IFNAME"] == "=bond0"
+
+
+def test_what_the_user_gives_the_pod_stands_beside_the_fabrics() -> None:
+    mine = {
+        "labels": {"team": "a", "sidecar.istio.io/inject": "true"},
+        "annotations": {"networking.gke.io/default-interface": "eth9", "x": "y"},
+        "volumes": [{"name": "v", "mount_path": "/mnt/v", "source": {"emptyDir": {}}}],
+    }
+    made = template(run_on({**GANGS["gcp-a3u-a4"], "pod": mine}))
+    assert made["metadata"]["labels"].items() >= mine["labels"].items()
+    assert made["metadata"]["annotations"].items() >= mine["annotations"].items()
+    assert "networking.gke.io/interfaces" in made["metadata"]["annotations"]
+    assert {"gib", "v"} <= {volume["name"] for volume in made["spec"]["volumes"]}
+
+
+def test_two_affinities_hold_both() -> None:
+    term = {"topologyKey": "rack", "labelSelector": {}}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    node = {required: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "operator": "Exists"}]}]}}
+    mine = {"podAffinity": {required: [term]}, "nodeAffinity": node}
+    affinity = template(run_on({**GANGS["gb200-mnnvl"], "pod": {"affinity": mine}}, gpus=4))["spec"]["affinity"]
+    assert [each["topologyKey"] for each in affinity["podAffinity"][required]] == ["nvidia.com/gpu.clique", "rack"]
+    assert affinity["nodeAffinity"] == node
+
+
+@pytest.mark.parametrize(
+    ("volume", "said"),
+    [
+        ({"name": "gib", "mount_path": "/mnt/v"}, "gang.pod.volumes.name = 'gib': is taken by a volume of fabric"),
+        ({"name": "v", "mount_path": "/usr/local/gib"}, "gang.pod.volumes.mount_path = '/usr/local/gib': is taken"),
+    ],
+)
+def test_a_volume_of_the_fabrics_is_not_taken(volume: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        run_on({**GANGS["gcp-a3u-a4"], "pod": {"volumes": [{**volume, "source": {"emptyDir": {}}}]}})
+    assert said in str(refused.value)
+
+
+def test_fewer_of_a_resource_are_the_users_to_ask_for_and_worth_a_word() -> None:
+    resources = {"memory": "64Gi", "gpu": 8, "extended": {"vpc.amazonaws.com/efa": 16}}
+    run = run_on({**GANGS["aws-efa"], "resources": resources})
+    assert main(run)["resources"]["limits"]["vpc.amazonaws.com/efa"] == "16"
+    assert any("vpc.amazonaws.com/efa = 16, not its 32" in text for text in warnings(run))
 
 
 PARAMETERS = [

@@ -10,6 +10,7 @@ from argosy.workflows.fabric.profile import Fact, Setting
 
 _POD_INTERFACE = "eth"
 """In a pod's own network the interface is eth0; a node's has another name (ens*, enp*, bond0)."""
+_INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,11 @@ class Contradiction:
     remedy: str
 
 
-def contradictions(fabric: Fabric, env: Mapping[str, str]) -> list[Contradiction]:
-    """In the order of the profile; what merely differs is the user's to decide."""
+def contradictions(fabric: Fabric, env: Mapping[str, str], host_network: bool) -> list[Contradiction]:
+    """In the order of the profile; what merely differs is the user's to decide.
+
+    ``host_network``: the user puts the pods into their nodes' network (the profile may do so too).
+    """
     found = [
         Contradiction(setting.name, env[setting.name], _needs(fabric, setting), _remedy(fabric))
         for setting in fabric.env
@@ -34,7 +38,7 @@ def contradictions(fabric: Fabric, env: Mapping[str, str]) -> list[Contradiction
         for each in fabric.refused
         if each.name in env and (not each.values or env[each.name] in each.values)
     ]
-    return found + _host_interfaces(fabric, env)
+    return found + _host_interfaces(fabric, env, host_network)
 
 
 def _allowed(setting: Setting, value: str) -> bool:
@@ -58,16 +62,19 @@ def _remedy(fabric: Fabric) -> str:
     return f"remove it, or choose another fabric than {fabric.name}"
 
 
-def _host_interfaces(fabric: Fabric, env: Mapping[str, str]) -> list[Contradiction]:
-    if not fabric.host_network:
+def _host_interfaces(fabric: Fabric, env: Mapping[str, str], host_network: bool) -> list[Contradiction]:
+    if not fabric.name or not (host_network or fabric.host_network):
         return []
-    ours = {setting.name for setting in fabric.env}
+    # A profile that asks for the node's network knows its interfaces; one that does not means the pod's.
+    ours = {setting.name: setting.value for setting in fabric.env}
+    known = set(ours) if fabric.host_network else set()
     rule = (
         "names the interface of a pod's own network, and with hostNetwork the pod sees its node's interfaces; NCCL "
         "finds the one it is told or dies: Bootstrap : no socket interface found"
     )
+    meant = {name: env.get(name, ours.get(name, "")) for name in _INTERFACES}
     return [
-        Contradiction(name, env[name], rule, "name the node's interface, or remove it")
-        for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
-        if env.get(name, "").lstrip("=").startswith(_POD_INTERFACE) and name not in ours
+        Contradiction(name, value, rule, "name the node's interface in [env]")
+        for name, value in meant.items()
+        if value.lstrip("=").startswith(_POD_INTERFACE) and name not in known
     ]

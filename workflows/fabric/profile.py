@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-RESERVED_VOLUMES: Final = frozenset({"shm", "storage", "cache", "data", "workspace", "tmp"})
-"""Names of the gang pod's own volumes."""
+OWN_VOLUMES: Final = ("shm", "storage", "cache", "data", "workspace", "tmp")
+"""Names of the volumes that every pod of a gang has."""
 SECTIONS: Final = (
     "env",
     "refused",
@@ -112,7 +112,7 @@ class Folder(Fact):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.name in RESERVED_VOLUMES:
+        if self.name in OWN_VOLUMES:
             raise ValueError(f"{self.name!r} is the name of a volume that every pod has")
         path = str(self.mount.get("mountPath", "/x"))
         if path == "/dev/shm" or path == "/argosy" or path.startswith("/argosy/") or not path.startswith("/"):

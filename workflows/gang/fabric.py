@@ -6,6 +6,7 @@ from typing import Any
 
 from argosy.workflows.fabric.fabric import Fabric
 from argosy.workflows.gang.pod import CONTAINER_SECURITY
+from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.resources import Resources
 
 
@@ -15,11 +16,11 @@ def fabric_env(fabric: Fabric) -> list[dict[str, str]]:
 
 
 def fabric_resources(fabric: Fabric, resources: Resources) -> dict[str, Any]:
-    """``resources`` of the ranks' container: extended resources are requested as they are limited."""
+    """``resources`` of the ranks' container: extended ones are requested as they are limited; the user's win."""
     claims = [{"name": each["name"]} for each in fabric.pod.get("resourceClaims", [])]
     return {
-        "requests": {**resources.requests(), **fabric.resources},
-        "limits": {**resources.limits(), **fabric.resources},
+        "requests": {**fabric.resources, **resources.requests()},
+        "limits": {**fabric.resources, **resources.limits()},
         **({"claims": claims} if claims else {}),
     }
 
@@ -38,7 +39,18 @@ def fabric_security(fabric: Fabric) -> dict[str, Any]:
     return security
 
 
-def fabric_pod(fabric: Fabric) -> dict[str, Any]:
-    """Fields of the pod's spec beside its containers and volumes."""
-    sidecars = {"initContainers": list(fabric.sidecars)} if fabric.sidecars else {}
-    return {**fabric.pod, **sidecars}
+def fabric_pod(fabric: Fabric, pod: Pod) -> dict[str, Any]:
+    """Fields of the pod's spec beside its containers and volumes: the fabric's and the user's."""
+    given = pod.fields()
+    fields = {**fabric.pod, **given}
+    if "affinity" in fabric.pod and "affinity" in given:
+        fields["affinity"] = _both(fabric.pod["affinity"], given["affinity"])
+    return {**fields, **({"initContainers": list(fabric.sidecars)} if fabric.sidecars else {})}
+
+
+def _both(ours: Any, theirs: Any) -> Any:
+    """Two affinities as one: each term of a list has to hold (a profile has no alternatives of nodes)."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        shared = {key: _both(ours[key], theirs[key]) for key in ours.keys() & theirs.keys()}
+        return {**ours, **theirs, **shared}
+    return [*ours, *theirs] if isinstance(ours, list) and isinstance(theirs, list) else theirs

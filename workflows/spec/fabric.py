@@ -14,6 +14,7 @@ from argosy.workflows.fabric.filling import fill
 from argosy.workflows.fabric.problem import FabricProblem
 from argosy.workflows.fabric.profile import Profile
 from argosy.workflows.spec.environment import check_environment
+from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal, as_input_error
 from argosy.workflows.spec.texts import check_literal, quantity
 
@@ -92,13 +93,28 @@ def _check_texts(fabric: Fabric) -> None:
             raise Refusal(f"is no quantity of {name}", remedy, field="fabric_profile", value=text) from None
 
 
-def check_contradictions(fabric: Fabric, env: Mapping[str, str]) -> None:
+def check_volumes(fabric: Fabric, pod: Pod) -> None:
+    """Accept what does not take a volume's name or place from the fabric.
+
+    Raises:
+        Refusal: it does; the field is relative to ``[gang]``.
+    """
+    names, paths = ({each[key] for each in fabric.mounts} for key in ("name", "mountPath"))
+    names |= {each["name"] for each in fabric.volumes}
+    for volume in pod.volumes:
+        for field, value, taken in (("name", volume.name, names), ("mount_path", volume.mount_path, paths)):
+            if value in taken:
+                rule = f"is taken by a volume of fabric {fabric.name}"
+                raise Refusal(rule, "choose another", field=f"pod.volumes.{field}", value=value)
+
+
+def check_contradictions(run: TrainingRun) -> None:
     """Accept what merely differs from the fabric's own values.
 
     Raises:
         Refusal: a variable that the fabric cannot work with; the field is relative to the run.
     """
-    for found in contradictions(fabric, env):
+    for found in contradictions(run.fabric, run.env, run.gang.pod.host_network):
         raise Refusal(found.rule, found.remedy, field=f"env.{found.name}", value=found.value)
 
 
@@ -116,6 +132,9 @@ def fabric_warnings(run: TrainingRun) -> list[str]:
             f"{named}: its counts are those of a node with {fabric.gpus} GPUs, and gang.resources.gpu = "
             f"{gang.resources.gpu}: the pod takes every adapter of its node all the same"
         )
+    for name, amount in gang.resources.extended.items():
+        if fabric.resources.get(name, amount) != amount:
+            found.append(f"{named}: gang.resources.extended has {name} = {amount}, not its {fabric.resources[name]}")
     if not fabric.one_node and gang.max_nnodes == 1:
         found.append(f"{named}: gang.nnodes = 1: nothing crosses it, and its transport is not verified")
     return found + [f"{named}: {note}" for note in fabric.notes]

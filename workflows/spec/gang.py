@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from argosy.workflows.fabric.fabric import Fabric
-from argosy.workflows.spec.fabric import check_parameters, filled_fabric
+from argosy.workflows.spec.fabric import check_parameters, check_volumes, filled_fabric
 from argosy.workflows.spec.placement import check_host
 from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal
@@ -163,6 +163,7 @@ class Gang(Table):
                 field="nproc_per_node",
                 value=self.nproc_per_node,
             )
+        check_volumes(fabric, self.pod)
         shm = self.shm_of(fabric)
         if quantity(shm) > quantity(self.resources.memory):
             whose = "" if self.shm_size else f"fabric {fabric.name} sets it, and "

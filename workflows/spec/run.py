@@ -120,7 +120,7 @@ class TrainingRun(Table):
                 "give gang.nnodes one number, or remove [batch] and compute in the script",
                 field="batch",
             )
-        check_contradictions(self.fabric, self.env)
+        check_contradictions(self)
         for field, uri in self.uris().items():
             check_uri_credentials(field, uri)
             if is_below(file_path(uri) or "/", POD_FOLDER):
