@@ -91,7 +91,7 @@ OWN_FABRIC: dict[str, Any] = {
     "resources": [{"name": "a.b/c", "value": "1"}],
     "labels": [{"name": "a.b/c", "value": "x"}],
     "annotations": [{"name": "a.b/c", "value": "x"}],
-    "volumes": [{"name": "v", "volume": {"hostPath": {"path": "/x"}}, "mount": {"mountPath": "/x"}}],
+    "volumes": [{"name": "fv", "volume": {"hostPath": {"path": "/x"}}, "mount": {"mountPath": "/fv"}}],
     "sidecars": [{"name": "s", "container": {"image": "a/b:1", "args": ["x"]}}],
     "pod": [{"name": "dnsPolicy", "value": "Default"}],
     "security": [{"name": "capability", "value": "IPC_LOCK"}],
