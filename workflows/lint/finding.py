@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -98,7 +98,7 @@ class Finding:
     end_column: int
     message: str
     remedy: str
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Edit, ...] = field(default=(), compare=False)
 
     @property
     def place(self) -> str:

@@ -47,7 +47,7 @@ class Node:
         key_yaml: the composed node of its key; None where it has none.
     """
 
-    __slots__ = ("_entries", "key", "key_yaml", "origin", "parent", "yaml")
+    __slots__ = ("_entries", "_items", "key", "key_yaml", "origin", "parent", "yaml")
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class Node:
         self.key = key
         self.key_yaml = key_yaml
         self._entries: dict[str, Node] | None = None
+        self._items: list[Node] | None = None
 
     # ---- what it is
 
@@ -88,7 +89,7 @@ class Node:
     @property
     def is_scalar(self) -> bool:
         """Whether it is a scalar that is not null."""
-        return bool(self) and isinstance(self.yaml, yaml.ScalarNode)
+        return isinstance(self.yaml, yaml.ScalarNode) and self.yaml.tag != _NULL
 
     @property
     def is_string(self) -> bool:
@@ -104,12 +105,16 @@ class Node:
     @property
     def text(self) -> str:
         """A scalar as it is written, without quotes; ``""`` for anything else."""
-        return str(self.yaml.value) if self.is_scalar and self.yaml is not None else ""
+        held = self.yaml
+        return str(held.value) if isinstance(held, yaml.ScalarNode) and held.tag != _NULL else ""
 
     @property
     def open(self) -> bool:
         """Whether somebody fills it in later (``{{…}}``, ``$(…)``, ``${…}``): its value is not known here."""
-        return self.is_scalar and _FILLED_LATER.search(self.text) is not None
+        if not self.is_scalar:
+            return False
+        # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
+        return _FILLED_LATER.search(self.text) is not None or (not self.origin.editable and "xxxxx" in self.text)
 
     @property
     def number(self) -> int | None:
@@ -151,9 +156,10 @@ class Node:
     @property
     def items(self) -> list[Node]:
         """A sequence's items; empty for anything else."""
-        if not isinstance(self.yaml, yaml.SequenceNode):
-            return []
-        return [Node(item, self.origin, self, index) for index, item in enumerate(self.yaml.value)]
+        if self._items is None:
+            held = self.yaml.value if isinstance(self.yaml, yaml.SequenceNode) else ()
+            self._items = [Node(item, self.origin, self, index) for index, item in enumerate(held)]
+        return self._items
 
     def __getitem__(self, key: str) -> Node:
         found = self.entries.get(key)
@@ -197,13 +203,13 @@ class Node:
     @property
     def path(self) -> str:
         """``spec.containers[0].env``."""
-        if self.parent is None:
-            return ""
-        if self.key == "":  # a merged mapping stands where the merge key stands
-            return self.parent.path
-        if isinstance(self.key, int):
-            return f"{self.parent.path}[{self.key}]"
-        return f"{self.parent.path}.{self.key}" if self.parent.path else self.key
+        parts: list[str] = []
+        node: Node | None = self
+        while node is not None and node.parent is not None:
+            if node.key != "":  # a merged mapping stands where the merge key stands
+                parts.append(f"[{node.key}]" if isinstance(node.key, int) else f".{node.key}")
+            node = node.parent
+        return "".join(reversed(parts)).removeprefix(".")
 
     @property
     def key_mark(self) -> tuple[int, int, int]:

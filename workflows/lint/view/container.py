@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.view.process import SHELLS, script_index
 from argosy.workflows.lint.view.quantity import quantity
 
 if TYPE_CHECKING:
@@ -52,10 +53,20 @@ class Container:
         """An init container that keeps running (``restartPolicy: Always``)."""
         return self.init and self.node["restartPolicy"].text == "Always"
 
-    @property
+    @cached_property
     def argv(self) -> list[Node]:
         """``command`` and ``args`` one after the other."""
         return [*self.node["command"], *self.node["args"]]
+
+    @cached_property
+    def script(self) -> Node | None:
+        """The text that a shell reads: the word after ``sh -c``, or an Argo script's source; None without a shell."""
+        index = script_index([node.text for node in self.argv])
+        if index is not None:
+            return self.argv[index]
+        first = self.node["command"].items[:1]
+        shell = bool(first) and first[0].text.rsplit("/", 1)[-1] in SHELLS
+        return self.node["source"] if shell and self.node["source"].is_string else None
 
     @property
     def limits(self) -> Node:

@@ -8,12 +8,12 @@ expand is left as it stands.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.view.script import commands
 
 SHELLS: Final = ("sh", "bash", "dash", "ash", "zsh", "ksh")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
@@ -31,10 +31,6 @@ _WRAPPERS: Final = (
     "do",
     "else",
 )
-_OPERATORS: Final = frozenset({"&&", "||", ";", "|", "&", "(", ")", "{", "}", ";;", "\n"})
-_SUBSTITUTION: Final = re.compile(r"\$\([^()\n]*\)|`[^`\n]*`")
-_HIDDEN: Final = str.maketrans("() \t;&|<>#\"'", "".join(chr(0xE000 + index) for index in range(12)))
-_SHOWN: Final = {code: chr(place) for place, code in _HIDDEN.items() if isinstance(code, int)}
 # Options of a launcher that take no value; the word after any other option is its value.
 _FLAGS: Final = frozenset(
     {
@@ -110,7 +106,7 @@ def processes(argv: list[Node], scripts: Mapping[str, Node] | None = None) -> li
     if not argv:
         return []
     words = [node.text for node in argv]
-    found = _shell_script(words)
+    found = script_index(words)
     if found is not None:
         return list(_in_script(argv[found].text, argv[found], scripts or {}))
     known = next((index for index, word in enumerate(words) if word in (scripts or {})), None)
@@ -120,8 +116,8 @@ def processes(argv: list[Node], scripts: Mapping[str, Node] | None = None) -> li
     return [made] if made is not None else []
 
 
-def _shell_script(words: list[str]) -> int | None:
-    """Index of the word that a shell reads as a script."""
+def script_index(words: Sequence[str]) -> int | None:
+    """Index of the word that a shell reads as a script (``sh -c WORD``); None when no shell reads one."""
     for index, word in enumerate(words[:4]):
         if word.rsplit("/", 1)[-1] in SHELLS:
             for later in range(index + 1, len(words)):
@@ -134,9 +130,9 @@ def _shell_script(words: list[str]) -> int | None:
 
 def _in_script(script: str, node: Node, scripts: Mapping[str, Node]) -> Iterator[Process]:
     exported: list[Assignment] = []
-    for command in _commands(script):
-        words, text = command
-        set_here, rest = _assignments(words, node, text)
+    for command in commands(script):
+        text = command.text
+        set_here, rest = _assignments(list(command.words), node, text)
         if rest and rest[0] in ("export", "declare", "typeset", "setenv"):
             exported.extend(_exports(rest[1:], node, text))
         elif not rest:
@@ -149,37 +145,6 @@ def _in_script(script: str, node: Node, scripts: Mapping[str, Node]) -> Iterator
             made = _process(rest, node, text, [*exported, *set_here], in_shell=True)
             if made is not None:
                 yield made
-
-
-def _commands(script: str) -> Iterator[tuple[list[str], str]]:
-    """(words, text) of the simple commands of a script, in order; what the shell's grammar adds is left out."""
-    joined = _SUBSTITUTION.sub(_hide, re.sub(r"\\\r?\n", " ", script))
-    for line in joined.split("\n"):
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
-        lexer.whitespace_split = True
-        lexer.commenters = "#"
-        words: list[str] = []
-        try:
-            for word in lexer:
-                if word in _OPERATORS or set(word) <= set(";&|()"):
-                    if words:
-                        yield words, _shown(line)
-                    words = []
-                else:
-                    words.append(_shown(word))
-        except ValueError:
-            words = [_shown(word) for word in line.split()]
-        if words:
-            yield words, _shown(line)
-
-
-def _hide(found: re.Match[str]) -> str:
-    """``$(X)`` and ``$(date +%s)`` are one word, whatever is in them."""
-    return found[0].translate(_HIDDEN)
-
-
-def _shown(text: str) -> str:
-    return text.translate(_SHOWN).strip()
 
 
 def _assignments(words: list[str], node: Node, text: str) -> tuple[list[Assignment], list[str]]:
@@ -217,6 +182,14 @@ def _process(
         assignments.extend(_forwarded(rest, node))
     options, operands = _options(rest[2:] if program == "accelerate" else rest[1:])
     return Process(program, tuple(rest), node, text or program, tuple(assignments), in_shell, options, tuple(operands))
+
+
+def program_of(words: Sequence[str]) -> str:
+    """What a simple command starts, behind assignments and wrappers; ``torchrun`` also for its Python module."""
+    rest = list(words)
+    while rest and (rest[0] in _WRAPPERS or _ASSIGNMENT.fullmatch(rest[0])):
+        rest = rest[1:]
+    return _launcher(rest)[0] if rest else ""
 
 
 def _launcher(words: list[str]) -> tuple[str, list[str]]:

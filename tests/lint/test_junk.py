@@ -1,0 +1,55 @@
+"""No rule falls over anything that is YAML: every value of the pages' examples becomes something else."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from argosy.workflows.lint.linter import lint
+from argosy.workflows.lint.page import page
+from argosy.workflows.lint.reading import read_text
+from argosy.workflows.lint.rule import RULES
+from argosy.workflows.lint.rules import load
+
+load()
+JUNK: list[Any] = [None, [], {}, "", "x", -1, 1.5, True, [None], {"a": None}, "{{x}}", [[1]], [{}]]
+
+
+def mutants(document: Any, junk: Any) -> Iterator[Any]:
+    """The document once per value in it, that value replaced; every value once per piece of junk."""
+    for path in places(document, ()):
+        changed = copy.deepcopy(document)
+        if not path:
+            yield junk
+            continue
+        held = changed
+        for key in path[:-1]:
+            held = held[key]
+        held[path[-1]] = junk
+        yield changed
+
+
+def places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    yield path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in pairs:
+        yield from places(below, (*path, key))
+
+
+@pytest.mark.parametrize("family", ["API"])
+def test_no_rule_falls_over_junk(family: str) -> None:
+    texts = []
+    for name in sorted(RULES):
+        if RULES[name].family != family:
+            continue
+        documents = list(yaml.safe_load_all(page(name).bad[0]))
+        number = int(name[-3:])
+        for index, document in enumerate(documents):
+            for changed in mutants(document, JUNK[(number + index) % len(JUNK)]):
+                texts.append([*documents[:index], changed, *documents[index + 1 :]])
+    assert texts
+    lint([read_text(yaml.safe_dump_all(each).encode(), f"{index}.yaml") for index, each in enumerate(texts)])

@@ -1,0 +1,125 @@
+"""Fields: unknown ones, those at a wrong level, values of a wrong type, and fields that must be there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.finding import Level, Problem, RenameKey
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import declare, rule
+from argosy.workflows.lint.rules.api.types import misfit
+from argosy.workflows.lint.rules.api.versions import MOVED
+from argosy.workflows.lint.schema.fields import fields_of, inner, path_to, type_of_kind
+
+Trail = tuple[tuple[str, str], ...]  # (type, path) of what is above, the nearest last
+
+# They stand at many levels and say nothing of which one was meant.
+_EVERYWHERE: Final = frozenset(
+    ("name", "kind", "apiVersion", "metadata", "spec", "status", "type", "value", "key", "items", "path", "labels")
+)
+
+
+_MEANT: Final = {
+    **dict.fromkeys(("environment", "enviroment", "envVars", "envs", "environmentVariables", "variables"), "env"),
+    **dict.fromkeys(("cmd", "entrypoint", "commands"), "command"),
+    **dict.fromkeys(("arguments", "argument"), "args"),
+    **dict.fromkeys(("nodes", "numWorkers"), "replicas"),
+    "imagePullSecret": "imagePullSecrets",
+    "gracePeriodSeconds": "terminationGracePeriodSeconds",
+    "maxRetries": "backoffLimit",
+    "retries": "backoffLimit",
+    "serviceaccount": "serviceAccountName",
+    "toleration": "tolerations",
+}
+"""Other words for a field."""
+
+
+@rule("API002", Level.ERROR, on=Document)
+def fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """Walk a document along its kind's type: API002 (unknown) to API005 (missing)."""
+    del bundle
+    type_name = type_of_kind(document.api_version, document.kind)
+    if type_name:
+        yield from _object(document.root, type_name, ())
+
+
+declare("API003", Level.ERROR)
+declare("API004", Level.ERROR)
+declare("API005", Level.ERROR)
+
+
+def _value(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
+    kind = type_name.rstrip("!")
+    if not node or kind in ("any", ""):
+        return
+    found = misfit(node, kind)
+    if found is not None:
+        yield found
+    elif kind.startswith("["):
+        for item in node:
+            yield from _value(item, inner(kind), trail)
+    elif kind.startswith("{"):
+        for below in node.entries.values():
+            yield from _value(below, inner(kind), trail)
+    elif fields_of(kind):
+        yield from _object(node, kind, trail)
+
+
+def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
+    known = fields_of(type_name)
+    here = (*trail, (type_name, node.path))
+    for key, value in node.entries.items():
+        if key in known:
+            yield from _value(value, known[key], here)
+        elif "..." not in known and (type_name, key) not in MOVED and not key.startswith("x-") and "{" not in key:
+            yield _unknown(value, key, here)
+    for key, kind in known.items():
+        if kind.endswith("!") and not node[key] and (node[key].exists or not node.open):
+            where = node.path or "the object"
+            yield Problem(node[key], f"{where} has no {key}", f"write {key}: the API refuses it without", rule="API005")
+
+
+def _unknown(node: Node, key: str, trail: Trail) -> Problem:
+    type_name = trail[-1][0]
+    known = fields_of(type_name)
+    level = Level.WARNING if "~" in known else None
+    where = node.parent.path if node.parent is not None and node.parent.path else "the top of the object"
+    names = [each for each in known if each.isalnum()]
+    meant = _MEANT.get(key, "")
+    same = meant if meant in known else next(iter(get_close_matches(key.lower(), _lowered(names), 1, 0.88)), "")
+    same = _lowered(names).get(same.lower(), same)
+    place = "" if same else _elsewhere(key, trail)
+    if place:
+        message = f"{key} is no field of {where}: it would be refused, or dropped without a word"
+        return Problem(node, message, f"it belongs to {place}", level=level, rule="API003")
+    near = same or next(iter(get_close_matches(key, names, 1, 0.75)), "")
+    message = f"{key} is no field of {where}: the API refuses it, or drops it without a word"
+    if near:
+        edits = [] if near in (node.parent or node) else [RenameKey(node, near)]
+        return Problem(node, message, f"write {near}", edits, level)
+    return Problem(node, message, "remove it, or look its name up: kubectl explain", level=Level.WARNING)
+
+
+def _lowered(names: list[str]) -> dict[str, str]:
+    return {name.lower(): name for name in names}
+
+
+def _elsewhere(key: str, trail: Trail) -> str:
+    """Where the field belongs: above, below, or beside; ``""`` when that cannot be said."""
+    if key in _EVERYWHERE:
+        return ""
+    below = path_to(trail[-1][0], key, 3)
+    for type_name, path in reversed(trail[:-1]):
+        if key in fields_of(type_name):
+            return f"{path}.{key}".lstrip(".")
+    if below:
+        return f"{trail[-1][1]}.{below}".lstrip(".")
+    for type_name, path in reversed(trail[:-1]):
+        beside = path_to(type_name, key, 2)
+        if beside:
+            return f"{path}.{beside}".lstrip(".")
+    return ""

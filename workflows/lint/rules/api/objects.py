@@ -1,0 +1,113 @@
+"""What the API asks of whole objects: a kind, a name, a template that its selector selects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.finding import AddKey, Level, Problem, Remove, SetValue
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.schema.fields import type_of_kind
+from argosy.workflows.lint.view.workload import Workload
+
+_VERSIONS: Final = {
+    "Pod": "v1",
+    "Service": "v1",
+    "ConfigMap": "v1",
+    "Secret": "v1",
+    "PersistentVolumeClaim": "v1",
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "CronJob": "batch/v1",
+    "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "PyTorchJob": "kubeflow.org/v1",
+    "TFJob": "kubeflow.org/v1",
+    "TrainJob": "trainer.kubeflow.org/v1alpha1",
+    "RayJob": "ray.io/v1",
+    "Workflow": "argoproj.io/v1alpha1",
+    "LocalQueue": "kueue.x-k8s.io/v1beta2",
+}
+_CORE: Final = {"Job": "batch/v1", **{kind: version for kind, version in _VERSIONS.items() if "." not in version}}
+# A stable version without a domain: those that are gone have a rule of their own.
+_CORE_LIKE: Final = re.compile(r"(?:[a-z]+/)?v\d+")
+
+
+@rule("API019", Level.ERROR, on=Document)
+def identity(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """apiVersion, kind and a name."""
+    del bundle
+    root = document.root
+    own = document.host is None or document.host.kind != "Sensor"
+    if not root["apiVersion"]:
+        version = _VERSIONS.get(document.kind, "")
+        edits = [AddKey(root, "apiVersion", version)] if version and not root["apiVersion"].exists else []
+        yield Problem(
+            root["apiVersion"], f"a {document.kind} without an apiVersion", f"write apiVersion: {version}", edits
+        )
+    elif not root["kind"]:
+        yield Problem(root["kind"], f"an object of {document.api_version} without a kind", "write its kind")
+    elif own and type_of_kind(document.api_version, document.kind):
+        name = document.metadata["name"]
+        if not name and not name.open and not document.metadata["generateName"]:
+            message = f"the {document.kind} has no name, and the API refuses it"
+            yield Problem(name, message, "write metadata.name or metadata.generateName")
+
+
+@rule("API020", Level.ERROR, on=Document)
+def version_of_kind(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A kind of Kubernetes' own under another group: ``v1`` for a Job, ``batch/v1`` for a Pod."""
+    del bundle
+    node, right = document.root["apiVersion"], _CORE.get(document.kind, "")
+    if not right or not node or node.open or node.text == right or not _CORE_LIKE.fullmatch(node.text):
+        return
+    yield Problem(
+        node, f"{node.text} has no kind {document.kind}", f"write apiVersion: {right}", [SetValue(node, right)]
+    )
+
+
+@rule("API021", Level.ERROR, on=Workload)
+def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A selector that does not select its own template, or that a Job must not have."""
+    del bundle
+    document, spec = workload.document, workload.spec
+    if document.kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"):
+        labels = {key: node.text for key, node in spec.at("template.metadata.labels").entries.items()}
+        for key, node in spec.at("selector.matchLabels").entries.items():
+            if labels.get(key) != node.text and not node.open and "{" not in labels.get(key, ""):
+                yield Problem(
+                    node,
+                    f"the selector wants {key}: {node.text} and the template has "
+                    f"{labels.get(key, 'no such label') or 'no value'}: the API refuses it",
+                    "write the same label in template.metadata.labels",
+                )
+    for role in workload.roles:
+        own = role.job["selector"]
+        if own and role.job["manualSelector"].flag is not True:
+            message = "a Job with a selector of its own, which the API refuses: it makes one for each Job"
+            yield Problem(own, message, "remove it", _remove(own))
+
+
+def _remove(node: Node) -> list[Remove]:
+    return [Remove(node)] if node.exists else []
+
+
+@rule("API022", Level.ERROR, on=Workload)
+def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A pod template without containers, a container without an image."""
+    del bundle
+    if workload.family in ("trainer", "argo"):
+        return
+    for role in workload.roles:
+        spec = role.template["spec"]
+        if not spec and not role.node.open:
+            where = f"{role.name} has" if role.name else "there is"
+            yield Problem(role.template, f"{where} no pod template with a spec", "write template.spec.containers")
+        for container in role.pod.all_containers:
+            if not container.image:
+                message = f"the container {container.name!r} has no image, and the API refuses it"
+                yield Problem(container.image, message, "write image:")

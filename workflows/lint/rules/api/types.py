@@ -1,0 +1,63 @@
+"""Whether a value is of the type that its field has."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from argosy.workflows.lint.finding import Problem, SetValue
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.schema.fields import fields_of
+
+_SCALARS: Final = {"str": "a string", "int": "a whole number", "bool": "true or false", "quantity": "a quantity"}
+_LIKE_A_NUMBER: Final = re.compile(r"[+-]?\d+")
+
+
+def misfit(node: Node, kind: str) -> Problem | None:
+    """The problem of a value that is not of this type; None for one that is, or that is filled in later."""
+    if node.open or _template(node):
+        return None
+    if kind.startswith("[") and not node.is_list:
+        return _refused(node, "a list", "write it as a list: one item per line, each after a dash")
+    if (kind.startswith("{") or fields_of(kind)) and not node.is_mapping:
+        return _refused(node, "a mapping", "write it as KEY: VALUE lines")
+    if kind in _SCALARS and not node.is_scalar:
+        return _refused(node, _SCALARS[kind], f"write one value, {_SCALARS[kind]}")
+    return _scalar(node, kind)
+
+
+def _template(node: Node) -> bool:
+    """Whether it is an unquoted ``{{ x }}``, which YAML reads as a mapping in a mapping."""
+    return node.is_mapping and node.yaml is not None and any(not hasattr(key, "anchor") for key, _ in node.yaml.value)
+
+
+def _scalar(node: Node, kind: str) -> Problem | None:
+    held = node.data
+    if kind == "str" and not node.is_string and isinstance(held, bool | int | float):
+        return _refused(node, "a string", f'quote it: "{node.text}"', [SetValue(node, node.text)])
+    if kind == "int" and (isinstance(held, bool | float) or node.is_string):
+        number = _LIKE_A_NUMBER.fullmatch(node.text) is not None
+        remedy = "write it without quotes" if number else "write a whole number"
+        return _refused(node, "a whole number", remedy, [SetValue(node, int(node.text))] if number else [])
+    if kind == "bool" and not isinstance(held, bool):
+        word = node.text.lower() in ("true", "false")
+        remedy = "write it without quotes" if word else "write true or false"
+        return _refused(node, "true or false", remedy, [SetValue(node, node.text.lower() == "true")] if word else [])
+    return None
+
+
+def _refused(node: Node, wanted: str, remedy: str, edits: list[SetValue] | None = None) -> Problem:
+    message = f"{node.path} is {_described(node)} where the API takes {wanted}, and is refused"
+    return Problem(node, message, remedy, edits or [], rule="API004")
+
+
+def _described(node: Node) -> str:
+    if node.is_mapping:
+        return "a mapping"
+    if node.is_list:
+        return "a list"
+    if node.is_string:
+        return f'the string "{node.text[:40]}"'
+    return {bool: f"the boolean {node.text}", float: f"the number {node.text}"}.get(
+        type(node.data), f"the number {node.text}"
+    )

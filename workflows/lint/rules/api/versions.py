@@ -1,0 +1,228 @@
+"""Versions and kinds that are gone or going, with what came after them; fields that moved with a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.finding import Level, Problem, SetValue
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import declare, rule
+
+
+class Gone(NamedTuple):
+    """What became of a version of a kind.
+
+    Args:
+        level: error where no maintained release serves it any more.
+        what: the end of the sentence "PodSecurityPolicy of policy/v1beta1 …".
+        successor: what to write instead.
+        same: the apiVersion that takes the same fields, for ``--fix``; ``""`` when a person must look.
+    """
+
+    level: Level
+    what: str
+    successor: str
+    same: str = ""
+
+
+_V1: Final = "is deprecated with the Training Operator v1, which gets dependency updates only"
+_OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no release of the Training Operator since 1.0"
+
+KINDS: Final[dict[tuple[str, str], Gone]] = {
+    ("kubeflow.org/v1", "MXJob"): Gone(
+        Level.ERROR, "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
+    ),
+    ("kubeflow.org/v1", "PyTorchJob"): Gone(
+        Level.NOTE, _V1, "a TrainJob (trainer.kubeflow.org/v1alpha1) or a JobSet is its successor"
+    ),
+    ("kubeflow.org/v1", "TFJob"): Gone(
+        Level.NOTE, _V1 + "; Trainer v2 has no kind for TensorFlow", "a JobSet with TF_CONFIG set from the pod's index"
+    ),
+    ("kubeflow.org/v1", "XGBoostJob"): Gone(
+        Level.NOTE, _V1, "a TrainJob with a runtime whose mlPolicy is xgboost is its successor"
+    ),
+    ("kubeflow.org/v1", "PaddleJob"): Gone(Level.NOTE, _V1, "a TrainJob with a plain runtime is its successor"),
+    ("kubeflow.org/v1", "JAXJob"): Gone(
+        Level.NOTE, _V1, "a TrainJob with a runtime whose mlPolicy is jax is its successor"
+    ),
+    ("kubeflow.org/v1", "MPIJob"): Gone(
+        Level.WARNING,
+        "is the Training Operator's MPIJob, which is deprecated; it shares its CRD's name with the MPI Operator's, so "
+        "that only one of them can be installed",
+        "write kubeflow.org/v2beta1 for the MPI Operator (runPolicy holds cleanPodPolicy there)",
+    ),
+    ("kubeflow.org/v1alpha1", "MPIJob"): Gone(
+        Level.ERROR, "is served by no MPI Operator since 0.3", "write kubeflow.org/v2beta1"
+    ),
+    ("kubeflow.org/v1alpha2", "MPIJob"): Gone(
+        Level.ERROR, "is served by no MPI Operator since 0.3", "write kubeflow.org/v2beta1"
+    ),
+    ("batch/v1beta1", "CronJob"): Gone(
+        Level.ERROR, "is not served since Kubernetes 1.25", "write batch/v1", same="batch/v1"
+    ),
+    ("policy/v1beta1", "PodDisruptionBudget"): Gone(
+        Level.ERROR, "is not served since Kubernetes 1.25", "write policy/v1", same="policy/v1"
+    ),
+    ("policy/v1beta1", "PodSecurityPolicy"): Gone(
+        Level.ERROR,
+        "is not served since Kubernetes 1.25",
+        "label the namespace for Pod Security admission: pod-security.kubernetes.io/enforce",
+    ),
+    ("networking.k8s.io/v1beta1", "Ingress"): Gone(
+        Level.ERROR, "is not served since Kubernetes 1.22", "write networking.k8s.io/v1, whose backends are nested"
+    ),
+    ("v1", "PodSecurityPolicy"): Gone(Level.ERROR, "never was a kind of v1 and is gone since 1.25", "remove it"),
+}
+"""(apiVersion, kind) -> what became of it."""
+
+VERSIONS: Final[dict[str, Gone]] = {
+    "kubeflow.org/v1alpha1": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v1alpha2": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v1beta1": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v1beta2": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v2alpha1": Gone(Level.ERROR, "was replaced before its first release", "write kubeflow.org/v2beta1"),
+    "kubeflow.org/v2": Gone(
+        Level.ERROR, "does not exist", "write kubeflow.org/v2beta1 (MPIJob) or trainer.kubeflow.org"
+    ),
+    "trainer.kubeflow.org/v1": Gone(
+        Level.ERROR, "does not exist yet", "write trainer.kubeflow.org/v1alpha1", same="trainer.kubeflow.org/v1alpha1"
+    ),
+    "kubeflow.org/v2alpha2": Gone(Level.ERROR, "does not exist", "write trainer.kubeflow.org/v1alpha1"),
+    "extensions/v1beta1": Gone(
+        Level.ERROR, "is not served since Kubernetes 1.22", "apps/v1 (Deployment, DaemonSet) or networking.k8s.io/v1"
+    ),
+    "apps/v1beta1": Gone(Level.ERROR, "is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),
+    "apps/v1beta2": Gone(Level.ERROR, "is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),
+    "batch/v2alpha1": Gone(Level.ERROR, "is not served since Kubernetes 1.21", "write batch/v1"),
+    "rbac.authorization.k8s.io/v1beta1": Gone(
+        Level.ERROR,
+        "is not served since Kubernetes 1.22",
+        "write rbac.authorization.k8s.io/v1",
+        same="rbac.authorization.k8s.io/v1",
+    ),
+    "rbac.authorization.k8s.io/v1alpha1": Gone(
+        Level.ERROR, "is not served since Kubernetes 1.20", "write rbac.authorization.k8s.io/v1"
+    ),
+    "autoscaling/v2beta1": Gone(Level.ERROR, "is not served since Kubernetes 1.25", "write autoscaling/v2"),
+    "autoscaling/v2beta2": Gone(Level.ERROR, "is not served since Kubernetes 1.26", "write autoscaling/v2"),
+    "storage.k8s.io/v1beta1": Gone(
+        Level.WARNING, "is gone for StorageClass and most kinds since 1.22", "write storage.k8s.io/v1"
+    ),
+    "scheduling.k8s.io/v1alpha1": Gone(
+        Level.ERROR,
+        "is gone: Workload had another form in 1.35, PriorityClass left it in 1.17",
+        "write scheduling.k8s.io/v1beta1 for Workload and PodGroup (Kubernetes 1.37), scheduling.k8s.io/v1 for classes",
+    ),
+    "scheduling.k8s.io/v1alpha2": Gone(
+        Level.WARNING,
+        "was served by Kubernetes 1.36 only, as alpha",
+        "write scheduling.k8s.io/v1beta1 (Kubernetes 1.37; the gate GenericWorkload must be on)",
+    ),
+    "scheduling.incubator.k8s.io/v1alpha1": Gone(
+        Level.ERROR, "was kube-batch's, which is retired", "write scheduling.volcano.sh/v1beta1 and use Volcano"
+    ),
+    "scheduling.volcano.sh/v1alpha1": Gone(
+        Level.ERROR, "is not served by Volcano since 0.3", "write scheduling.volcano.sh/v1beta1"
+    ),
+    "scheduling.volcano.sh/v1alpha2": Gone(
+        Level.ERROR, "is not served by Volcano since 1.0", "write scheduling.volcano.sh/v1beta1"
+    ),
+    "batch.volcano.sh/v1": Gone(Level.ERROR, "does not exist", "write batch.volcano.sh/v1alpha1"),
+    "scheduling.sigs.k8s.io/v1alpha1": Gone(
+        Level.ERROR, "was renamed by scheduler-plugins 0.24", "write scheduling.x-k8s.io/v1alpha1"
+    ),
+    "pod-group.scheduling.sigs.k8s.io/v1alpha1": Gone(
+        Level.ERROR, "never was an API group: it is the prefix of old labels", "write scheduling.x-k8s.io/v1alpha1"
+    ),
+    "kueue.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is not served since Kueue 0.2", "write kueue.x-k8s.io/v1beta2"),
+    "kueue.x-k8s.io/v1alpha2": Gone(Level.ERROR, "is not served since Kueue 0.4", "write kueue.x-k8s.io/v1beta2"),
+    "kueue.x-k8s.io/v1beta1": Gone(
+        Level.WARNING, "is not served since Kueue 0.20", "write kueue.x-k8s.io/v1beta2 (served since 0.15)"
+    ),
+    "kueue.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write kueue.x-k8s.io/v1beta2"),
+    "jobset.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is not served since JobSet 0.2", "write jobset.x-k8s.io/v1alpha2"),
+    "jobset.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
+    "jobset.x-k8s.io/v1beta1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
+    "ray.io/v1alpha1": Gone(
+        Level.ERROR, "is not served since KubeRay 1.4; v1 takes the same fields", "write ray.io/v1", same="ray.io/v1"
+    ),
+    "resource.k8s.io/v1alpha1": Gone(Level.ERROR, "is not served since Kubernetes 1.27", "write resource.k8s.io/v1"),
+    "resource.k8s.io/v1alpha2": Gone(Level.ERROR, "is not served since Kubernetes 1.31", "write resource.k8s.io/v1"),
+    "resource.k8s.io/v1alpha3": Gone(
+        Level.WARNING, "is served for DeviceTaintRule only since Kubernetes 1.33", "write resource.k8s.io/v1"
+    ),
+    "argoproj.io/v1": Gone(Level.ERROR, "does not exist", "write argoproj.io/v1alpha1", same="argoproj.io/v1alpha1"),
+    "monitoring.coreos.com/v1beta1": Gone(Level.ERROR, "does not exist", "write monitoring.coreos.com/v1"),
+}
+"""apiVersion -> what became of it, for the kinds that :data:`KINDS` does not name."""
+
+MOVED: Final[dict[tuple[str, str], str]] = {
+    ("TrainerTrainJobSpec", "podTemplateOverrides"): "Trainer 2.2 replaced it by runtimePatches",
+    ("TrainerTrainJobSpec", "podSpecOverrides"): "Trainer 2.1 renamed it, and 2.2 replaced it by runtimePatches",
+    ("TrainerTrainJobSpec", "modelConfig"): "Trainer 2.0 replaced it by initializer",
+    ("TrainerTrainJobSpec", "datasetConfig"): "Trainer 2.0 replaced it by initializer",
+    (
+        "TrainerTorchMLPolicySource",
+        "numProcPerNode",
+    ): "Trainer 2.2 removed it: write trainer.numProcPerNode in the TrainJob",
+    ("TrainerTorchMLPolicySource", "elasticPolicy"): "Trainer 2.2 removed it; elastic TrainJobs do not exist yet",
+    ("TrainerMLPolicy", "elasticPolicy"): "Trainer v2 has no elastic policy",
+    ("TrainerTrainJobSpec", "elasticPolicy"): "Trainer v2 has no elastic policy",
+}
+"""(type, field) -> what became of a field that an older version had."""
+
+
+@rule("API001", Level.ERROR, on=Document)
+def version(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A version or a kind that is gone, or going."""
+    del bundle
+    found = KINDS.get((document.api_version, document.kind)) or VERSIONS.get(document.api_version)
+    node = document.root["apiVersion"]
+    if found is None or (document.kind.endswith("Policy") and document.group == "networking.k8s.io"):
+        return
+    edits = [SetValue(node, found.same)] if found.same else []
+    message = f"{document.kind} of {document.api_version} {found.what}"
+    yield Problem(node, message, found.successor, edits, found.level)
+
+
+_PLACES: Final = {
+    "TrainerTrainJobSpec": ("TrainJob", ("spec",)),
+    "TrainerTorchMLPolicySource": ("TrainingRuntime", ("spec.mlPolicy.torch",)),
+    "TrainerMLPolicy": ("TrainingRuntime", ("spec.mlPolicy",)),
+}
+declare("API006", Level.WARNING)
+
+
+@rule("API007", Level.WARNING, on=Document)
+def deprecated_fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """API006: a field that a release removed; API007: one that still works and is deprecated."""
+    del bundle
+    for (type_name, field), what in MOVED.items():
+        kind, paths = _PLACES[type_name]
+        if document.kind not in (kind, f"Cluster{kind}") or document.group != "trainer.kubeflow.org":
+            continue
+        for path in paths:
+            node = document.root.at(path)[field]
+            if node.exists:
+                message = f"{field} is not taken any more: {what}"
+                yield Problem(node, message, "write what took its place", rule="API006")
+    yield from _deprecated(document)
+
+
+def _deprecated(document: Document) -> Iterator[Problem]:
+    startup = document.spec["startupPolicy"] or document.spec.at("template.spec.startupPolicy")
+    if document.kind in ("JobSet", "TrainingRuntime", "ClusterTrainingRuntime") and startup:
+        message = "startupPolicy is deprecated since JobSet 0.8"
+        yield Problem(startup, message, "write dependsOn in the replicated jobs that wait for another")
+    for node, successor in _old_fields(document.root):
+        yield Problem(node, f"{node.key} is deprecated", f"write {successor}", level=Level.NOTE)
+
+
+def _old_fields(root: Node) -> Iterator[tuple[Node, str]]:
+    for path in ("spec", "spec.template.spec", "spec.jobTemplate.spec.template.spec"):
+        account = root.at(path)["serviceAccount"]
+        if account and root["kind"].text in ("Pod", "Job", "CronJob", "Deployment", "StatefulSet", "DaemonSet"):
+            yield account, "serviceAccountName"

@@ -1,0 +1,170 @@
+"""How a script ends, and whether the pod ends as the training did.
+
+A container's exit code is that of its last command: a Job, an operator and Argo see nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.script import Command, commands
+from argosy.workflows.lint.view.training import trains
+
+_FOREVER: Final = re.compile(r"(sleep (infinity|inf|\d+d|\d{6,})|tail -f /dev/null|sleep infinity)\b|while (true|:)")
+_STRICT: Final = re.compile(r"-[a-z]*e[a-z]*")
+
+
+def training(container: Container) -> tuple[Sequence[Command], int] | None:
+    """(the script's commands, index of the last one that trains); None where no shell runs a training."""
+    if container.script is None or container.init:
+        return None
+    found = commands(container.script.text)
+    index = next((number for number in range(len(found) - 1, -1, -1) if trains(found[number].words)), None)
+    return (found, index) if index is not None else None
+
+
+def stops_at_errors(found: Sequence[Command], container: Container) -> bool:
+    """Whether the shell ends at the first command that fails (``set -e``, ``sh -ec``)."""
+    argv = [node.text for node in container.argv]
+    by_option = any(_STRICT.fullmatch(word) for word in argv[1:3])
+    by_name = "errexit" in argv
+    return by_option or by_name or any(_sets(each, "e", "errexit") for each in found)
+
+
+def keeps_pipe_errors(found: Sequence[Command], container: Container) -> bool:
+    """Whether a pipe fails with any of its commands (``set -o pipefail``)."""
+    given = [node.text for node in container.argv]
+    looks = any("PIPESTATUS" in word for each in found for word in each.words)
+    return looks or "pipefail" in given or any("pipefail" in each.words for each in found if each.name == "set")
+
+
+def _sets(command: Command, letter: str, name: str) -> bool:
+    words = command.words[1:] if command.name == "set" else ()
+    return any(re.fullmatch(rf"-[a-z]*{letter}[a-z]*", word) for word in words) or name in words
+
+
+@rule("ARGV040", Level.WARNING, on=Container)
+def pipe(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``train | tee log``: the exit code is tee's."""
+    del bundle
+    found = training(container)
+    if found is None or container.script is None:
+        return
+    held, index = found
+    command = held[index]
+    if command.after == "|" and not keeps_pipe_errors(held, container):
+        follower = held[index + 1].name if index + 1 < len(held) else "the last command"
+        yield Problem(
+            container.script,
+            f"the exit code of the pipe is that of {follower}: a training that failed ends the container with 0",
+            "write set -o pipefail before it (bash)",
+            inside=_piece(command, f"| {follower}"),
+        )
+
+
+@rule("ARGV041", Level.WARNING, on=Container)
+def swallowed(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``|| true``, ``; exit 0``: a failure that nobody is told of."""
+    del bundle
+    found = training(container)
+    if found is None or container.script is None:
+        return
+    held, index = found
+    following = held[index + 1 :]
+    after = following[0] if following else None
+    if after is None:
+        return
+    ends = [each for each in following if each.depth == 0 and each.words == ("exit", "0") and each.before != "&&"]
+    if held[index].after == "||" and after.name in ("true", ":", "echo", "exit") and after.words[-1] not in ("1", "$?"):
+        shown = f"|| {' '.join(after.words)}"
+        yield Problem(
+            container.script,
+            f"{shown} makes a training that failed look finished: the Job completes and nothing restarts it",
+            f"take {shown} away",
+            inside=_piece(held[index], "||"),
+        )
+    elif ends and held[index].after in ("\n", ";") and not stops_at_errors(held, container):
+        yield Problem(
+            container.script,
+            "exit 0 after the training hides its failure: the Job completes and nothing restarts it",
+            "take exit 0 away",
+            inside="exit 0",
+        )
+
+
+@rule("ARGV042", Level.WARNING, on=Container)
+def not_last(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """Commands behind the training whose exit code takes the place of the training's."""
+    del bundle
+    found = training(container)
+    if found is None or container.script is None:
+        return
+    held, index = found
+    following = [each for each in held[index + 1 :] if each.depth == 0]
+    text = container.script.text
+    looked_at = re.search(r"\$\?|\$\{?PIPESTATUS|trap\s|wait\s+\S", text) is not None
+    if held[index].depth or held[index].after not in ("\n", ";") or not following or looked_at:
+        return
+    last = following[-1]
+    if stops_at_errors(held, container) or last.words == ("exit", "0") or _FOREVER.search(" ".join(last.words)):
+        return
+    yield Problem(
+        container.script,
+        f"the container ends with the exit code of {last.name}, not of the training: one that failed looks finished",
+        "begin the script with set -e, or make the training its last command",
+        inside=_piece(held[index], ""),
+    )
+
+
+@rule("ARGV043", Level.WARNING, on=Container)
+def never_ends(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``sleep infinity`` behind the training: the GPUs stay taken and the Job never completes."""
+    del bundle
+    found = training(container)
+    if found is None or container.script is None:
+        return
+    held, index = found
+    for command in held[index + 1 :]:
+        match = _FOREVER.search(" ".join(command.words))
+        if match is not None and command.before != "||" and command.depth == 0:
+            yield Problem(
+                container.script,
+                f"{match[0]} after the training: the pod keeps its GPUs and never ends, so the job never completes",
+                "take it away; keep a pod for debugging with kubectl debug",
+                inside=match[0],
+            )
+            return
+
+
+@rule("ARGV044", Level.ERROR, on=Container)
+def background(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """The training in the background of a script that ends at once."""
+    del bundle
+    found = training(container)
+    if found is None or container.script is None:
+        return
+    held, index = found
+    waits = [
+        each for each in held[index + 1 :] if each.name in ("wait", "tail", "sleep", "while", "until", "jobs", "fg")
+    ]
+    last = not [each for each in held[index + 1 :] if trains(each.words)]
+    if held[index].after == "&" and held[index].depth == 0 and not waits and last:
+        yield Problem(
+            container.script,
+            "the training runs in the background and the script ends: the container ends with it, and kills it",
+            "take the & away",
+            inside=_piece(held[index], "&"),
+        )
+
+
+def _piece(command: Command, wanted: str) -> str:
+    """A piece of the command's line that can be found in the text."""
+    if wanted and wanted in command.text:
+        return wanted
+    return command.text.split("  ")[0]

@@ -1,0 +1,156 @@
+"""``$(VAR)`` and ``$VAR``: what the kubelet expands, what a shell expands, and what nobody does.
+
+The kubelet replaces ``$(VAR)`` in ``command``, ``args`` and in later ``env`` items, from the container's own
+variables, and leaves what it does not know as it stands. ``$VAR`` is for a shell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem, SetValue
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rules.argv.words import is_shell, literal_words
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.injected import injected
+
+_REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][\w.-]*)\)")
+_UPPER: Final = re.compile(r"(?<![\$\\])\$\(([A-Z_][A-Z0-9_]*)\)")
+_DOLLAR: Final = re.compile(r"(?<![\$\\])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_PATHS: Final = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "LD_PRELOAD", "LIBRARY_PATH", "CPATH")
+
+
+def _names(container: Container) -> set[str]:
+    return {item["name"].text for item in container.node["env"]}
+
+
+def _unknown_sources(container: Container, bundle: Bundle) -> bool:
+    """Whether variables may come from what was not given."""
+    document = container.pod.document
+    for source in container.node["envFrom"]:
+        name = source.at("configMapRef.name").text
+        if not name or bundle.config_map(name, document) is None:
+            return True
+    return False
+
+
+def _known(name: str, container: Container, bundle: Bundle) -> bool:
+    return name in bundle.environment(container) or injected(name, container) or _unknown_sources(container, bundle)
+
+
+@rule("ARGV020", Level.ERROR, on=Container)
+def unknown_reference(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``$(VAR)`` of a variable that the container does not have."""
+    script = container.script
+    for node in container.argv:
+        is_script = script is not None and node is script
+        for name in sorted(set((_UPPER if is_script else _REFERENCE).findall(node.text))):
+            if _known(name, container, bundle) or not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
+                continue
+            then = "the shell then runs a command of that name" if is_script else "the program gets it as it stands"
+            yield Problem(
+                node,
+                f"the container has no variable {name}, so the kubelet leaves $({name}) alone, and {then}",
+                f"set {name} in env (what the image or the shell sets does not count), or write "
+                + (f"${name} for the shell" if is_script else "the value"),
+                inside=f"$({name})" if is_script else "",
+            )
+
+
+@rule("ARGV021", Level.ERROR, on=Container)
+def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``$VAR`` in a command that no shell reads."""
+    words = literal_words(container)
+    if not container.argv or is_shell(container.argv[0].text) or container.argv[0].text.endswith("envsubst"):
+        return
+    for node in words:
+        found = [one or other for one, other in _DOLLAR.findall(node.text)]
+        if not found:
+            continue
+        known = all(name in _names(container) or _injected_surely(name, container) for name in found)
+        mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", node.text)
+        yield Problem(
+            node,
+            f"no shell reads this command, so ${found[0]} stays the text ${found[0]}",
+            f"write $({found[0]}), which the kubelet expands from env" if known else "run it with [sh, -c, SCRIPT]",
+            edits=[SetValue(node, mended)] if known else (),
+            level=None if container.node["command"] else Level.WARNING,
+        )
+
+
+def _injected_surely(name: str, container: Container) -> bool:
+    return injected(name, container) and name in (
+        "JOB_COMPLETION_INDEX",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "WORLD_SIZE",
+        "RANK",
+    )
+
+
+@rule("ARGV022", Level.WARNING, on=Container)
+def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``$VAR`` in the value of an ``env`` item."""
+    earlier: set[str] = set()
+    for item in container.node["env"]:
+        value = item["value"]
+        found = [one or other for one, other in _DOLLAR.findall(value.text)] if value.is_scalar else []
+        name = item["name"].text
+        if found and "{{" not in value.text:
+            known = all(each in earlier for each in found)
+            mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", value.text)
+            yield Problem(
+                value,
+                f"nothing expands ${found[0]} in the value of an env item: {name or 'the variable'} holds it as text"
+                + _of_a_path(name, found),
+                f"write $({found[0]}) with {found[0]} in an earlier item, or set {name or 'it'} in the command's shell",
+                edits=[SetValue(value, mended)] if known else (),
+                level=Level.ERROR if name == "PATH" else None,
+            )
+        earlier.add(name)
+
+
+def _of_a_path(name: str, found: list[str]) -> str:
+    return ", and what the image has there is lost" if name in _PATHS and name in found else ""
+
+
+@rule("ARGV023", Level.ERROR, on=Container)
+def reference_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``$(VAR)`` in an ``env`` value sees ``envFrom`` and the items before it, and nothing else."""
+    if container.pod.document.kind in ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime"):
+        return
+    earlier = {name for name, each in bundle.environment(container).items() if each.how == "envFrom"}
+    open_sources = _unknown_sources(container, bundle)
+    items = [(item["name"].text, item["value"]) for item in container.node["env"]]
+    names = {name for name, _ in items}
+    for name, value in items:
+        for wanted in sorted(set(_REFERENCE.findall(value.text))) if value.is_scalar else ():
+            problem = None if wanted in earlier or open_sources else _reference(container, wanted, names, value)
+            if problem is not None:
+                yield problem
+        earlier.add(name)
+
+
+def _reference(container: Container, wanted: str, names: Set[str], value: Node) -> Problem | None:
+    what = f"$({wanted}) stays as it stands"
+    if wanted in names:
+        return Problem(value, f"{wanted} is set in a later env item: {what}", f"move {wanted} before this item")
+    if injected(wanted, container):
+        late = wanted == "JOB_COMPLETION_INDEX"
+        if not late:
+            return None
+        field = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+        return Problem(
+            value,
+            f"the Job controller adds {wanted} behind the written env items: {what}",
+            f"set {wanted} yourself before it with valueFrom.fieldRef.fieldPath {field}, or use it in the command",
+        )
+    return Problem(
+        value,
+        f"the container has no variable {wanted}: {what}",
+        f"set {wanted} in an earlier env item (what the image sets does not count)",
+    )

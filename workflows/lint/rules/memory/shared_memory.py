@@ -1,0 +1,151 @@
+"""``/dev/shm``: where NCCL and DataLoader workers hand each other data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.arguments import arguments
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.environment import RANK_LAUNCHERS
+from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.lint.view.quantity import quantity
+
+_DEV_SHM: Final = "/dev/shm"
+_WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data-workers", "data-workers")
+
+
+@rule("MEM001", Level.WARNING, on=Container)
+def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """Without a volume at /dev/shm a container has the runtime's default of 64 MiB."""
+    pod = container.pod
+    if container.init or pod.spec["hostIPC"].flag or pod.shared_memory(container) or _made_elsewhere(container, bundle):
+        return
+    why = _needs_it(container, bundle)
+    if why:
+        yield Problem(
+            container.node["volumeMounts"],
+            f"{why} and no volume at /dev/shm: the container gets 64 MiB",
+            "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
+        )
+
+
+def _needs_it(container: Container, bundle: Bundle) -> str:
+    workers = _data_workers(container, bundle)
+    if workers:
+        return f"{workers} DataLoader workers"
+    programs = [process.program for process in bundle.processes(container)]
+    if container.gpus == 0 or (programs and not set(programs) & set(RANK_LAUNCHERS) and (container.gpus or 0) < 2):
+        return ""
+    role = container.pod.role
+    if role is not None and role.launcher:
+        return ""
+    return "GPUs" if container.gpus is None else f"{container.gpus} GPU{'s' * (container.gpus > 1)}"
+
+
+def _data_workers(container: Container, bundle: Bundle) -> int:
+    for process in bundle.processes(container):
+        for name, value in arguments(process):
+            if name in _WORKERS and value.isdecimal():
+                return int(value)
+    return 0
+
+
+def _made_elsewhere(container: Container, bundle: Bundle) -> bool:
+    """KubeRay mounts a tmpfs at /dev/shm itself; a TrainJob's volumes stand in its runtime."""
+    document = container.pod.document
+    if document.kind == "TrainJob":
+        return not _runtime_lacks_it(document.spec, container, bundle)
+    return document.group == "ray.io"
+
+
+def _runtime_lacks_it(spec: Node, container: Container, bundle: Bundle) -> bool:
+    if spec["podTemplateOverrides"] or spec["runtimePatches"]:
+        return False
+    name = spec.at("runtimeRef.name").text
+    found = [bundle.find(kind, name, container.pod.document) for kind in ("TrainingRuntime", "ClusterTrainingRuntime")]
+    runtimes = [bundle.workload(each) for each in found if each is not None]
+    pods = [role.pod for each in runtimes if each is not None for role in each.roles if role.name == container.name]
+    return bool(pods) and all(pod.main is not None and pod.shared_memory(pod.main) is None for pod in pods)
+
+
+def _memory_volumes(container: Container) -> Iterator[tuple[str, Node]]:
+    """(mount path, emptyDir) of the container's volumes in memory."""
+    for path, mount in container.mounts.items():
+        volume = container.pod.volumes.get(mount["name"].text)
+        if volume is not None and volume.at("emptyDir.medium").text == "Memory":
+            yield path, volume["emptyDir"]
+
+
+@rule("MEM002", Level.WARNING, on=Container)
+def unbounded(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """A tmpfs without sizeLimit grows to the pod's memory limit, and without that to the node's memory."""
+    del bundle
+    for path, volume in _memory_volumes(container):
+        if volume["sizeLimit"]:
+            continue
+        limited = container.limits["memory"]
+        until = f"the memory limit, {limited.text}," if limited else "all memory of the node"
+        yield Problem(
+            volume["medium"],
+            f"a volume in memory at {path} without sizeLimit may take {until} and its pages count as the pod's memory",
+            "set sizeLimit to what the ranks share: 1Gi is enough for NCCL, DataLoader workers want more",
+            level=Level.NOTE if limited else Level.WARNING,
+        )
+
+
+@rule("MEM003", Level.ERROR, on=Container)
+def eats_the_limit(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """Pages of a tmpfs are charged to the container's memory limit."""
+    del bundle
+    limit = container.limit("memory")
+    for path, volume in _memory_volumes(container):
+        size = quantity(volume["sizeLimit"].text)
+        if not limit or size is None or size < limit / 2:
+            continue
+        whole = size >= limit
+        yield Problem(
+            volume["sizeLimit"],
+            f"{path} may grow to {volume['sizeLimit'].text}, which is charged to the container's memory limit of "
+            f"{container.limits['memory'].text}" + (": full, it leaves nothing for the process" if whole else ""),
+            "raise the memory limit by the size of the volume, or lower sizeLimit",
+            level=Level.ERROR if whole else Level.WARNING,
+        )
+
+
+@rule("MEM004", Level.WARNING, on=Container)
+def on_disk(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """An emptyDir without ``medium: Memory`` is a directory on the node's disk."""
+    del bundle
+    mount = container.mounts.get(_DEV_SHM)
+    volume = container.pod.volumes.get(mount["name"].text) if mount is not None else None
+    if volume is not None and volume["emptyDir"].exists and not volume.at("emptyDir.medium"):
+        yield Problem(
+            volume["emptyDir"],
+            "/dev/shm is an emptyDir without medium: Memory, a directory on the node's disk",
+            "write emptyDir: {medium: Memory, sizeLimit: …}, and count the size in the memory limit",
+        )
+
+
+@rule("MEM005", Level.WARNING, on=Pod)
+def of_the_host(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
+    """The node's own /dev/shm is shared by all pods on it, and outlives them."""
+    del bundle
+    for volume in pod.volumes.values():
+        path = volume.at("hostPath.path")
+        if path.text.rstrip("/") == _DEV_SHM:
+            yield Problem(
+                path,
+                "the node's /dev/shm: segments of a killed rank stay on the node, and every pod there sees them",
+                "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
+            )
+    if pod.spec["hostIPC"].flag:
+        yield Problem(
+            pod.spec["hostIPC"],
+            "hostIPC: the pod shares /dev/shm and semaphores with everything on the node",
+            "remove hostIPC and mount an emptyDir with medium: Memory at /dev/shm",
+        )

@@ -1,0 +1,63 @@
+"""Software that is fetched when the pod starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.process import Process
+
+_PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&\n]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b")
+
+
+@rule("SEC020", Level.WARNING, on=Container)
+def at_start(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """Every rank installs what the index has at that moment."""
+    workload = bundle.workload(container.pod.document)
+    gang = workload is not None and workload.gang
+    for process in bundle.processes(container):
+        loose = _loose(process)
+        if loose:
+            yield Problem(
+                process.node,
+                f"{loose} is installed at every start, in whatever version there is then"
+                + ("; the ranks may get different ones" if gang else ""),
+                "build it into the image, or pin the version (name==1.2.3, a commit, a lock file with hashes)",
+                level=Level.WARNING if gang else Level.NOTE,
+                inside=loose if process.in_shell else "",
+            )
+
+
+def _loose(process: Process) -> str:
+    """The first thing without a version that a command installs; ``""`` for none."""
+    words = list(process.words)
+    if process.program == "git" and "clone" in words:
+        return next((word for word in words if "://" in word or word.startswith("git@")), "")
+    if "install" not in words[:5] or not ({"pip", "pip3", "uv"} & {*words[:4], process.program}):
+        return ""
+    rest = words[words.index("install") + 1 :]
+    takes_value = {"-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "-t"}
+    for before, word in zip(["", *rest], rest, strict=False):
+        if word.startswith(("-", ".", "/", "$", ">", "2>")) or before in takes_value or word.endswith((".whl", ".txt")):
+            continue
+        return "" if "==" in word or "@" in word else word
+    return ""
+
+
+@rule("SEC021", Level.WARNING, on=Container)
+def piped_into_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """A script from the network, run as it comes."""
+    del bundle
+    for node in [*container.argv, container.node["source"]]:
+        found = _PIPED.search(node.text)
+        if found is not None:
+            yield Problem(
+                node,
+                f"{found.group()!r} runs whatever the other side sends, in every pod",
+                "build it into the image, or check its digest before it is run",
+                inside=found.group(),
+            )

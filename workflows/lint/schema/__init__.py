@@ -1,0 +1,1 @@
+"""What the APIs take: the fields of the kinds, as data."""

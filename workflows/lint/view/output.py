@@ -1,0 +1,83 @@
+"""Where a container writes what must not be lost: checkpoints and results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.view.arguments import arguments
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.pod import Pod
+
+if TYPE_CHECKING:
+    from argosy.workflows.lint.bundle import Bundle
+
+_OPTIONS: Final = re.compile(
+    r"(?:.*-)?(?:output|checkpoint|checkpoints|ckpt|save|results?|snapshot)(?:-?(?:dir|directory|path|folder|root))?"
+    r"|default-root-dir|dump-folder|model-dir"
+)
+_VARIABLES: Final = re.compile(
+    r"(?:.*_)?(?:OUTPUT|CHECKPOINTS?|CKPT|SAVE|RESULTS?|SNAPSHOT)_(?:DIR|DIRECTORY|PATH|FOLDER)"
+)
+_OPEN: Final = re.compile(r"\$|\{\{")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A path that is written.
+
+    Args:
+        path: as far as it is known: ``/ckpt`` of ``/ckpt/$RUN``.
+        named: ``--output-dir``, ``CKPT_DIR``.
+        node: where it is said.
+        inside: the piece of the text that says it, where the text is longer.
+    """
+
+    path: str
+    named: str
+    node: Node
+    inside: str = ""
+
+
+def outputs(container: Container, bundle: Bundle) -> Iterator[Output]:
+    """The paths that options and variables of a container's commands name, each once."""
+    seen: set[str] = set()
+    for found in _named(container, bundle):
+        if found.path and found.path not in seen:
+            seen.add(found.path)
+            yield found
+
+
+def _named(container: Container, bundle: Bundle) -> Iterator[Output]:
+    for process in bundle.processes(container):
+        for name, value in arguments(process):
+            if _OPTIONS.fullmatch(name):
+                inside = value if process.in_shell else ""
+                node = next((each for each in container.argv if value and value in each.text), process.node)
+                yield Output(_path(value), f"--{name}", node, inside)
+    for name, variable in bundle.environment(container).items():
+        if _VARIABLES.fullmatch(name):
+            yield Output(_path(variable.value or ""), name, variable.place)
+
+
+def _path(value: str) -> str:
+    """The absolute path up to what is filled in later; ``""`` for anything else."""
+    if not value.startswith("/"):
+        return ""
+    known = _OPEN.split(value, maxsplit=1)[0]
+    if known != value:
+        known = known.rpartition("/")[0]
+    return known.rstrip("/")
+
+
+def writers(container: Container, bundle: Bundle) -> list[Container]:
+    """The containers in which a command's ranks run: mpirun's run in the workers."""
+    pod: Pod = container.pod
+    if pod.role is None or not pod.role.launcher:
+        return [container]
+    workload = bundle.workload(pod.document)
+    roles = [role for role in workload.roles if not role.launcher] if workload is not None else []
+    return [role.pod.main for role in roles if role.pod.main is not None]
