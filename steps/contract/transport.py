@@ -18,9 +18,8 @@ class ExpectedTransport:
     """The ``[expect]`` of a fabric profile; a field's empty value says nothing and is not compared."""
 
     network: str
-    """As NCCL prints it after ``Using network`` and ``via NET/``, without a version that a plugin may append: IB,
-    Socket, Libfabric, gIB, FasTrak, GPUDirectTCPX (prints GPUDirectTCPX_v7); or :data:`MNNVL`. Empty: nothing
-    leaves the node."""
+    """As NCCL prints it after ``Using network`` and ``via NET/``: IB, Socket, Libfabric, gIB, FasTrak,
+    GPUDirectTCPX_v7; or :data:`MNNVL`. Empty: nothing leaves the node."""
     gdr: bool
     """Whether the channels between nodes must say ``/GDRDMA``; False: not compared."""
     nics: int

@@ -202,7 +202,7 @@ def test_nvl72() -> None:
         ("azure-nd", "IB", True, 8, 400),
         ("azure-nd-shared", "IB", True, 8, 200),
         ("aws-efa", "Libfabric", True, 8, 400),
-        ("gcp-a3-high", "GPUDirectTCPX", False, 4, 200),
+        ("gcp-a3-high", "GPUDirectTCPX_v7", False, 4, 200),
         ("gcp-a3-mega", "FasTrak", False, 8, 200),
         ("gcp-a3u-a4", "gIB", True, 8, 400),
         ("oci-roce-host", "IB", True, 8, 400),
