@@ -18,14 +18,15 @@ class ExpectedTransport:
     """The ``[expect]`` of a fabric profile; a field's empty value says nothing and is not compared."""
 
     network: str
-    """As NCCL prints it after ``Using network`` and ``via NET/``: IB, Socket, Libfabric, gIB; or :data:`MNNVL`.
-    Empty: one node, no network."""
+    """As NCCL prints it after ``Using network`` and ``via NET/``: IB, Socket, Libfabric, gIB, FasTrak,
+    GPUDirectTCPX_v7; or :data:`MNNVL`. Empty: nothing leaves the node."""
     gdr: bool
     """Whether the channels between nodes must say ``/GDRDMA``; False: not compared."""
     nics: int
-    """Network devices per pod, count; 0: not stated."""
+    """Network devices per pod as NCCL counts them, count (aws-ofi-nccl bundles the 32 adapters of a p5 into 8);
+    0: not stated."""
     nic_gbps: int
-    """Rate of each, Gbit/s; 0: not stated."""
+    """Rate of each such device, Gbit/s; 0: not stated."""
     nvls: bool
     """Whether NVLink SHARP must be in use within a node; False: not compared."""
     busbw_floor_gbs: float

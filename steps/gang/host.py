@@ -16,8 +16,8 @@ LOST_REASONS = ("NodeLost", "HostLost")
 class Identity:
     """What the supervisor adds to the manifest, and the only things it changes.
 
-    ``name`` is never used twice; ``env`` goes to every container; no pod runs on a node of ``excluded``;
-    ``nnodes`` pods are made, one per node.
+    ``name`` is never used twice; ``env`` goes to every container but the init ones; no pod runs on a node of
+    ``excluded``; ``nnodes`` pods are made, one per node.
     """
 
     name: str

@@ -106,7 +106,8 @@ def with_identity(
     job["parallelism"] = job["completions"] = nnodes
     template = job["template"]
     template.setdefault("metadata", {}).setdefault("labels", {}).update(labels)
-    for container in [*pod_spec(document)["containers"], *pod_spec(document).get("initContainers", [])]:
+    # Not the init containers: a vendor's daemon beside the ranks needs neither the channel nor its token.
+    for container in pod_spec(document)["containers"]:
         kept = [item for item in container.get("env", []) if item["name"] not in env]
         container["env"] = kept + [{"name": key, "value": value} for key, value in env.items()]
     if excluded:

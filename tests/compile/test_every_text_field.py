@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.compile import compile_run
+from argosy.workflows.gang.jobset import jobset_yaml
 from argosy.workflows.spec.run import TrainingRun
 
 BASE: dict[str, Any] = {
@@ -36,6 +37,8 @@ BASE: dict[str, Any] = {
     },
     "gang": {
         "nnodes": "2:4",
+        "fabric": "ib-sriov",
+        "fabric_parameters": {"rdma_resource": "rdma/ib", "nics": "8", "rate": "ndr", "hca": "=mlx5_0"},
         "shm_size": "1Gi",
         "node_selector": {"k": "v"},
         "priority_class": "p",
@@ -76,6 +79,28 @@ BASE: dict[str, Any] = {
 }
 NOT_HERE = {"module": "script", "evaluation.module": "evaluation.script"}
 """Fields that cannot stand beside another; checked in its place."""
+OWN_FABRIC: dict[str, Any] = {
+    "name": "ours",
+    "about": "x",
+    "proven": "x",
+    "gpus": "8",
+    "includes": ["gang"],
+    "sources": {"s": {"url": "https://x.y/z", "date": "2026-11-22"}},
+    "parameters": [{"name": "p", "about": "x", "default": "v", "choices": {"v": {"c": "x"}, "w": {}}}],
+    "env": [{"name": "V1", "value": "x", "why": "x", "source": "s"}, {"name": "V2", "value": "{p}"}],
+    "refused": [{"name": "V3", "values": ["x"], "why": "x"}],
+    "resources": [{"name": "a.b/c", "value": "1"}],
+    "labels": [{"name": "a.b/c", "value": "x"}],
+    "annotations": [{"name": "a.b/c", "value": "x"}],
+    "volumes": [{"name": "fv", "volume": {"hostPath": {"path": "/x"}}, "mount": {"mountPath": "/fv"}}],
+    "sidecars": [{"name": "s", "container": {"image": "a/b:1", "args": ["x"]}}],
+    "pod": [{"name": "dnsPolicy", "value": "Default"}],
+    "security": [{"name": "capability", "value": "IPC_LOCK"}],
+    "shm": [{"value": "1Gi"}],
+    "expect": [{"name": "network", "value": "IB"}],
+    "notes": [{"text": "x"}],
+}
+"""gang.fabric_profile cannot stand beside gang.fabric; checked apart."""
 VOLUMES = {"claim": "c", "host_path": "/mnt/nvme"}
 """Fields of dataset.cache that cannot stand beside ephemeral; checked apart."""
 PAYLOADS = [
@@ -203,6 +228,7 @@ def test_no_text_field_is_forgotten() -> None:
         "gang.runtime",
         "gang.placement",
         "gang.launcher",
+        "gang.fabric_profile",
     }
     missing = [
         name
@@ -245,6 +271,26 @@ def test_a_payload_names_a_cache_volume_or_is_refused(
             after = yaml.safe_load(compile_run(TrainingRun(**changed)))
             assert shape(gang_of(after)) == shape(gang_of(before))
             assert placeholders(after) == placeholders(before)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
+def test_a_payload_in_a_fabric_of_ones_own(payload: str) -> None:
+    gang = {name: value for name, value in BASE["gang"].items() if not name.startswith("fabric")}
+    quiet = {**BASE, "gang": {**gang, "fabric_profile": OWN_FABRIC}}
+    loud = quiet
+    for path in leaves(OWN_FABRIC):
+        changed = with_value(("gang", "fabric_profile", *path), payload, quiet if path[-1] == "name" else loud)
+        run = accepted(changed)
+        if run is None:
+            continue
+        if path[-1] == "name":
+            # Names are keys, so the shape changes; each is tried by itself.
+            assert "{{" not in jobset_yaml(run)
+        else:
+            loud = changed
+    before, after = (jobset_yaml(TrainingRun(**each)) for each in (quiet, loud))
+    assert shape(yaml.safe_load(after)) == shape(yaml.safe_load(before))
+    assert "{{" not in after
 
 
 def shape(node: Any) -> Any:

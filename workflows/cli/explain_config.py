@@ -18,6 +18,7 @@ def command(field: str, as_json: bool) -> None:
     Example:
       argosy explain-config gang.nnodes
       argosy explain-config retry
+      argosy explain-config fabric.aws-efa
     """
     from argosy.workflows.spec.explain import explain_field
 

@@ -117,8 +117,9 @@ def with_ranks(run: TrainingRun, nodes: int, each: int) -> TrainingRun:
     values = run.model_dump(exclude_unset=True)
     gang = {**values.get("gang", {}), "nnodes": nodes, "nproc_per_node": each}
     gang["resources"] = {**gang.get("resources", {}), "gpu": 0}
-    if nodes > 1 and gang.get("fabric") == "single-node":
-        del gang["fabric"]
+    # The other profiles describe adapters and GPUs that this shape does not have.
+    if "fabric_profile" in gang or gang.get("fabric") not in ("tcp", "single-node" if nodes == 1 else "tcp"):
+        gang = {name: value for name, value in gang.items() if not name.startswith("fabric")}
     values["gang"] = gang
     if "evaluation" in values and values["evaluation"].get("resources"):
         values["evaluation"]["resources"] = {**values["evaluation"]["resources"], "gpu": 0}

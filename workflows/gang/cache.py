@@ -62,5 +62,7 @@ def _source(cache: DatasetCache) -> dict[str, Any]:
 
 def profile_labels(run: TrainingRun) -> dict[str, str]:
     """Marks pods that Pod Security "restricted" refuses, so that a policy can tell them."""
+    if run.fabric.privileges:
+        return {PROFILE_LABEL: "privileged"}
     marked = run.dataset is not None and run.dataset.cache is not None and run.dataset.cache.host_path
     return {PROFILE_LABEL: "host-path"} if marked else {}

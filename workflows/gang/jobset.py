@@ -11,9 +11,9 @@ from typing import Any
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.workflows.gang.cache import cache_volume, profile_labels
+from argosy.workflows.gang.fabric import fabric_env, fabric_pod, fabric_resources, fabric_security
 from argosy.workflows.gang.launch_args import launch_args
 from argosy.workflows.gang.pod import (
-    CONTAINER_SECURITY,
     POD_SECURITY,
     claim_volume,
     environment,
@@ -29,11 +29,6 @@ LOST_NODE_SECONDS = 30
 """The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
 COMMIT_SECONDS = 30
 """After the script's grace: time for launch to commit what was saved."""
-_FABRIC: dict[str, dict[str, str]] = {
-    "": {},
-    "single-node": {"NCCL_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "lo"},
-    "tcp": {"NCCL_IB_DISABLE": "1"},
-}
 _TAINTS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 
@@ -54,7 +49,7 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
         "completions": nnodes,
         "parallelism": nnodes,
         "backoffLimit": 0,
-        "template": {"metadata": _metadata(run, {**labels, **profile_labels(run)}), "spec": _pod(run, code_digest)},
+        "template": {"metadata": _metadata(run, labels), "spec": _pod(run, code_digest)},
     }
     return {
         "apiVersion": API_VERSION,
@@ -70,13 +65,15 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
 
 
 def _metadata(run: TrainingRun, labels: dict[str, str]) -> dict[str, Any]:
-    annotations = dict(run.gang.pod.annotations)
-    return {"labels": {**run.gang.pod.labels, **labels}, **({"annotations": annotations} if annotations else {})}
+    fabric, pod = run.fabric, run.gang.pod
+    annotations = {**fabric.annotations, **pod.annotations}
+    labels = {**fabric.labels, **pod.labels, **labels, **profile_labels(run)}
+    return {"labels": labels, **({"annotations": annotations} if annotations else {})}
 
 
 def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
-    gang = run.gang
-    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": gang.shm_size}}
+    gang, fabric = run.gang, run.fabric
+    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": gang.shm_of(fabric)}}
     own, own_mounts = pod_folders(data="/argosy/data", workspace="/argosy/workspace", tmp="/argosy/tmp")
     claim, claim_mounts = claim_volume(run)
     cache, cache_mounts = cache_volume(run)
@@ -85,14 +82,15 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "image": run.image,
         "command": LaunchArgs.command(),
         "args": launch_args(run, code_digest).to_argv(),
-        "env": environment(run, *({"name": k, "value": v} for k, v in _FABRIC[gang.fabric].items())),
-        "resources": {"requests": gang.resources.requests(), "limits": gang.resources.limits()},
-        "securityContext": CONTAINER_SECURITY,
+        "env": environment(run, *fabric_env(fabric)),
+        "resources": fabric_resources(fabric, gang.resources),
+        "securityContext": fabric_security(fabric),
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},
             *claim_mounts,
             *cache_mounts,
             *own_mounts,
+            *fabric.mounts,
             *(volume.mount() for volume in gang.pod.volumes),
         ],
     }
@@ -111,10 +109,10 @@ def _pod(run: TrainingRun, code_digest: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
-        **gang.pod.fields(),
+        **fabric_pod(fabric, gang.pod),
         "tolerations": _tolerations(run),
         "containers": [container],
-        "volumes": [shm, *claim, *cache, *own, *gang.pod.volume_manifests()],
+        "volumes": [shm, *claim, *cache, *own, *fabric.volumes, *gang.pod.volume_manifests()],
     }
 
 

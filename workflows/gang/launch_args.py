@@ -12,6 +12,7 @@ DATA_PATH = "/argosy/data"
 def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
     """Arguments of ``argosy.steps.launch``."""
     gang, checkpoint, dataset, batch = run.gang, run.checkpoint, run.dataset, run.batch
+    expected = run.fabric.expected(run.env, gang.max_nnodes)
     rate = batch.learning_rate(gang.world_size) if batch else None
     return LaunchArgs(
         store_uri=run.storage.uri,
@@ -48,6 +49,7 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         accumulation_steps=batch.accumulation_steps if batch else 1,
         effective_batch_size=batch.effective_batch_size(gang.world_size) if batch else 0,
         learning_rate="" if rate is None else repr(rate),
+        expected_transport="" if expected is None else expected.to_json(),
     )
 
 

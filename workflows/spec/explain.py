@@ -10,14 +10,18 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.fabric.catalogue import known_profile, profile_names
+from argosy.workflows.fabric.description import profile_list, profile_text
 from argosy.workflows.spec.refusal import suggestion, table_model
 from argosy.workflows.spec.run import TrainingRun
 
-_WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+_WORDS = {Any: "anything", str: "text", int: "whole number", float: "number", bool: "true or false"}
 
 
 def explain_field(path: str = "") -> str:
     """What a field is, its type, unit and default; for a table its fields; for ``""`` all there is.
+
+    ``fabric`` lists the fabric profiles, ``fabric.NAME`` shows one with its sources.
 
     Raises:
         InputError: no such field, with the nearest name.
@@ -25,6 +29,8 @@ def explain_field(path: str = "") -> str:
     path = path.strip("[]")
     if not path:
         return _table("run.toml", TrainingRun, "")
+    if path.partition(".")[0] == "fabric":
+        return _fabric(path)
     model: type[BaseModel] = TrainingRun
     parts = path.split(".")
     for depth, part in enumerate(parts):
@@ -34,11 +40,21 @@ def explain_field(path: str = "") -> str:
         info = model.model_fields[part]
         inner = table_model(info.annotation)
         if depth == len(parts) - 1:
-            return _table(path, inner, info.description or "") if inner else _field(path, info)
+            text = _table(path, inner, info.description or "") if inner else _field(path, info)
+            return f"{text}\n{profile_list()}" if path == "gang.fabric" else text
         if inner is None:
             raise InputError(f"{path}: {'.'.join(parts[: depth + 1])} has no fields of its own; ask for it alone")
         model = inner
     raise AssertionError("a path has at least one part")
+
+
+def _fabric(path: str) -> str:
+    _, _, name = path.partition(".")
+    if not name:
+        return profile_list()
+    if name not in profile_names():
+        raise InputError(f"{path}: there is no such fabric; {suggestion(name, [*profile_names()], 'profiles')}")
+    return profile_text(known_profile(name))
 
 
 def field_paths(model: type[BaseModel] = TrainingRun, prefix: str = "") -> list[str]:

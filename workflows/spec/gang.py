@@ -6,14 +6,18 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from argosy.workflows.fabric.fabric import Fabric
+from argosy.workflows.spec.fabric import check_parameters, check_volumes, filled_fabric
 from argosy.workflows.spec.placement import check_host
 from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.resources import Resources
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import KubeName, LabelKey, LabelValue, Quantity, WholeNumber, quantity
+from argosy.workflows.spec.texts import KubeName, LabelKey, LabelValue, Line, Quantity, WholeNumber, quantity
 
 MAX_NODES = 10_000
+SHM_SIZE = "1Gi"
+"""Of /dev/shm, where neither the user nor the fabric says; NCCL alone needs less."""
 _NNODES_REMEDY = 'write a number (nnodes = 2) or a range (nnodes = "2:4")'
 
 
@@ -76,13 +80,21 @@ class Gang(Table):
     runtime: str = Field(default="jobset", description="Who creates the pods: jobset.")
     placement: str = Field(default="none", description="Who makes the placement all-or-nothing: none.")
     launcher: str = Field(default="torchrun", description="What starts the ranks on a node: torchrun.")
-    fabric: Literal["", "single-node", "tcp"] = Field(
+    fabric: Line = Field(
         default="",
-        description="Network profile. Empty: nothing is set, NCCL chooses. single-node: loopback only "
-        "(NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME = lo). tcp: sockets even where InfiniBand is present "
-        "(NCCL_IB_DISABLE = 1). Variables in env win.",
+        description="Network profile: what NCCL and the pods need of it, and what they must talk over. Empty: nothing "
+        "is set, NCCL chooses. In a file also the path of a profile of your own, relative to it: ./my-fabric.toml.",
     )
-    shm_size: Quantity = Field(default="1Gi", description="Size of /dev/shm in each pod, bytes; counts towards memory.")
+    fabric_parameters: Annotated[dict[str, str], BeforeValidator(check_parameters)] = Field(
+        default={}, description="What the profile must be told of your cluster: parameter = value."
+    )
+    fabric_profile: dict[str, Any] | None = Field(
+        default=None, description="A profile of your own in place of fabric, in the form of docs/fabrics.md."
+    )
+    shm_size: Quantity | None = Field(
+        default=None,
+        description="Size of /dev/shm in each pod, bytes; counts towards memory. Unset: the fabric's, else 1Gi.",
+    )
     node_selector: dict[LabelKey, LabelValue] = Field(
         default={}, description="Labels that the gang's nodes must have: label = value."
     )
@@ -124,15 +136,24 @@ class Gang(Table):
         """GPUs of the whole gang."""
         return self.max_nnodes * self.resources.gpu
 
+    def fabric_of(self, run: str) -> Fabric:
+        """The fabric of the run of that name; the empty one sets nothing."""
+        return filled_fabric(self.fabric, self.fabric_profile, self.fabric_parameters, run)
+
+    def shm_of(self, fabric: Fabric) -> str:
+        """Size of /dev/shm, bytes as a quantity: the user's, else the fabric's."""
+        return self.shm_size or fabric.shm_size or SHM_SIZE
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_host(self.runtime, self.placement, self.launcher)
-        if self.fabric == "single-node" and self.max_nnodes > 1:
+        fabric = self.fabric_of("run")
+        if fabric.one_node and self.max_nnodes > 1:
             raise Refusal(
                 f"one node's loopback cannot join nnodes = {self.nnodes}",
                 'write nnodes = 1, or fabric = "tcp", or leave fabric out',
                 field="fabric",
-                value=self.fabric,
+                value=fabric.name,
             )
         gpu = self.resources.gpu
         if gpu and self.nproc_per_node > gpu:
@@ -142,11 +163,14 @@ class Gang(Table):
                 field="nproc_per_node",
                 value=self.nproc_per_node,
             )
-        if quantity(self.shm_size) > quantity(self.resources.memory):
+        check_volumes(fabric, self.pod)
+        shm = self.shm_of(fabric)
+        if quantity(shm) > quantity(self.resources.memory):
+            whose = "" if self.shm_size else f"fabric {fabric.name} sets it, and "
             raise Refusal(
-                f"/dev/shm counts towards the pod's memory (resources.memory = {self.resources.memory!r})",
-                "raise resources.memory or lower shm_size",
+                f"{whose}/dev/shm counts towards the pod's memory (resources.memory = {self.resources.memory!r})",
+                f"raise resources.memory or {'lower' if self.shm_size else 'write a smaller'} shm_size",
                 field="shm_size",
-                value=self.shm_size,
+                value=shm,
             )
         return self

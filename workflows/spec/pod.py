@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from argosy.workflows.fabric.profile import OWN_VOLUMES
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.storage import is_below
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import KubeName, LabelKey, LabelValue, Line, check_literal
 
-OWN_VOLUMES = ("shm", "storage", "cache", "data", "workspace", "tmp")
-"""Names of the volumes that every pod of a gang has."""
 _DEEPEST = 12
 
 

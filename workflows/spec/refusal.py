@@ -83,7 +83,9 @@ def _sentence(error: Mapping[str, Any], model: type[BaseModel]) -> str:
         head = field if value is _UNSET else f"{field} = {shown(value)}"
         return f"{head}: {cause}"
     empty = kind in ("too_short", "string_too_short") and error["input"] == ""
-    rule = "must not be empty" if empty else _RULES.get(kind, error["msg"]).format_map(_Given(context))
+    # pydantic's own words come with the values in them, and a value may hold braces.
+    known = _RULES[kind].format_map(_Given(context)) if kind in _RULES else error["msg"].removeprefix("Value error, ")
+    rule = "must not be empty" if empty else known
     remedy = f"see argosy explain-config {field}"
     if kind == "missing":
         return f"{field}: {rule}; add it ({remedy})"

@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from argosy.workflows.fabric.fabric import Fabric
 from argosy.workflows.spec.batch import Batch
 from argosy.workflows.spec.checkpoint import Checkpoint
 from argosy.workflows.spec.dataset import Dataset
@@ -16,6 +17,7 @@ from argosy.workflows.spec.deadlines import Deadlines
 from argosy.workflows.spec.entry import check_args, check_entry, check_uri_credentials
 from argosy.workflows.spec.environment import check_environment
 from argosy.workflows.spec.evaluation import Evaluation
+from argosy.workflows.spec.fabric import check_contradictions, fabric_warnings
 from argosy.workflows.spec.gang import Gang
 from argosy.workflows.spec.notify import Notify
 from argosy.workflows.spec.promotion import Promotion
@@ -119,6 +121,7 @@ class TrainingRun(Table):
                 "give gang.nnodes one number, or remove [batch] and compute in the script",
                 field="batch",
             )
+        check_contradictions(self)
         for field, uri in self.uris().items():
             check_uri_credentials(field, uri)
             if is_below(file_path(uri) or "/", POD_FOLDER):
@@ -146,6 +149,11 @@ class TrainingRun(Table):
         if self.evaluation is not None and self.evaluation.dataset_uri:
             found["evaluation.dataset_uri"] = self.evaluation.dataset_uri
         return found
+
+    @property
+    def fabric(self) -> Fabric:
+        """The gang's fabric with its parameters filled in; the empty one sets nothing."""
+        return self.gang.fabric_of(self.name)
 
     @property
     def mounts_claim(self) -> bool:
@@ -176,6 +184,7 @@ def warnings(run: TrainingRun) -> list[str]:
             "(Pod Security privileged)"
         )
     found.extend(variable_warnings(run))
+    found += fabric_warnings(run)
     if run.evaluation is None:
         found.append("no [evaluation]: the checkpoint is kept, nothing is compared or promoted")
     return found
