@@ -120,7 +120,7 @@ def test_gib_has_a_tuner_file_for_each_machine() -> None:
 def test_gib_by_dynamic_resource_allocation() -> None:
     # gpudirect-rdma/nccl-test-managed-rdma.yaml: a claim, and no networks.
     made = template(case("gcp-a3u-a4-dra"))
-    assert "annotations" not in made["metadata"]
+    assert set(made["metadata"]["annotations"]) == {"argosy.dev/fabric"}
     assert made["spec"]["resourceClaims"] == [{"name": "rdma", "resourceClaimTemplateName": "all-mrdma"}]
     assert made["spec"]["containers"][0]["resources"]["claims"] == [{"name": "rdma"}]
     assert "NCCL_SOCKET_IFNAME" not in env_of(case("gcp-a3u-a4-dra"))

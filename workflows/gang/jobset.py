@@ -25,6 +25,8 @@ from argosy.workflows.yaml_text import to_yaml
 
 API_VERSION = "jobset.x-k8s.io/v1alpha2"
 RUN_LABEL = "argosy.dev/run"
+FABRIC_ANNOTATION = "argosy.dev/fabric"
+"""Whoever reads the manifest, lint among them, learns why the variables are as they are."""
 LOST_NODE_SECONDS = 30
 """The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
 COMMIT_SECONDS = 30
@@ -66,7 +68,8 @@ def jobset(run: TrainingRun, code_digest: str = "") -> dict[str, Any]:
 
 def _metadata(run: TrainingRun, labels: dict[str, str]) -> dict[str, Any]:
     fabric, pod = run.fabric, run.gang.pod
-    annotations = {**fabric.annotations, **pod.annotations}
+    named = {FABRIC_ANNOTATION: fabric.name} if fabric.name else {}
+    annotations = {**named, **fabric.annotations, **pod.annotations}
     labels = {**fabric.labels, **pod.labels, **labels, **profile_labels(run)}
     return {"labels": labels, **({"annotations": annotations} if annotations else {})}
 

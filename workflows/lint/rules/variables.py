@@ -128,6 +128,7 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
         image=container.image.text or None,
         shm_bytes=int(shared[1]) if shared is not None and shared[1] else None,
         memory_limit_bytes=int(limit) if (limit := container.limit("memory")) else None,
+        fabric=pod.annotations["argosy.dev/fabric"].text or None,
         process=process,
     )
 

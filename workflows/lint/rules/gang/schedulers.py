@@ -102,6 +102,8 @@ def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if not workload.gang or not workload.gpus or workload.family not in _TRAINS or all_or_nothing(workload, bundle):
         return
     with_gpus = sum(role.replicas or 0 for role in workload.roles if role.pod.gpus)
+    if workload.document.labels["argosy.dev/run"]:  # its supervisor gives up a gang that is not whole in time
+        return
     if with_gpus < 2 or (workload.family == "job" and workload.roles[0].job["completionMode"].text != "Indexed"):
         return
     yield Problem(
