@@ -65,6 +65,7 @@ WRONG = [
     ('name = "n"\nscript = "../t.py"', "script = '../t.py': must be a path inside the code folder", "relative"),
     ('name = "n"\nscript = "/t.py"', "script = '/t.py': lies in the image, but code = '.' travels", 'code = ""'),
     ('name = "n"\nscript = "/a/../t.py"\ncode = ""', "script = '/a/../t.py': must not hold '..'", "the image has"),
+    (GOOD + '[env]\nNCCL_TIMEOUT = "3600"', "env.NCCL_TIMEOUT = '3600': no NCCL", "(NCCL001)"),
     (GOOD + 'working_dir = "/w"', "working_dir = '/w': lies in the image, but code = '.' travels", 'code = ""'),
     (GOOD + 'code = ""\nworking_dir = "w"', "working_dir = 'w': must be an absolute folder", "/workspace"),
     (

@@ -20,18 +20,19 @@ from argosy.workflows.lint.view.workload import Workload
 Wanted = Callable[[str], bool]
 
 
-def lint(files: Sequence[SourceFile], wanted: Wanted = lambda _: True) -> list[Finding]:
+def lint(files: Sequence[SourceFile], wanted: Wanted = lambda _: True, given: Iterable[Finding] = ()) -> list[Finding]:
     """All findings of the files, in the order of the files and lines.
 
     Args:
         files: what was read; names in one may refer to objects in another.
         wanted: whether a rule (by name) is asked for.
+        given: findings of parts that read files of another form (a run.toml); comments excuse them as well.
     """
     load()
     bundle = Bundle(files)
     texts = {file.name: file for file in files}
     found: dict[str, set[Finding]] = defaultdict(set)
-    for finding in [*_unreadable(files), *_of_rules(bundle, texts)]:
+    for finding in [*given, *_unreadable(files), *_of_rules(bundle, texts)]:
         found[finding.file].add(finding)
     return [finding for file in files for finding in _kept(file, found[file.name], wanted)]
 

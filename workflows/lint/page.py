@@ -11,6 +11,14 @@ from argosy.workflows.lint.rule import RULES
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A file of an example; ``language`` is ``yaml`` or ``toml``."""
+
+    language: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A page.
 
@@ -19,7 +27,7 @@ class Page:
         level: ``error``, ``warning`` or ``note``.
         fixable: whether ``--fix`` mends it (at least where that is safe).
         sources: addresses of what the rule rests on.
-        bad: manifests in which the rule finds something.
+        bad: manifests (or a run.toml) in which the rule finds something.
         good: the same, mended.
         text: the whole page.
     """
@@ -29,8 +37,8 @@ class Page:
     level: str
     fixable: bool
     sources: tuple[str, ...]
-    bad: tuple[str, ...]
-    good: tuple[str, ...]
+    bad: tuple[Example, ...]
+    good: tuple[Example, ...]
     text: str
 
 
@@ -62,7 +70,8 @@ def parse(rule: str, text: str) -> Page:
     return Page(rule, title[1], level[1], fixable[1] == "yes", tuple(sources), bad, good, text)
 
 
-def _examples(text: str, heading: str) -> tuple[str, ...]:
+def _examples(text: str, heading: str) -> tuple[Example, ...]:
     parts = re.split(r"^## (\w+).*$", text, flags=re.MULTILINE)
     held = "".join(body for name, body in zip(parts[1::2], parts[2::2], strict=True) if name == heading)
-    return tuple(re.findall(r"^```(?:yaml|toml)\n(.*?)^```$", held, re.MULTILINE | re.DOTALL))
+    found = re.findall(r"^```(yaml|toml)\n(.*?)^```$", held, re.MULTILINE | re.DOTALL)
+    return tuple(Example(language, text) for language, text in found)

@@ -54,6 +54,11 @@ def as_input_error(error: ValidationError, model: type[BaseModel], source: str =
     return InputError(f"{source}: {text}{more}" if source else f"{text}{more}")
 
 
+def sentences(error: ValidationError, model: type[BaseModel]) -> list[tuple[str, str]]:
+    """(field, sentence) of every wrong value."""
+    return [(_field(each), _sentence(each, model)) for each in error.errors(include_url=False)]
+
+
 def shown(value: object) -> str:
     """A value as it is quoted in a message: one line, cut when long."""
     text = repr(value)

@@ -26,6 +26,7 @@ from argosy.workflows.spec.retry import Retry
 from argosy.workflows.spec.storage import POD_FOLDER, Storage, file_path, is_below
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Image, KubeName, Line, ModuleName, RunName, ScriptPath
+from argosy.workflows.spec.variables import check_variables, variable_warnings
 
 
 def _check_pattern(text: str) -> str:
@@ -127,6 +128,7 @@ class TrainingRun(Table):
                 remedy = f"write for example file://{self.storage.mount_path}/store"
                 raise Refusal("lies on each pod's own disk, gone with the pod", remedy, field=field, value=uri)
         self._check_evaluation()
+        check_variables(self)
         return self
 
     def _check_evaluation(self) -> None:
@@ -182,6 +184,7 @@ def warnings(run: TrainingRun) -> list[str]:
             "(Pod Security privileged)"
         )
     found += fabric_warnings(run)
+    found.extend(variable_warnings(run))
     if run.evaluation is None:
         found.append("no [evaluation]: the checkpoint is kept, nothing is compared or promoted")
     return found

@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.lint.description import find_descriptions, read_description
 from argosy.workflows.cli.lint.machine import as_github, as_json, as_sarif
 from argosy.workflows.cli.lint.selection import Selection
 from argosy.workflows.cli.lint.text import as_text, summary
 from argosy.workflows.cli.output import harmless
-from argosy.workflows.lint.finding import Level
+from argosy.workflows.lint.finding import Finding, Level
 from argosy.workflows.lint.fix.mend import Mended, diff, fixable, mend
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.lint.page import page
@@ -64,7 +65,7 @@ def command(
 
     Looks at PyTorchJob, TFJob, XGBoostJob, MPIJob, TrainJob, JobSet, Job, RayJob, Volcano Job, pods, Services,
     ConfigMaps, PVCs, ServiceMonitors, Argo Workflows, Sensors and EventSources, several in a file or a folder: what one
-    refers to in another is followed. A folder is searched for *.yaml, *.yml and *.json.
+    refers to in another is followed. A folder is searched for *.yaml, *.yml, *.json and the run.toml of argosy.
 
     A finding is excused by a comment on its line or alone above it, with the reason:
     # argosy: ignore[NCCL003] the vendor asks for it
@@ -86,10 +87,13 @@ def command(
         click.echo(page(explain.upper()).text.rstrip())
         return 0
     selection = Selection.of(select, ignore, level)
-    files = _read(paths)
-    outcome = Mended(files, lint(files, selection.wants), [])
+    files, given = _read(paths)
+
+    def look(current: Sequence[SourceFile]) -> list[Finding]:
+        return lint(current, selection.wants, given)
+
+    outcome = mend(files, look) if fix or diff_only else Mended(files, look(files), [])
     if fix or diff_only:
-        outcome = mend(files, lambda given: lint(given, selection.wants))
         _write(files, outcome, really=fix)
     _show(outcome, selection, "json" if json_style else style, mended=fix or diff_only)
     return 1 if any(each.level >= Level.of(fail_on) for each in outcome.findings) else 0
@@ -103,21 +107,27 @@ def _list(selection: Selection) -> int:
     return 0
 
 
-def _read(paths: Sequence[str]) -> list[SourceFile]:
+def _read(paths: Sequence[str]) -> tuple[list[SourceFile], list[Finding]]:
+    """The files, and what is found in those that describe runs."""
     if not paths:
         raise InputError("no file: name manifests, folders, or - for the standard input; see argosy lint --help")
     if paths.count("-") > 1:
         raise InputError("-: the standard input can be read once; name it once")
     files: dict[str, SourceFile] = {}
+    found: list[Finding] = []
     for path in paths:
         if path == "-":
             files[STDIN] = read_text(sys.stdin.buffer.read(), STDIN)
             continue
+        for each in find_descriptions(Path(path)):
+            files[str(each)], given = read_description(each.read_bytes(), str(each))
+            found.extend(given)
         for each in find_files(Path(path)):
-            files.setdefault(str(each), read_file(each))
+            if each.suffix != ".toml":
+                files.setdefault(str(each), read_file(each))
     if not files:
         raise InputError(f"{', '.join(paths)}: no *.yaml, *.yml or *.json in it; name a folder of manifests")
-    return list(files.values())
+    return list(files.values()), found
 
 
 def _write(before: Sequence[SourceFile], outcome: Mended, *, really: bool) -> None:

@@ -12,6 +12,7 @@ from argosy.steps.nccl.checks import RULES as CHECKED
 from argosy.steps.nccl.checks import check_environment
 from argosy.steps.nccl.facts import Facts, Process
 from argosy.steps.nccl.finding import EnvironmentFinding, Remove, Rename, Set
+from argosy.steps.nccl.hardware import gpu_model
 from argosy.workflows.lint import finding as mend
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Edit, Level, Problem
@@ -19,7 +20,7 @@ from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import declare, rule
 from argosy.workflows.lint.view.container import Container
 from argosy.workflows.lint.view.environment import Variable
-from argosy.workflows.lint.view.hardware import gpu_model, selected_labels
+from argosy.workflows.lint.view.node_labels import selected_labels
 from argosy.workflows.lint.view.process import Process as Command
 
 _FIRST: Final = "NCCL001"
@@ -113,7 +114,7 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
     labels = dict(selected_labels(pod))
     shared = pod.shared_memory(container)
     return Facts(
-        gpu=gpu_model(pod),
+        gpu=gpu_model(selected_labels(pod)),
         gpus_per_pod=container.gpus or None,
         nodes=_nodes(container, bundle),
         host_network=pod.host_network,

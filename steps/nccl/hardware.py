@@ -1,13 +1,10 @@
-"""Which GPU a pod will get, as far as its node selector says."""
+"""Which GPU a pod will get, as far as the node labels that it asks for say."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Final
-
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.pod import Pod
 
 # Instance families by vendor: https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing,
 # https://cloud.google.com/compute/docs/gpus, https://learn.microsoft.com/azure/virtual-machines/sizes/overview,
@@ -36,9 +33,9 @@ _MODEL: Final = re.compile(
 _KEYS: Final = re.compile(r"gpu|accelerator|instance-type|machine|shape|node-?pool|sku|family", re.IGNORECASE)
 
 
-def gpu_model(pod: Pod) -> str | None:
-    """``H100``; None when nothing in the pod names a model."""
-    for key, value in [*selected_labels(pod)]:
+def gpu_model(labels: Iterable[tuple[str, str]]) -> str | None:
+    """``H100``, from the node labels (key, value) that a pod asks for; None when none of them names a model."""
+    for key, value in labels:
         for pattern, model in _INSTANCES:
             if pattern.match(value):
                 return model
@@ -46,19 +43,3 @@ def gpu_model(pod: Pod) -> str | None:
         if found is not None:
             return found[1].upper()
     return None
-
-
-def selected_labels(pod: Pod) -> Iterator[tuple[str, str]]:
-    """(key, value) of the node labels that the pod asks for by selector or required affinity with ``In``."""
-    for key, value in pod.spec["nodeSelector"].entries.items():
-        yield key, value.text
-    terms = pod.spec.at("affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms")
-    for expression in _expressions(terms):
-        if expression["operator"].text == "In":
-            for value in expression["values"]:
-                yield expression["key"].text, value.text
-
-
-def _expressions(terms: Node) -> Iterator[Node]:
-    for term in terms:
-        yield from term["matchExpressions"]
