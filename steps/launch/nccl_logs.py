@@ -53,9 +53,9 @@ def choose_logs(effective: Sequence[Variable], folder: Path, workdir: Path) -> N
     """
     chosen = {each.name: each.value for each in effective if each.name in _CHOICES and each.value}
     if not chosen:
-        file = folder / _OWN_FILE
-        variables = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": SUBSYSTEMS, "NCCL_DEBUG_FILE": str(file)}
-        return NcclLogs(variables, _pattern(str(file)), "", owned=True)
+        file = str(folder).replace("%", "%%") + f"/{_OWN_FILE}"
+        variables = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": SUBSYSTEMS, "NCCL_DEBUG_FILE": file}
+        return NcclLogs(variables, _pattern(file), "", owned=True)
     level = chosen.get("NCCL_DEBUG", "").upper()
     if level not in _TELLING:
         said = f"NCCL_DEBUG = {chosen['NCCL_DEBUG']}" if level else f"{', '.join(sorted(chosen))} without NCCL_DEBUG"
