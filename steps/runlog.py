@@ -29,6 +29,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "checked_in": ("attempt", "node", "pod", "missing"),
     "restart_began": ("attempt", "restart", "generation", "restored_step", "restored_digest", "skipped"),
     "step": ("attempt", "restart", "rank", "step", "loss", "tokens_per_second", "end_step"),
+    "environment": ("attempt", "restart", "node", "variables", "findings"),
+    "transport": ("attempt", "restart", "node", "state", "sentence", "remedy", "profile"),
     "checkpoint_committed": ("step", "digest", "bytes", "seconds", "generation", "final"),
     "rank_ended": ("attempt", "restart", "rank", "node", "pod", "signal", "exit_code"),
     "restart_ended": ("attempt", "restart", "cause", "signal", "exit_code", "rank", "node", "quote", "last_step"),

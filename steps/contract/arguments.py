@@ -184,6 +184,8 @@ class LaunchArgs(StepArgs):
     expected_transport: str = option(
         "JSON of what the ranks must talk over, from the fabric profile; empty: not stated", default=""
     )
+    fabric_variables: str = option("names of the variables that the fabric profile sets, with commas", default="")
+    transport: str = option("what another transport than expected does: warn (empty), enforce or off", default="")
 
 
 @dataclass(frozen=True, kw_only=True)

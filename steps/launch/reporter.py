@@ -46,6 +46,7 @@ class Reporter:
         self._part: dict[str, Any] | None = None
         self._told_save: dict[str, Any] | None = None
         self._told_parts: list[dict[str, Any]] = []
+        self._told_step = 0
         self._urgent = True
         self._closed = False
         self._away_since: float | None = None
@@ -93,6 +94,11 @@ class Reporter:
             del self._steps[:-KEPT]
             rank, step = str(record["rank"]), int(record["step"])
             self._furthest[rank] = max(step, self._furthest.get(rank, 0))
+
+    def gang_step(self) -> int:
+        """The furthest step of any rank of the gang, as far as we know; 0: none has told one."""
+        with self._changed:
+            return max([self._told_step, *self._furthest.values()])
 
     def event(self, kind: str, **fields: Any) -> None:
         """A record for the run's event log."""
@@ -203,7 +209,7 @@ class Reporter:
             self._steps = self._steps[len(steps) :]
             self._events = self._events[len(events) :]
             self._urgent = self._urgent or len(self._steps) >= BATCH
-            self._told_save, self._told_parts = orders.save, orders.parts
+            self._told_save, self._told_parts, self._told_step = orders.save, orders.parts, orders.step
             if orders.command != "continue":
                 self._orders = orders
             self._changed.notify_all()

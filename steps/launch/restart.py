@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
@@ -13,6 +14,7 @@ from argosy.steps.contract.channel import ROOT_WAIT_SECONDS, Assignment, Ending,
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.agent import Agent, torchrun_arguments
+from argosy.steps.launch.arithmetic import check_arithmetic
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.identity import Identity
@@ -21,10 +23,15 @@ from argosy.steps.launch.rank_hub import RankHub
 from argosy.steps.launch.records import RankRecords
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
+from argosy.steps.launch.variables import tell_variables
 from argosy.steps.launch.wire import SHIM, ShimSettings
+from argosy.steps.nccl.effective import effective_environment
 from argosy.steps.paths import resolve
 from argosy.steps.store import open_store
 from argosy.steps.verdict.evidence import read_lines
+
+if TYPE_CHECKING:
+    from argosy.steps.launch.transport_watch import TransportWatch
 
 LOOK_SECONDS = 0.05
 STOP_GRACE_SECONDS = 5.0
@@ -57,6 +64,7 @@ class Restart:
         self._reporter = Reporter(client, identity, assignment)
         self._store = open_store(args.store_uri)
         self._saves: Saves | None = None
+        self._network: TransportWatch | None = None
         self._finished = False
         self._clean = True
         """Nothing is lost by ending a pod whose ranks do not run."""
@@ -87,6 +95,7 @@ class Restart:
             raise GivenUp
 
     def _train(self) -> None:
+        check_arithmetic(self._args, self._assignment)
         workdir = prepare_code(self._args, self._store)
         with prepared_data(self._args, self._assignment, self._store, self._reporter, self._go_on) as (path, uri):
             self._train_on(workdir, path, uri)
@@ -108,6 +117,7 @@ class Restart:
             root_wait_seconds=ROOT_WAIT_SECONDS,
             fault=assignment.fault,
         ).to_json()
+        self._network = self._transport(folder, workdir, environ)
         hub = RankHub(folder, RankRecords(self._reporter, self._saves, self._identity.node))
         self._reporter.on_root = lambda root: hub.release()
         if assignment.fault is not None:
@@ -116,14 +126,34 @@ class Restart:
             self._agent.begin(torchrun_arguments(assignment, args.nproc_per_node, command), environ, workdir)
             self._reporter.enter("running")
             self._saves.start(lambda: not self._reporter.endings())
+            if self._network is not None:
+                self._network.start()
             try:
                 self._watch(self._agent, hub)
             finally:
                 self._agent.end(0.0)
                 self._saves.stop()
+                self._end_network()
         finally:
             self._reporter.on_step = None
             hub.close()
+
+    def _transport(self, folder: Path, workdir: Path, environ: dict[str, str]) -> TransportWatch | None:
+        """What the ranks will find about the network is told; what NCCL makes of it will be read from its log."""
+        effective = effective_environment(os.environ)
+        watch = None
+        if self._args.expected_transport:
+            # Imported here: a run without a fabric starts without NCCL's tables.
+            from argosy.steps.launch.transport_watch import transport_watch
+
+            watch = transport_watch(self._args, self._assignment, effective, (folder, workdir), environ, self._reporter)
+        profile = "" if watch is None else watch.profile
+        tell_variables(effective, self._args, self._assignment, self._reporter, profile)
+        return watch
+
+    def _end_network(self) -> None:
+        if self._network is not None:
+            self._network.close()
 
     def _watch(self, agent: Agent, hub: RankHub) -> None:
         while (code := agent.poll()) is None:
@@ -133,6 +163,7 @@ class Restart:
             if orders is not None:
                 return self._end_ranks(agent, hub, orders)
         hub.drain(_HANG_UP_SECONDS)
+        self._end_network()  # before the supervisor hears of the end, and listens no more
         endings = self._reporter.endings()
         if code == 0 and len(endings) == self._args.nproc_per_node and all(ending.exit_code == 0 for ending in endings):
             assert self._saves is not None

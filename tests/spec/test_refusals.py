@@ -139,6 +139,8 @@ WRONG = [
     (GOOD + '[gang]\nnproc_per_node = "2"', "gang.nproc_per_node = '2': must be a whole number", "explain-config"),
     (GOOD + "[gang]\nnproc_per_node = 4\n[gang.resources]\ngpu = 2", "gang.nproc_per_node = 4: more ranks than", "= 2"),
     (GOOD + '[gang]\nnnodes = 2\nfabric = "single-node"', "gang.fabric = 'single-node': one node's loopback", "tcp"),
+    (GOOD + '[gang]\ntransport = "enforce"', "gang.transport = 'enforce': has nothing to compare", "gang.fabric"),
+    (GOOD + '[gang]\ntransport = "on"', "gang.transport = 'on': must be 'warn', 'enforce' or 'off'", "explain-config"),
     (GOOD + '[gang]\nshm_size = "9Gi"', "gang.shm_size = '9Gi': /dev/shm counts towards", "raise resources.memory"),
     (GOOD + '[gang]\nshm_size = "lots"', "gang.shm_size = 'lots': must be a Kubernetes quantity", "16Gi"),
     (GOOD + "[gang.resources]\ngpu = -1", "gang.resources.gpu = -1: must be at least 0", "explain-config"),

@@ -26,6 +26,7 @@ from argosy.workflows.record.story import (
     way_on,
 )
 from argosy.workflows.record.summary import summary
+from argosy.workflows.record.transport import latest_transports, remedies, transport_lines
 from argosy.workflows.record.wording import count, duration, short
 
 
@@ -63,6 +64,7 @@ def story(record: RunRecord) -> list[str]:
         )
     for index in range(len(record.restarts)):
         told += _attempt(record, index)
+    told += _network(record)
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
     if record.goodput:
@@ -94,6 +96,13 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
     return told + again
 
 
+def _network(record: RunRecord) -> list[str]:
+    latest = latest_transports(record.transports)
+    told = [f"Transport {line}." for line in transport_lines(latest)]
+    told += [f"  To mend it: {remedy}" for remedy in remedies(latest)]
+    return told + [f"Environment: {found}." for found in record.environment_findings]
+
+
 def _judgement(record: RunRecord) -> list[str]:
     told = []
     if record.gate:
@@ -118,9 +127,11 @@ def _what_to_do(record: RunRecord) -> list[str]:
         told.append(f"The workflow failed at the step {step.name}{code}{said}.")
         if step.quote:
             told.append(f"    | {step.quote}")
-    last = record.restarts[-1].cause if record.restarts else ""
-    cause = (step_cause(step) if step is not None else "") or record.train_cause or last
+    last = record.restarts[-1] if record.restarts else None
+    cause = (step_cause(step) if step is not None else "") or record.train_cause or (last.cause if last else "")
     advice = (
-        advice_for(cause)[1] if cause else "read the log of the step named above; the line before its end says why."
+        advice_for(cause, last.quote if last else "")[1]
+        if cause
+        else "read the log of the step named above; the line before its end says why."
     )
     return [*told, f"What to do: {advice}"]

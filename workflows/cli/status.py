@@ -13,6 +13,7 @@ from argosy.workflows.cli.run_folder import RunFolder, find_run
 from argosy.workflows.record.facts import RunRecord
 from argosy.workflows.record.story import ending, goodput_sentence, headline, outcome
 from argosy.workflows.record.summary import summary
+from argosy.workflows.record.transport import latest_transports, transport_lines
 from argosy.workflows.record.wording import count, duration, figure, short, size
 
 
@@ -68,6 +69,10 @@ def _training(record: RunRecord) -> list[str]:
     for number, each in enumerate(record.restarts, 1):
         if each.failed:
             found.append(f"  attempt {number}: ended at step {each.last_step}, {ending(each)}")
+    if record.transports:
+        lines = transport_lines(latest_transports(record.transports))
+        more = f" (and {count(len(lines) - 1, 'more line')}: argosy explain)" if len(lines) > 1 else ""
+        found.append(f"  transport: {lines[0]}{more}")
     if record.checkpoints:
         newest = record.checkpoints[-1]
         held = f"{short(newest.digest)}, {size(newest.bytes)}"

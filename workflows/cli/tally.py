@@ -37,6 +37,8 @@ class Tally:
     """Node -> (bytes, bytes in total), while its data is on the way."""
     _start: tuple[int, int] = (0, 0)
     """Attempt and restart of the latest start."""
+    _findings: set[str] = field(default_factory=set)
+    """Told already: every node finds the same."""
     _recent: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
 
     def absorb(self, event: Event) -> str:
@@ -138,6 +140,11 @@ class Tally:
             f"data: {size(whole(event.fields, 'bytes') or 0)} on {node}, {size(fetched)} fetched in {duration(seconds)}"
         )
 
+    def _environment(self, event: Event) -> str:
+        new = [found for found in texts(event.fields, "findings") if found not in self._findings]
+        self._findings.update(new)
+        return "\n    ".join(f"environment: {found}" for found in new)
+
 
 def _start_of(event: Event) -> tuple[int, int]:
     return whole(event.fields, "attempt") or 0, whole(event.fields, "restart") or 0
@@ -170,6 +177,14 @@ def _excluded(_: Tally, event: Event) -> str:
     return f"node {text(event.fields, 'node')} is excluded: {text(event.fields, 'cause')}"
 
 
+def _transport(_: Tally, event: Event) -> str:
+    state = text(event.fields, "state")
+    warning = "warning: " if state == "wrong" else ""
+    remedy = text(event.fields, "remedy")
+    line = f"{warning}transport on {text(event.fields, 'node')}: {text(event.fields, 'sentence')}"
+    return f"{line}\n    {remedy}" if remedy else line
+
+
 def _evaluated(_: Tally, event: Event) -> str:
     value = number(event.fields, "value")
     shown = text(event.fields, "value") if value is None else figure(value)
@@ -196,6 +211,8 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "checkpoint_committed": Tally._committed,
     "injected": _injected,
     "node_excluded": _excluded,
+    "environment": Tally._environment,
+    "transport": _transport,
     "evaluated": _evaluated,
     "gated": _gated,
     "promoted": _promoted,

@@ -50,6 +50,8 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         effective_batch_size=batch.effective_batch_size(gang.world_size) if batch else 0,
         learning_rate="" if rate is None else repr(rate),
         expected_transport="" if expected is None else expected.to_json(),
+        fabric_variables=",".join(setting.name for setting in run.fabric.env if setting.name not in run.env),
+        transport=_unless(gang.transport, "warn"),
     )
 
 

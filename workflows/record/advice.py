@@ -47,8 +47,8 @@ ADVICE: dict[Cause, tuple[str, str]] = {
         "Nothing, if the restart went on; if it returns, look at the node's own messages.",
     ),
     Cause.NCCL_NETWORK_INIT: (
-        "NCCL could not open the network: a wrong or missing interface.",
-        "Check the fabric profile and NCCL_SOCKET_IFNAME against the interfaces of the nodes.",
+        "NCCL could not open the network that it was to use: a wrong or missing interface or device.",
+        "Check the fabric profile and NCCL_SOCKET_IFNAME against the interfaces and devices of the nodes.",
     ),
     Cause.NCCL_IB_ERROR: (
         "An InfiniBand or RoCE operation failed.",
@@ -156,9 +156,16 @@ ADVICE: dict[Cause, tuple[str, str]] = {
 """Cause -> (what it is, what to do)."""
 
 
-def advice_for(cause: str) -> tuple[str, str]:
-    """The entry of a cause id; an id from a newer version is said to be unknown here."""
+def advice_for(cause: str, quote: str = "") -> tuple[str, str]:
+    """The entry of a cause id; an id from a newer version is said to be unknown here.
+
+    A quoted line of NCCL's that is known as such has a remedy of its own, narrower than the cause's.
+    """
     try:
-        return ADVICE[Cause(cause)]
+        meaning, remedy = ADVICE[Cause(cause)]
     except ValueError:
         return ADVICE[Cause.UNKNOWN]
+    from argosy.steps.nccl.symptoms import symptom_of  # here: status and report need no such table
+
+    symptom = symptom_of(quote) if quote else None
+    return meaning, remedy if symptom is None or symptom.cause not in (None, cause) else symptom.remedy

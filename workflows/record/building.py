@@ -23,6 +23,7 @@ from argosy.workflows.record.goodput import measure
 from argosy.workflows.record.naming import node_name
 from argosy.workflows.record.reading import moment, number, text, texts, whole
 from argosy.workflows.record.restarts import cause_of, restarts_of
+from argosy.workflows.record.transport import findings_of, transports_of
 
 STORE_URI = "argosy.dev/store-uri"
 RUN_NAME = "argosy.dev/run-name"
@@ -83,6 +84,8 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         gate=_gate(ordered),
         promotion=_promotion(ordered),
         goodput=measure(restarts, gangs[0].created if gangs else None, training_end),
+        transports=transports_of(ordered),
+        environment_findings=findings_of(ordered),
     )
 
 

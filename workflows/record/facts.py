@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argosy.workflows.record.transport import Transport
+
 
 @dataclass(frozen=True)
 class Point:
@@ -230,6 +232,10 @@ class RunRecord:
     gate: GateDecision | None
     promotion: Promotion | None
     goodput: Goodput | None
+    transports: tuple[Transport, ...] = ()
+    """What each node said of the network in each restart; empty: no fabric is declared, or an older run."""
+    environment_findings: tuple[str, ...] = ()
+    """What is wrong with the variables of NCCL and its neighbours, a sentence each."""
 
     @property
     def done(self) -> bool:

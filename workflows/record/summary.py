@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.workflows.record.facts import Restart, RunRecord
+from argosy.workflows.record.transport import Transport, latest_transports
 
 
 def summary(record: RunRecord, report: str) -> dict[str, Any]:
@@ -34,9 +35,14 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
             {"decision": record.admission.decision, "reason": record.admission.reason} if record.admission else None
         ),
         "goodput": round(goodput.ratio, 4) if goodput else None,
+        "transport": [_transport(each) for each in latest_transports(record.transports)],
         "lost_steps": goodput.lost_steps if goodput else 0,
         "report": report,
     }
+
+
+def _transport(each: Transport) -> dict[str, Any]:
+    return {"node": each.node, "state": each.state, "sentence": each.sentence, "remedy": each.remedy or None}
 
 
 def _attempt(each: Restart) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from argosy.workflows.record.story import (
     outcome,
     way_on,
 )
+from argosy.workflows.record.transport import latest_transports
 from argosy.workflows.report.gate_chart import gate_flags
 from argosy.workflows.report.loss import loss_chart
 from argosy.workflows.report.timeline import attempt_end, timeline
@@ -75,6 +76,7 @@ def render(record: RunRecord) -> str:
         parts=_parts(record),
         flags=gate_flags(record),
         wall=_wall(record),
+        transports=_shortened(latest_transports(record.transports)),
     )
 
 

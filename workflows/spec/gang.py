@@ -95,6 +95,11 @@ class Gang(Table):
         default=None,
         description="Size of /dev/shm in each pod, bytes; counts towards memory. Unset: the fabric's, else 1Gi.",
     )
+    transport: Literal["warn", "enforce", "off"] = Field(
+        default="warn",
+        description="What happens when NCCL's log shows another network than fabric is for. warn: the run's log and "
+        "report say so. enforce: the run ends with nccl_network_init. off: NCCL's log is not read.",
+    )
     node_selector: dict[LabelKey, LabelValue] = Field(
         default={}, description="Labels that the gang's nodes must have: label = value."
     )
@@ -154,6 +159,13 @@ class Gang(Table):
                 'write nnodes = 1, or fabric = "tcp", or leave fabric out',
                 field="fabric",
                 value=fabric.name,
+            )
+        if self.transport == "enforce" and fabric.expect is None:
+            raise Refusal(
+                "has nothing to compare with: no fabric says what the ranks must talk over",
+                "name the network in gang.fabric, or leave transport out",
+                field="transport",
+                value=self.transport,
             )
         gpu = self.resources.gpu
         if gpu and self.nproc_per_node > gpu:

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 def judge_variables(run: TrainingRun) -> list[EnvironmentFinding]:
     """What is to be said of ``[env]``, with what the run says of its nodes."""
-    gang, selected = run.gang, run.gang.node_selector
+    gang, selected, fabric = run.gang, run.gang.node_selector, run.fabric
     facts = Facts(
         gpu=gpu_model(selected.items()),
         gpus_per_pod=gang.resources.gpu or None,
         nodes=gang.max_nnodes,
-        host_network=gang.pod.host_network,
-        non_root=True,
-        resources=frozenset(gang.resources.requests()),
-        annotations=frozenset(gang.pod.annotations),
+        host_network=gang.pod.host_network or fabric.host_network,
+        non_root=not fabric.root,
+        resources=frozenset({*gang.resources.requests(), *fabric.resources}),
+        annotations=frozenset({*gang.pod.annotations, *fabric.annotations}),
         labels=frozenset({*gang.pod.labels, *selected, *(f"{key}={value}" for key, value in selected.items())}),
         image=run.image,
-        fabric=gang.fabric or None,
+        fabric=fabric.name or None,
         process="ranks",
     )
     return check_environment(run.env, facts)

@@ -2,23 +2,22 @@
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.nccl.symptoms import KNOWN
 from argosy.steps.verdict.pattern import Pattern, Weight
 
 _LATE = Weight.MESSENGER
 
+
+def _row(name: str, weight: Weight = Weight.ROOT, code: ExitCode | None = None) -> Pattern:
+    """A row of the table of symptoms, which also knows what to do about it."""
+    symptom = KNOWN[name]
+    assert symptom.cause is not None
+    return Pattern(symptom.cause, symptom.regex, symptom.example, weight, code)
+
+
 PATTERNS = (
-    Pattern(
-        Cause.NCCL_TIMEOUT,
-        r"Watchdog caught collective operation timeout",
-        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, Numel=4) ran for",
-        _LATE,
-    ),
-    Pattern(
-        Cause.NCCL_TIMEOUT,
-        r"watchdog got stuck for \d+ seconds|Heartbeat monitor timed out",
-        "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress in monitoring enqueued",
-        _LATE,
-    ),
+    _row("timeout", _LATE),
+    _row("stuck", _LATE),
     Pattern(
         Cause.NCCL_TIMEOUT,
         r"(?i)timed out waiting \d+ ?ms for (recv|send) operation",
@@ -42,11 +41,7 @@ PATTERNS = (
         r"(?i)detected mismatch between collectives|collectives? (shape )?mismatch",
         "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective ALLREDUCE",
     ),
-    Pattern(
-        Cause.COLLECTIVE_MISMATCH,
-        r"message truncated : receiving \d+ bytes instead of",
-        "NCCL WARN [Proxy] message truncated : receiving 1048576 bytes instead of 65536",
-    ),
+    _row("truncated"),
     Pattern(
         Cause.COLLECTIVE_MISMATCH,
         r"op\.preamble\.length <= op\.nbytes",
@@ -62,34 +57,16 @@ PATTERNS = (
         r"Duplicate GPU detected",
         "NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000",
     ),
-    Pattern(
-        Cause.NCCL_INVALID_USAGE,
-        r"(?i)mismatched NCCL version|NCCL version mismatch",
-        "NCCL WARN Bootstrap: Mismatched NCCL version detected : 22703 vs 22304",
-    ),
-    Pattern(
-        Cause.NCCL_INVALID_USAGE,
-        r"No algorithm/protocol .*available",
-        "NCCL WARN Error : No algorithm/protocol available for function AllReduce with datatype ncclFloat32",
-    ),
+    _row("mixed-versions"),
+    _row("no-algorithm"),
     Pattern(
         Cause.NCCL_INVALID_USAGE,
         r"ncclInvalid(Usage|Argument)",
         "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
         Weight.GENERIC,
     ),
-    Pattern(
-        Cause.NCCL_IB_ERROR,
-        r"ibv_\w+ failed with error Cannot allocate memory|ibv_\w+ failed with 12 ",
-        "NCCL WARN Call to ibv_create_qp failed with error Cannot allocate memory errno 12",
-        code=ExitCode.CONFIGURATION,
-    ),
-    Pattern(
-        Cause.NCCL_IB_ERROR,
-        r"ibv_modify_qp failed with (22|error) Invalid argument",
-        "NCCL WARN Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_0:1, local GID index 3",
-        code=ExitCode.CONFIGURATION,
-    ),
+    _row("memlock", code=ExitCode.CONFIGURATION),
+    _row("bad-gid", code=ExitCode.CONFIGURATION),
     Pattern(
         Cause.NCCL_IB_ERROR,
         r"\bibv_\w+ failed",
@@ -105,20 +82,11 @@ PATTERNS = (
         r"NET/IB.*async fatal event|port error\(10\)|Detected mixed local Net device counts",
         "NCCL WARN NET/IB : mlx5_3:1 async fatal event: port error",
     ),
-    Pattern(
-        Cause.NCCL_NETWORK_INIT,
-        r"(?i)no socket interface found|unable to find (network )?interface|failed to (resolve|find) .*IFNAME",
-        "NCCL WARN Bootstrap : no socket interface found",
-    ),
+    _row("no-interface"),
     Pattern(
         Cause.NCCL_NETWORK_INIT,
         r"(?i)unable to resolve hostname to a \(local\) address|makeDeviceFor.*unable",
         "RuntimeError: makeDeviceForHostname(): unable to resolve hostname to a (local) address",
     ),
-    Pattern(
-        Cause.NCCL_NETWORK_INIT,
-        r"exceeded error retry count|socketPollConnect.*(refused|failed)|bootstrap.*(refused|failed)",
-        "NCCL WARN socketPollConnect: connect to 10.0.0.3<4199> returned refused, exceeded error retry count",
-        _LATE,
-    ),
+    _row("no-connection", _LATE),
 )
