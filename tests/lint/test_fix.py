@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import pytest
@@ -14,6 +13,7 @@ from argosy.workflows.lint.finding import AddKey, Edit, Finding, Level, Remove, 
 from argosy.workflows.lint.fix.mend import fixable, mend
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.reading import SourceFile, read_text
+from tests.lint.comments import with_comments
 
 
 def find(files: Sequence[SourceFile]) -> list[Finding]:
@@ -66,6 +66,7 @@ def fixed(text: str) -> str:
         ("a: {wants: 1}\n", "a: {wants: 1, made: [{a: 1}]}\n"),
         ("b:\n- wants: 1\n  c: 2", "b:\n- wants: 1\n  c: 2\n  made:\n  - a: 1\n"),
         ("a: &x {gone: 1, b: 2}\nc: *x\n", "a: &x {gone: 1, b: 2}\nc: *x\n"),  # an alias: two places at once
+        ("one:\n  x: gone\n  wants: 1\ngone:\n- x: gone\n  wants: 1\n", "one:\n  wants: 1\n  made:\n  - a: 1\n"),
         ("a: 1\r\ngone: 2\r\nb: 3\r\n", "a: 1\r\nb: 3\r\n"),
     ],
 )
@@ -99,7 +100,7 @@ def test_twice_is_once_and_comments_stay(
     documents: list[object], flow: bool | None, indent: int, style: str | None, at: list[tuple[int, bool]]
 ) -> None:
     text = yaml.safe_dump_all(documents, default_flow_style=flow, indent=indent, default_style=style, sort_keys=False)
-    text, written = _with_comments(text, at)
+    text, written = with_comments(text, at)
     outcome = mend([read_text(text.encode(), "x.yaml")], find)
     new = outcome.files[0]
     assert not new.unreadable, text
@@ -107,24 +108,3 @@ def test_twice_is_once_and_comments_stay(
         assert comment in new.text, text
     assert not [each for each in outcome.findings if fixable(new, each)], new.text
     assert fixed(new.text) == new.text
-
-
-def _with_comments(text: str, at: list[tuple[int, bool]]) -> tuple[str, list[str]]:
-    """Comments on lines of their own and behind values, where YAML takes them as comments."""
-    before = list(yaml.safe_load_all(text))
-    written = []
-    for number, (index, behind) in enumerate(at):
-        lines = text.split("\n")
-        index %= max(1, len(lines) - 1)
-        comment = f"# comment {number}"
-        indent = re.match(" *", lines[index])
-        assert indent is not None
-        lines[index : index + 1] = [f"{lines[index]} {comment}"] if behind else [indent[0] + comment, lines[index]]
-        tried = "\n".join(lines)
-        try:
-            if list(yaml.safe_load_all(tried)) == before:
-                text = tried
-                written.append(comment)
-        except yaml.YAMLError:
-            continue
-    return text, written

@@ -55,7 +55,7 @@ def meant(documents: list[Any], edits: Sequence[Edit], places: dict[int, list[Pa
         CannotEdit: an edit is of a value that stands in no place or in several.
     """
     removed: list[Path] = []
-    for edit in edits:
+    for edit in sorted(edits, key=lambda each: isinstance(each, RenameKey)):  # paths hold the keys of before
         path = _place(edit.node, places)
         if isinstance(edit, Remove):
             removed.append(path)

@@ -83,8 +83,11 @@ class Text:
         if isinstance(node.yaml, yaml.ScalarNode) and getattr(node.yaml, "style", None) in ("|", ">"):
             raise CannotEdit("a block of text")
         if isinstance(node.yaml, yaml.CollectionNode) and not node.yaml.flow_style:
-            raise CannotEdit("a block of values")
-        new = _inline(value, getattr(node.yaml, "style", None))
+            if node.key_yaml is None:
+                raise CannotEdit("a block of values without a key")
+            colon = self.text.index(":", self._offset(node.key_yaml.end_mark))
+            return Change(colon + 1, end, f" {_inline(value, None)}")
+        new = _inline(value, getattr(node.yaml, "style", None), flow=self._is_flow(node.parent))
         return Change(start, end, f" {new}" if start == end and self.text[start - 1 : start] == ":" else new)
 
     def _rename(self, node: Node, key: str) -> Change:
@@ -99,7 +102,7 @@ class Text:
         if node.yaml.flow_style:
             end = self._offset(node.yaml.end_mark) - 1
             last = self._end(node.yaml.value[-1][1]) if node.yaml.value else end
-            entry = f"{_inline(key, None)}: {_inline(value, None)}"
+            entry = f"{_inline(key, None)}: {_inline(value, None, flow=True)}"
             return Change(last, last, f", {entry}" if node.yaml.value else entry)
         column = int(node.yaml.value[0][0].start_mark.column)
         at = self._line_end(self._end(node.yaml.value[-1][1]))
@@ -182,8 +185,10 @@ def _scalar_spans(value: yaml.Node | None, text: Text) -> list[tuple[int, int]]:
     return []
 
 
-def _inline(value: Any, style: str | None) -> str:
-    """A value on one line, quoted as the one it replaces was."""
+def _inline(value: Any, style: str | None, *, flow: bool = False) -> str:
+    """A value on one line, quoted as the one it replaces was; between brackets a comma needs quotes."""
+    if flow and style not in ("'", '"'):
+        return yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False).rstrip("\n")[1:-1]
     if isinstance(value, str) and style in ("'", '"'):
         dumped = yaml.safe_dump(value, default_style=style, width=10**9)
     else:
