@@ -7,9 +7,9 @@ import fcntl
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
-import argosy
 from argosy.steps.transfer.lines import SLOWER_LINE, parse_row, piece_line
 from argosy.steps.transfer.piece import Piece
 
@@ -127,4 +127,4 @@ class WorkerProcess:
 def _paths() -> list[str]:
     """Where a worker finds what this process finds; argosy may have been found by a hook, as of an editable install."""
     known = sys.path if sys.flags.safe_path else sys.path[1:]
-    return [*filter(None, known), *(os.path.dirname(folder) for folder in argosy.__path__)]
+    return [*filter(None, known), str(Path(__file__).absolute().parents[3])]
