@@ -42,13 +42,13 @@ class Piece(NamedTuple):
 class Arrived(NamedTuple):
     """The piece's bytes are in the file.
 
-    ``crcs`` by algorithm, of exactly these bytes. ``stored``: checksums that the store keeps of the whole object
-    (``crc64nvme:<base64>``), already compared with the bytes; empty for ranges and where the store keeps none.
+    ``crcs`` by algorithm, of exactly these bytes. ``compared``: those that the store keeps of the whole object, which
+    were the same; empty for ranges and where the store keeps none.
     """
 
     number: int
     crcs: dict[str, int]
-    stored: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
 
 
 class Failed(NamedTuple):
