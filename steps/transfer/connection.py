@@ -17,8 +17,8 @@ from argosy.steps.transfer.route import Route
 
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
 _USUAL_HEAD = 4 << 10
-BUFFER = 512 << 10
-"""What is read at a time: with its copies it stays in a processor's second cache."""
+BUFFER = 2 << 20
+"""What is read at a time at most."""
 _FEW = 64 << 10
 
 
@@ -28,6 +28,9 @@ class Owner(Protocol):
     poll: select.epoll
     buffer: memoryview
     now: float
+
+    def share(self) -> int:
+        """As many bytes may wait in a connection's socket for more of them."""
 
     def finished(self, connection: Connection) -> None:
         """The answer is whole; the connection is idle, or closed if it may not be used again. May raise nothing."""
@@ -209,7 +212,7 @@ class Connection:
             self._most = min(2 * self._most, BUFFER)
         sure = self._body.missing - self.hidden if self._body is not None else 0
         if sure > _FEW or self._together > 1:
-            self._wait_for(max(1, min(sure, self._most)))
+            self._wait_for(max(1, min(sure, self._most, self._owner.share())))
 
     def _wait_for(self, count: int) -> None:
         if count != self._together:

@@ -24,6 +24,8 @@ _KEEP_SECONDS = 8.0
 """How long a connection is kept without use: servers hang up after 5 to 60 seconds."""
 PATIENCE_SECONDS = 1.0
 """How long bytes that came may wait for more, so that fewer wakings bring them."""
+_WAITING_BYTES, _LEAST_SHARE = 32 << 20, 64 << 10
+"""What may wait for more in all sockets together: the kernel counts it as memory of the pod."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 20.0
 
 
@@ -143,6 +145,10 @@ class Wire:
         # A server may hang up on an idle connection at the very moment it is used: that is nobody's failure.
         stale = connection.used > 0 and connection.first == connection.sent
         self._again(job, Again(why, at_once=stale))
+
+    def share(self) -> int:
+        """Of the bytes that may wait in sockets."""
+        return max(_LEAST_SHARE, min(BUFFER, _WAITING_BYTES // max(1, len(self._jobs))))
 
     # ---- inside
 
