@@ -17,8 +17,10 @@ from argosy.steps.transfer.route import Route
 
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
 _USUAL_HEAD = 4 << 10
-BUFFER = 2 << 20
+BUFFER = 1 << 20
 """What is read at a time at most."""
+TOGETHER = 256 << 10
+"""What is waited for. More saves more system calls, but it is also what a kill loses per connection."""
 _FEW = 64 << 10
 
 
@@ -75,7 +77,7 @@ class Connection:
         self.receiver: Receiver | None = None
         self._out, self._raw = b"", b""
         self._body: Body | None = None
-        self._together, self._most = 1, BUFFER
+        self._together, self._most = 1, TOGETHER
         self._events = OUT
         owner.poll.register(self.fd, OUT)
         self.step: Callable[[], None] = self._connect
@@ -209,7 +211,7 @@ class Connection:
     def _gather(self, count: int) -> None:
         """Wake up when much has come, not for each segment: every waking costs as much as some 100 KiB."""
         if count >= self._most:
-            self._most = min(2 * self._most, BUFFER)
+            self._most = min(2 * self._most, TOGETHER)
         sure = self._body.missing - self.hidden if self._body is not None else 0
         if sure > _FEW or self._together > 1:
             self._wait_for(max(1, min(sure, self._most, self._owner.share())))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer.connection import BUFFER, Connection
+from argosy.steps.transfer.connection import BUFFER, TOGETHER, Connection
 from argosy.steps.transfer.jobs import Again, Job
 from argosy.steps.transfer.pace import Pace
 from argosy.steps.transfer.route import Route
@@ -148,7 +148,7 @@ class Wire:
 
     def share(self) -> int:
         """Of the bytes that may wait in sockets."""
-        return max(_LEAST_SHARE, min(BUFFER, _WAITING_BYTES // max(1, len(self._jobs))))
+        return max(_LEAST_SHARE, min(TOGETHER, _WAITING_BYTES // max(1, len(self._jobs))))
 
     # ---- inside
 
