@@ -136,11 +136,11 @@ class _Staging:
         return fetched, found.missing
 
     def _fetch(self, found: Survey, tree: Tree, parts: Parts, rows: Rows) -> int:
-        from argosy.steps.data.fetching import Fetching, Place
         from argosy.steps.transfer.pool import FetchPool
 
         try:
             with FetchPool(self.uri, parts.handle, workers=self.workers) as pool:
+                from argosy.steps.data.fetching import Fetching, Place  # while the workers start
 
                 def tell() -> None:
                     came = fetching.bytes + pool.bytes_in_flight

@@ -8,8 +8,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
@@ -21,8 +20,7 @@ so that a key never expires while we hold it."""
 _YES = ("1", "true", "yes")
 
 
-@dataclass(frozen=True)
-class S3Settings:
+class S3Settings(NamedTuple):
     """Where a bucket's objects are and how requests for them look.
 
     ``endpoint`` is that of another S3, "" for AWS itself; ``region`` is what signatures name. ``virtual``: the bucket
@@ -49,7 +47,7 @@ class S3Settings:
 
     def in_region(self, region: str) -> S3Settings:
         """The same bucket, found to be in another region."""
-        return replace(self, region=region)
+        return self._replace(region=region)
 
 
 def s3_endpoint() -> str | None:
@@ -95,8 +93,7 @@ def _region(own_endpoint: bool) -> str:
     return str(botocore.session.get_session().get_config_variable("region") or "us-east-1")
 
 
-@dataclass(frozen=True)
-class Keys:
+class Keys(NamedTuple):
     """What requests are signed with; ``token`` is "" for keys that last."""
 
     key_id: str

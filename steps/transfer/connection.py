@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import select
@@ -16,6 +17,11 @@ from argosy.steps.transfer.route import Route
 
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
 _USUAL_HEAD = 4 << 10
+BUFFER = 1 << 20
+"""What is read at a time at most."""
+TOGETHER = 256 << 10
+"""What is waited for. More saves more system calls, but it is also what a kill loses per connection."""
+_FEW = 64 << 10
 
 
 class Owner(Protocol):
@@ -24,6 +30,9 @@ class Owner(Protocol):
     poll: select.epoll
     buffer: memoryview
     now: float
+
+    def share(self) -> int:
+        """As many bytes may wait in a connection's socket for more of them."""
 
     def finished(self, connection: Connection) -> None:
         """The answer is whole; the connection is idle, or closed if it may not be used again. May raise nothing."""
@@ -42,9 +51,11 @@ class Connection:
     """What says that the socket has to be waited for."""
     keeps_rest = False
     """Whether bytes may be left, after the buffer was filled, that wake nobody."""
+    hidden = 0
+    """As many bytes of a body may have been taken from the socket and not yet been read."""
 
     __slots__ = (
-        *("_address", "_body", "_events", "_out", "_owner", "_raw", "connected", "fd", "first"),
+        *("_address", "_body", "_events", "_most", "_out", "_owner", "_raw", "_together", "connected", "fd", "first"),
         *("idle", "keeps", "last", "number", "receiver", "route", "sent", "sock", "step", "used"),
     )
 
@@ -66,6 +77,7 @@ class Connection:
         self.receiver: Receiver | None = None
         self._out, self._raw = b"", b""
         self._body: Body | None = None
+        self._together, self._most = 1, TOGETHER
         self._events = OUT
         owner.poll.register(self.fd, OUT)
         self.step: Callable[[], None] = self._connect
@@ -89,6 +101,12 @@ class Connection:
     def give_up(self, error: Exception) -> None:
         """Close it, and say why the answer is lost."""
         self._lose(error)
+
+    def wait_less(self) -> None:
+        """Nothing was read for a while: what has come by now must not wait for more."""
+        if self._together > 1:
+            self._most //= 4
+            self._wait_for(1)
 
     def _lose(self, error: Exception) -> None:
         if not self.connected:
@@ -185,7 +203,25 @@ class Connection:
                 return
             more = not whole and self.keeps_rest and count == len(self._owner.buffer)
         if whole:
+            self._wait_for(1)
             self._answered()
+        else:
+            self._gather(count)
+
+    def _gather(self, count: int) -> None:
+        """Wake up when much has come, not for each segment: every waking costs as much as some 100 KiB."""
+        if count >= self._most:
+            self._most = min(2 * self._most, TOGETHER)
+        sure = self._body.missing - self.hidden if self._body is not None else 0
+        if sure > _FEW or self._together > 1:
+            self._wait_for(max(1, min(sure, self._most, self._owner.share())))
+
+    def _wait_for(self, count: int) -> None:
+        if count != self._together:
+            self._together = count
+            with contextlib.suppress(OSError):
+                # https://man7.org/linux/man-pages/man7/socket.7.html: the end of the stream wakes all the same.
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 
     def _read(self) -> int:
         """Fill the owner's buffer; 0 at the end."""

@@ -1,8 +1,8 @@
 """What pool and worker tell each other: one JSON array per line, and nothing that could be code.
 
 To a worker: a piece's fields, or ``["s"]``: the store asked another worker for fewer requests.
-From it: ``["a", number, crcs, stored]``, ``["f", number, cause, message, quote]``, ``["s"]`` (the store asked for fewer
-requests), ``["n", limit, bytes]`` (how many pieces it wants at a time, bytes of those that are under way).
+From it: ``["a", number, crcs, compared]``, ``["f", number, cause, message, quote]``, ``["s"]`` (the store asked for
+fewer requests), ``["n", limit, bytes]`` (how many pieces it wants at a time, bytes of those that are under way).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def result_line(result: Arrived | Failed) -> bytes:
     if isinstance(result, Failed):
         row = (FAILED, result.number, result.error.cause, str(result.error), result.error.quote)
         return _encode(row).encode() + b"\n"
-    # By hand, since there is one for each small object; names of algorithms and base64 need no escapes.
+    # By hand, since there is one for each small object; names of algorithms need no escapes.
     crcs = ",".join([f'"{name}":{value}' for name, value in result.crcs.items()])
-    stored = ",".join([f'"{text}"' for text in result.stored])
-    return f'["{ARRIVED}",{result.number},{{{crcs}}},[{stored}]]\n'.encode()
+    compared = ",".join([f'"{name}"' for name in result.compared])
+    return f'["{ARRIVED}",{result.number},{{{crcs}}},[{compared}]]\n'.encode()
 
 
 def now_line(limit: int, under_way: int) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from argosy.steps.store.base import StoreError
 
@@ -13,8 +13,7 @@ RANGE_BYTES = 16 << 20
 """A piece of a larger object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One GET: ``length`` bytes from ``start`` of an object, to be written at ``start`` of a file.
 
     ``number`` is the caller's, unique within a pool. ``etag`` and ``version`` pin what is read where they are set.
@@ -40,21 +39,19 @@ class Piece:
         return self.start == 0 and self.length == self.object_size
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(NamedTuple):
     """The piece's bytes are in the file.
 
-    ``crcs`` by algorithm, of exactly these bytes. ``stored``: checksums that the store keeps of the whole object
-    (``crc64nvme:<base64>``), already compared with the bytes; empty for ranges and where the store keeps none.
+    ``crcs`` by algorithm, of exactly these bytes. ``compared``: those that the store keeps of the whole object, which
+    were the same; empty for ranges and where the store keeps none.
     """
 
     number: int
     crcs: dict[str, int]
-    stored: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """The piece cannot be had, after all retries.
 
     The error's cause: ``s3_missing`` the object changed or is gone, ``data_corrupt`` wrong bytes came twice,

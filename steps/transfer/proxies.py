@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 
 
-@dataclass(frozen=True)
-class Proxy:
+class Proxy(NamedTuple):
     """An HTTP proxy; ``header`` is the line that names us to it, "" for none."""
 
     host: str

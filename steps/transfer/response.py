@@ -74,20 +74,21 @@ Take = Callable[[memoryview], None]
 class Sized:
     """A body of a known length."""
 
-    __slots__ = ("_missing",)
+    __slots__ = ("missing",)
 
     def __init__(self, length: int) -> None:
-        self._missing = length
+        self.missing = length
+        """As many bytes will come for sure, or the answer is lost."""
 
     @property
     def ended(self) -> bool:
         """Whether all of it has come."""
-        return not self._missing
+        return not self.missing
 
     def feed(self, data: memoryview, take: Take) -> int:
         """Pass on what of ``data`` is body; how many bytes of it were used."""
-        used = min(len(data), self._missing)
-        self._missing -= used
+        used = min(len(data), self.missing)
+        self.missing -= used
         take(data[:used])
         return used
 
@@ -101,6 +102,7 @@ class UntilClose:
 
     __slots__ = ()
     ended = False
+    missing = 0
 
     def feed(self, data: memoryview, take: Take) -> int:
         """Everything is body."""
@@ -116,6 +118,7 @@ class Chunked:
     """A body in chunks; what follows the last one is skipped."""
 
     __slots__ = ("_line", "_missing", "_state", "ended")
+    missing = 0
 
     def __init__(self) -> None:
         self.ended = False

@@ -13,6 +13,7 @@ class SecureConnection(Connection):
     __slots__ = ()
     wait = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
     keeps_rest = True
+    hidden = 32 << 10
 
     def _reached(self) -> None:
         context = self.route.context

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer.connection import Connection
+from argosy.steps.transfer.connection import BUFFER, TOGETHER, Connection
 from argosy.steps.transfer.jobs import Again, Job
 from argosy.steps.transfer.pace import Pace
 from argosy.steps.transfer.route import Route
@@ -22,8 +22,11 @@ IDLE_SECONDS = 60.0
 RETRY_SECONDS = 180.0
 _KEEP_SECONDS = 8.0
 """How long a connection is kept without use: servers hang up after 5 to 60 seconds."""
+PATIENCE_SECONDS = 1.0
+"""How long bytes that came may wait for more, so that fewer wakings bring them."""
+_WAITING_BYTES, _LEAST_SHARE = 32 << 20, 64 << 10
+"""What may wait for more in all sockets together: the kernel counts it as memory of the pod."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 20.0
-_BUFFER = 1 << 20
 
 
 class Wire:
@@ -34,7 +37,7 @@ class Wire:
         """``route`` is asked for each connection, and may change. ``most``: never more requests at a time."""
         self._route = route
         self.poll = select.epoll()
-        self.buffer = memoryview(bytearray(_BUFFER))
+        self.buffer = memoryview(bytearray(BUFFER))
         self.now = time.monotonic()
         self.pace = Pace(self.now) if most is None else Pace(self.now, most)
         self.on_throttled: Callable[[], None] = lambda: None
@@ -88,7 +91,7 @@ class Wire:
                 self._watched[fd]()
         while self._later and self._later[0][0] <= self.now:
             self._queue.appendleft(heapq.heappop(self._later)[2])
-        if self.now - self._swept > 1.0:
+        if self.now - self._swept > PATIENCE_SECONDS:
             self._sweep()
         self._pump()
 
@@ -142,6 +145,10 @@ class Wire:
         # A server may hang up on an idle connection at the very moment it is used: that is nobody's failure.
         stale = connection.used > 0 and connection.first == connection.sent
         self._again(job, Again(why, at_once=stale))
+
+    def share(self) -> int:
+        """Of the bytes that may wait in sockets."""
+        return max(_LEAST_SHARE, min(TOGETHER, _WAITING_BYTES // max(1, len(self._jobs))))
 
     # ---- inside
 
@@ -209,6 +216,8 @@ class Wire:
                 limit = IDLE_SECONDS if connection.connected else CONNECT_SECONDS
                 if still > limit:
                     connection.give_up(TimeoutError(f"nothing came for {limit:.0f} s"))
+                elif still > PATIENCE_SECONDS:
+                    connection.wait_less()
             elif still > _KEEP_SECONDS and connection in self._idle:
                 self._idle.remove(connection)
                 self._drop(connection)

@@ -6,16 +6,16 @@ requests it may have under way. The worker ends with its standard input, or with
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer.sink import Sink
-from argosy.steps.transfer.threads import Threads
+
+if TYPE_CHECKING:
+    from argosy.steps.transfer.sink import Sink
 
 _LOOK_SECONDS = 1.0
 Serve: TypeAlias = Callable[[int, int], None]
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
     try:
         serve = _s3(uri, parts, parent, most) if uri.startswith("s3:") else _threads(uri, parts, parent)
     except StoreError as error:
-        serve = Threads(functools.partial(_refuse, error), parts, 1).run
+        serve = _refusing(error, parts)
     told = os.dup(1)
     # What a library prints must not stand between the results.
     os.dup2(2, 1)
@@ -44,6 +44,8 @@ def _s3(uri: str, parts: int, parent: int, most: int) -> Serve:
 
 
 def _threads(uri: str, parts: int, parent: int) -> Serve:
+    from argosy.steps.transfer.threads import Threads  # not where S3 is read: each import counts there
+
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if uri.startswith("file:"):
         from argosy.steps.transfer import files
@@ -54,8 +56,13 @@ def _threads(uri: str, parts: int, parent: int) -> Serve:
     return Threads(clouds.CloudSource(uri), parts, clouds.READERS).run
 
 
-def _refuse(error: StoreError, _: Sink) -> None:
-    raise StoreError(error.cause, str(error), quote=error.quote)
+def _refusing(error: StoreError, parts: int) -> Serve:
+    from argosy.steps.transfer.threads import Threads
+
+    def refuse(_: Sink) -> None:
+        raise StoreError(error.cause, str(error), quote=error.quote)
+
+    return Threads(refuse, parts, 1).run
 
 
 def _end_with(parent: int) -> None:

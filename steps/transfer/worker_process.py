@@ -7,6 +7,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from argosy.steps.transfer.lines import SLOWER_LINE, parse_row, piece_line
@@ -22,15 +23,12 @@ class WorkerProcess:
 
     def __init__(self, uri: str, parts: int, most: int) -> None:
         """``most``: how many requests it may have under way."""
-        # -P: a file in the working directory must not be imported in place of a library.
-        known = sys.path if sys.flags.safe_path else sys.path[1:]
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in known if path)}
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(_paths())}
+        # -P: a file in the working directory must not be imported in place of a library. -S: what the environment
+        # runs at the start of each Python was run by the parent, which knows the paths; again it may take 15 ms.
         command = [
             sys.executable,
-            "-P",
-            "-m",
-            "argosy.steps.transfer.worker",
-            uri,
+            *("-P", "-S", "-m", "argosy.steps.transfer.worker", uri),
             *map(str, (parts, os.getpid(), most)),
         ]
         self._process = subprocess.Popen(
@@ -124,3 +122,9 @@ class WorkerProcess:
                 pipe.close()
         code = self._process.wait()
         return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _paths() -> list[str]:
+    """Where a worker finds what this process finds; argosy may have been found by a hook, as of an editable install."""
+    known = sys.path if sys.flags.safe_path else sys.path[1:]
+    return [*filter(None, known), str(Path(__file__).absolute().parents[3])]

@@ -16,6 +16,7 @@ from argosy.steps.transfer.pool import FetchPool
 from argosy.steps.transfer.site import Site
 from argosy.steps.transfer.wire import Wire
 from tests.s3 import Bucket, S3Server
+from tests.transfer.certificates import write_certificates
 
 BUCKET = "argosy-tests"
 Result = Arrived | Failed
@@ -74,7 +75,7 @@ class Folder:
             wire.add(Fetching(piece, site, self.handle, lambda result: told.update({result.number: result})))
         try:
             while len(told) < len(pieces):
-                wire.turn(1.0)
+                wire.turn(0.2)
         finally:
             wire.close()
         return told
@@ -122,3 +123,9 @@ def put(bucket: Bucket) -> Put:
         return Piece(number, key, len(data), start=start, length=size, **fields)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """See :func:`tests.transfer.certificates.write_certificates`."""
+    return write_certificates(tmp_path_factory.mktemp("tls"))

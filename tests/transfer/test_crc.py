@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from awscrt import checksums
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.transfer import crc
@@ -44,6 +45,15 @@ def test_pieces_joined_are_the_whole(algorithm: str, seed: int) -> None:
             joined = crc.combine(algorithm, joined, crc.crc(algorithm, data[start:end]), end - start)
             running.update(memoryview(data)[start:end])
         assert joined == crc.crc(algorithm, data) == running.values()[algorithm]
+
+
+@pytest.mark.parametrize("algorithm", crc.BYTES)
+def test_pieces_of_any_length_are_joined_as_awscrt_does(algorithm: str, seed: int) -> None:
+    drawn, bits = random.Random(seed), 8 * crc.BYTES[algorithm]
+    theirs = getattr(checksums, f"combine_{algorithm}")
+    for length in (0, 1, *(drawn.randrange(1 << size) for size in range(1, 50))):
+        first, second = drawn.getrandbits(bits), drawn.getrandbits(bits)
+        assert crc.combine(algorithm, first, second, length) == theirs(first, second, length)
 
 
 @pytest.mark.parametrize("text", ["", "md5:AAAA", "crc32:AAAA", "crc64nvme:!", "sha256:00", "crc32c"])

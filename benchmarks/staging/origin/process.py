@@ -80,8 +80,11 @@ class Origin:
             return told
 
     def environment(self) -> dict[str, str]:
-        """What a client needs to find it; nothing else of AWS, and no proxy, comes from the caller's environment."""
-        others = ("aws_", "http_proxy", "https_proxy", "all_proxy")
+        """What a client needs to find it; nothing else of AWS, and no proxy, comes from the caller's environment.
+
+        Python may keep its bytecode, which an installed package has: else each process compiles all it imports.
+        """
+        others = ("aws_", "http_proxy", "https_proxy", "all_proxy", "pythondontwritebytecode")
         kept = {name: value for name, value in os.environ.items() if not name.lower().startswith(others)}
         kept |= {"AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
         kept |= {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
