@@ -18,7 +18,7 @@ FROM ${BASE}
 COPY requirements/step.txt /requirements/
 COPY --from=wheel /wheel /wheel
 RUN set -eu; \
-    pip install --no-cache-dir --no-compile --require-hashes -r /requirements/step.txt; \
+    pip install --no-cache-dir --require-hashes -r /requirements/step.txt; \
     pip install --no-cache-dir --no-deps /wheel/argosy-*.whl; \
     rm -rf /wheel /requirements
 # Numbers, not names: Kubernetes' runAsNonRoot check cannot read /etc/passwd.
