@@ -228,7 +228,8 @@ def test_a_filler_that_is_killed_is_followed_by_the_one_that_waits(
     second.until("waiting for the first")
     held = len(tree(folder))
     first.kill()
-    assert 0 < second.fetched() <= 2000 * (100 - held), "it went on where the first one was"
+    # Nothing at all when the first one's workers, which were not stopped, had everything before the kill.
+    assert second.fetched() <= 2000 * (100 - held), "it went on where the first one was"
     assert held > 0
     assert tree(folder) == content
     assert second.end() == 0
