@@ -39,12 +39,17 @@ _MEANT: Final = {
 _PLAIN_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage", "storage"))
 
 
+def _later(node: Node) -> bool:
+    """Whether a part of a name is filled in later: no name has a dollar sign."""
+    return node.open or "$" in node.text
+
+
 @rule("API008", Level.ERROR, on=Document)
 def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A name that Kubernetes refuses."""
     del bundle
     node = document.metadata["name"]
-    if not node.is_scalar or node.open or document.kind in _ANY_NAME:
+    if not node.is_scalar or _later(node) or document.kind in _ANY_NAME:
         return
     fits = _LABEL if document.kind in _ONE_LABEL else _SUBDOMAIN
     if fits.fullmatch(node.text) is None or len(node.text) > 253:
@@ -65,7 +70,7 @@ def labels(document: Document, bundle: Bundle) -> Iterator[Problem]:
     for metadata in held if document.kind != "Pod" else held[:1]:
         for key, value in metadata["labels"].entries.items():
             yield from _key(key, value)
-            if value.is_scalar and not value.open and _VALUE.fullmatch(value.text) is None:
+            if value.is_scalar and not _later(value) and _VALUE.fullmatch(value.text) is None:
                 yield Problem(
                     value,
                     f"{value.text[:70]!r} is no value for a label, and the API refuses it",
@@ -116,7 +121,7 @@ def parts(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _part(name: Node, what: str) -> Iterator[Problem]:
-    if name.is_scalar and not name.open and _LABEL.fullmatch(name.text) is None:
+    if name.is_scalar and not _later(name) and _LABEL.fullmatch(name.text) is None:
         yield Problem(
             name,
             f"{name.text!r} is no name for a {what}, and the API refuses it",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import yaml
+
 from argosy.workflows.lint.finding import Problem, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.schema.fields import fields_of
@@ -28,7 +30,8 @@ def misfit(node: Node, kind: str) -> Problem | None:
 
 def _template(node: Node) -> bool:
     """Whether it is an unquoted ``{{ x }}``, which YAML reads as a mapping in a mapping."""
-    return node.is_mapping and node.yaml is not None and any(not hasattr(key, "anchor") for key, _ in node.yaml.value)
+    held = node.yaml
+    return isinstance(held, yaml.MappingNode) and any(isinstance(key, yaml.MappingNode) for key, _ in held.value)
 
 
 def _scalar(node: Node, kind: str) -> Problem | None:

@@ -91,6 +91,9 @@ def workload_words(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         for key, words in _OF_JOBS.items():
             yield from _not_of(role.job[key], words)
         yield from _not_of(role.restart_policy, _RESTART.get(workload.family, ("Always", "OnFailure", "Never")))
+    processes = workload.spec["nprocPerNode"]
+    if workload.document.kind == "PyTorchJob" and processes.text and processes.number is None:
+        yield from _not_of(processes, ("auto", "cpu", "gpu"))
     policy = workload.spec.at("runPolicy.cleanPodPolicy")
     if policy:
         yield from _not_of(policy, ("None", "Running", "All"))
