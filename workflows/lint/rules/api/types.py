@@ -23,7 +23,9 @@ def misfit(node: Node, kind: str) -> Problem | None:
         return _refused(node, "a list", "write it as a list: one item per line, each after a dash")
     if (kind.startswith("{") or fields_of(kind)) and not node.is_mapping:
         return _refused(node, "a mapping", "write it as KEY: VALUE lines")
-    if kind in _SCALARS and not node.is_scalar:
+    if kind not in _SCALARS:
+        return None
+    if not node.is_scalar:
         return _refused(node, _SCALARS[kind], f"write one value, {_SCALARS[kind]}")
     return _scalar(node, kind)
 
@@ -35,6 +37,8 @@ def _template(node: Node) -> bool:
 
 
 def _scalar(node: Node, kind: str) -> Problem | None:
+    if kind == "quantity" or (kind == "str" and node.is_string):
+        return None
     held = node.data
     if kind == "str" and not node.is_string and isinstance(held, bool | int | float):
         return _refused(node, "a string", f'quote it: "{node.text}"', [SetValue(node, node.text)])
