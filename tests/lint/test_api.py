@@ -110,3 +110,31 @@ spec:
     assert rules(workflow, "API") == set()
     wrong = workflow.replace("parallelism: 2", 'parallelism: "2"')
     assert {(rule, line) for rule, line in found(wrong, "API")} == {("API004", 18)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: v2\nname: chart\nversion: 1.0.0\n",  # Helm's Chart.yaml
+        "kind: pipeline\ntype: docker\nname: default\nsteps: []\n",  # Drone's
+        "apiVersion: kubeflow.org/v1beta1\nkind: Experiment\nmetadata: {name: tune}\nspec: {}\n",  # Katib's
+        "apiVersion: kubeflow.org/v1beta1\nkind: Profile\nmetadata: {name: Team}\nspec: {}\n",
+        "apiVersion: monitoring.coreos.com/v1beta1\nkind: AlertmanagerConfig\nmetadata: {name: a}\nspec: {}\n",
+        "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: a}\nspec: {}\n",
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n",
+        "apiVersion: backstage.io/v1alpha1\nkind: Component\nmetadata: {name: My_Part}\nspec: {}\n",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: 'system:x'}\nrules: []\n",
+    ],
+)
+def test_what_others_have_in_their_repositories_is_left_alone(text: str) -> None:
+    assert found(text, "API") == set()
+
+
+def test_a_patch_of_kustomize_is_a_part_of_an_object() -> None:
+    patch = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n"
+    patch += "      containers:\n        - name: trainer\n          volumeMounts: [{name: a}]\n"
+    kustomization = "kind: Kustomization\nresources: [base]\npatches: [{path: gpus.yaml}]\n"
+    files = [read_text(patch.encode(), "over/gpus.yaml"), read_text(kustomization.encode(), "over/kustomization.yaml")]
+    refused = {"API005", "API022", "RESTART005"}
+    assert not {each.rule for each in lint(files)} & refused
+    assert {each.rule for each in lint(files[:1])} >= refused

@@ -130,6 +130,19 @@ class Bundle:
         return [found for each in self.documents if (found := self.workload(each)) is not None]
 
     @cached_property
+    def patches(self) -> frozenset[str]:
+        """Names of the files that a Kustomization lays over others: they hold only what they change."""
+        found = set()
+        for each in self.of_kind("Kustomization"):
+            paths = [*each.root["patchesStrategicMerge"], *(patch["path"] for patch in each.root["patches"])]
+            found.update(os.path.normpath(os.path.join(os.path.dirname(each.file), path.text)) for path in paths)
+        return frozenset(found)
+
+    def is_patch(self, document: Document) -> bool:
+        """Whether an object is a part of one, which a Kustomization completes."""
+        return bool(self.patches) and os.path.normpath(document.file) in self.patches
+
+    @cached_property
     def group_members(self) -> dict[str, list[Role]]:
         """The roles whose pods say that they belong to a pod group, by the group's name."""
         found: dict[str, list[Role]] = defaultdict(list)

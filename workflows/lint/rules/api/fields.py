@@ -42,10 +42,10 @@ _MEANT: Final = {
 @rule("API002", Level.ERROR, on=Document)
 def fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """Walk a document along its kind's type: API002 (unknown) to API005 (missing)."""
-    del bundle
     type_name = type_of_kind(document.api_version, document.kind)
-    if type_name:
-        yield from _object(document.root, type_name, ())
+    for problem in _object(document.root, type_name, ()) if type_name else ():
+        if problem.rule != "API005" or not bundle.is_patch(document):
+            yield problem
 
 
 declare("API003", Level.ERROR)
