@@ -132,7 +132,7 @@ class Bundle:
     @cached_property
     def patches(self) -> frozenset[str]:
         """Names of the files that a Kustomization lays over others: they hold only what they change."""
-        found = set()
+        found: set[str] = set()
         for each in self.of_kind("Kustomization"):
             paths = [*each.root["patchesStrategicMerge"], *(patch["path"] for patch in each.root["patches"])]
             found.update(os.path.normpath(os.path.join(os.path.dirname(each.file), path.text)) for path in paths)
