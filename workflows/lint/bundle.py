@@ -22,8 +22,9 @@ from argosy.workflows.lint.view.kinds import workload_of
 from argosy.workflows.lint.view.launch import Launch, launches
 from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.process import Process
+from argosy.workflows.lint.view.queue import group_of
 from argosy.workflows.lint.view.sensor import Filled, filled_arguments
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.lint.view.workload import Role, Workload
 
 
 class Bundle:
@@ -46,6 +47,10 @@ class Bundle:
     def of_kind(self, kind: str) -> Sequence[Document]:
         """All objects of a kind, in the order of the files."""
         return self._of_kind.get(kind, ())
+
+    def named(self, kind: str, name: str) -> Sequence[Document]:
+        """All objects of this kind and name, whatever their namespace."""
+        return self._named.get((kind, name), ())
 
     def find(self, kind: str, name: str, near: Document) -> Document | None:
         """The object of this kind and name that an object refers to; None when it is not among the files.
@@ -123,6 +128,35 @@ class Bundle:
     def workloads(self) -> list[Workload]:
         """All workloads."""
         return [found for each in self.documents if (found := self.workload(each)) is not None]
+
+    @cached_property
+    def patches(self) -> frozenset[str]:
+        """Names of the files that a Kustomization lays over others: they hold only what they change."""
+        found: set[str] = set()
+        for each in self.of_kind("Kustomization"):
+            paths = [*each.root["patchesStrategicMerge"], *(patch["path"] for patch in each.root["patches"])]
+            found.update(os.path.normpath(os.path.join(os.path.dirname(each.file), path.text)) for path in paths)
+        return frozenset(found)
+
+    def is_patch(self, document: Document) -> bool:
+        """Whether an object is a part of one, which a Kustomization completes."""
+        return bool(self.patches) and os.path.normpath(document.file) in self.patches
+
+    @cached_property
+    def group_members(self) -> dict[str, list[Role]]:
+        """The roles whose pods say that they belong to a pod group, by the group's name."""
+        found: dict[str, list[Role]] = defaultdict(list)
+        for workload in self.workloads:
+            for role in workload.roles:
+                named = group_of(role.pod)
+                if named is not None:
+                    found[named[1].text].append(role)
+        return found
+
+    @cached_property
+    def files_with_gangs(self) -> frozenset[str]:
+        """Names of the files in which a workload of several pods stands."""
+        return frozenset(each.document.file for each in self.workloads if each.gang)
 
     @cached_property
     def pods(self) -> list[tuple[Workload, Pod]]:

@@ -22,6 +22,8 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 _TRUE: Final = ("true", "yes", "on", "y")
 # What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>. Never guessed.
 _FILLED_LATER: Final = re.compile(r"\{\{|\$\(|\$\{|^<[^<>]+>$")
+# envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
+_ONE_VARIABLE: Final = re.compile(r"\$[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,10 @@ class Node:
         if not self.is_scalar:
             return False
         # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
-        return _FILLED_LATER.search(self.text) is not None or (not self.origin.editable and "xxxxx" in self.text)
+        text = self.text
+        if _FILLED_LATER.search(text) is not None or (not self.origin.editable and "xxxxx" in text):
+            return True
+        return isinstance(self.key, str) and _ONE_VARIABLE.fullmatch(text) is not None
 
     @property
     def number(self) -> int | None:

@@ -23,6 +23,7 @@ _EVERYWHERE: Final = frozenset(
 )
 
 
+_OF_METADATA: Final = ("labels", "annotations", "name", "namespace")
 _MEANT: Final = {
     **dict.fromkeys(("environment", "enviroment", "envVars", "envs", "environmentVariables", "variables"), "env"),
     **dict.fromkeys(("cmd", "entrypoint", "commands"), "command"),
@@ -41,10 +42,10 @@ _MEANT: Final = {
 @rule("API002", Level.ERROR, on=Document)
 def fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """Walk a document along its kind's type: API002 (unknown) to API005 (missing)."""
-    del bundle
     type_name = type_of_kind(document.api_version, document.kind)
-    if type_name:
-        yield from _object(document.root, type_name, ())
+    for problem in _object(document.root, type_name, ()) if type_name else ():
+        if problem.rule != "API005" or not bundle.is_patch(document):
+            yield problem
 
 
 declare("API003", Level.ERROR)
@@ -86,7 +87,8 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
 def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     type_name = trail[-1][0]
     known = fields_of(type_name)
-    level = Level.WARNING if "~" in known else None
+    # Of those kinds the CRD may keep what it does not know.
+    level = Level.WARNING if any("~" in fields_of(above) for above, _ in trail) else None
     where = node.parent.path if node.parent is not None and node.parent.path else "the top of the object"
     names = [each for each in known if each.isalnum()]
     meant = _MEANT.get(key, "")
@@ -110,6 +112,8 @@ def _lowered(names: list[str]) -> dict[str, str]:
 
 def _elsewhere(key: str, trail: Trail) -> str:
     """Where the field belongs: above, below, or beside; ``""`` when that cannot be said."""
+    if key in _OF_METADATA and "metadata" in fields_of(trail[-1][0]):
+        return f"{trail[-1][1]}.metadata.{key}".lstrip(".")
     if key in _EVERYWHERE:
         return ""
     below = path_to(trail[-1][0], key, 3)

@@ -11,6 +11,7 @@ from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem, RenameKey
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.schema.fields import type_of_kind
 from argosy.workflows.lint.view.container import Container
 from argosy.workflows.lint.view.pod import Pod
 
@@ -39,12 +40,21 @@ _MEANT: Final = {
 _PLAIN_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage", "storage"))
 
 
+def _known(document: Document, bundle: Bundle) -> bool:
+    """Whether it is an object of Kubernetes' or an operator's: other tools have files with a ``kind`` too."""
+    return bool(type_of_kind(document.api_version, document.kind)) or bundle.workload(document) is not None
+
+
+def _later(node: Node) -> bool:
+    """Whether a part of a name is filled in later: no name has a dollar sign."""
+    return node.open or "$" in node.text
+
+
 @rule("API008", Level.ERROR, on=Document)
 def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A name that Kubernetes refuses."""
-    del bundle
     node = document.metadata["name"]
-    if not node.is_scalar or node.open or document.kind in _ANY_NAME:
+    if not node.is_scalar or _later(node) or document.kind in _ANY_NAME or not _known(document, bundle):
         return
     fits = _LABEL if document.kind in _ONE_LABEL else _SUBDOMAIN
     if fits.fullmatch(node.text) is None or len(node.text) > 253:
@@ -61,11 +71,13 @@ def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
 def labels(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """Keys and values of labels, keys of annotations."""
     workload = bundle.workload(document)
+    if not _known(document, bundle):
+        return
     held = [document.metadata, *(pod.metadata for pod in (workload.pods if workload is not None else []))]
     for metadata in held if document.kind != "Pod" else held[:1]:
         for key, value in metadata["labels"].entries.items():
             yield from _key(key, value)
-            if value.is_scalar and not value.open and _VALUE.fullmatch(value.text) is None:
+            if value.is_scalar and not _later(value) and _VALUE.fullmatch(value.text) is None:
                 yield Problem(
                     value,
                     f"{value.text[:70]!r} is no value for a label, and the API refuses it",
@@ -116,7 +128,7 @@ def parts(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _part(name: Node, what: str) -> Iterator[Problem]:
-    if name.is_scalar and not name.open and _LABEL.fullmatch(name.text) is None:
+    if name.is_scalar and not _later(name) and _LABEL.fullmatch(name.text) is None:
         yield Problem(
             name,
             f"{name.text!r} is no name for a {what}, and the API refuses it",

@@ -45,12 +45,13 @@ def identity(document: Document, bundle: Bundle) -> Iterator[Problem]:
     own = document.host is None or document.host.kind != "Sensor"
     if not root["apiVersion"]:
         version = _VERSIONS.get(document.kind, "")
-        edits = [AddKey(root, "apiVersion", version)] if version and not root["apiVersion"].exists else []
-        yield Problem(
-            root["apiVersion"], f"a {document.kind} without an apiVersion", f"write apiVersion: {version}", edits
-        )
+        if version or (root["metadata"] and root["spec"]):  # other tools have files with a kind
+            edits = [AddKey(root, "apiVersion", version)] if version and not root["apiVersion"].exists else []
+            message = f"a {document.kind} without an apiVersion"
+            yield Problem(root["apiVersion"], message, f"write apiVersion: {version}".rstrip(": "), edits)
     elif not root["kind"]:
-        yield Problem(root["kind"], f"an object of {document.api_version} without a kind", "write its kind")
+        if root["metadata"]:
+            yield Problem(root["kind"], f"an object of {document.api_version} without a kind", "write its kind")
     elif own and type_of_kind(document.api_version, document.kind):
         name = document.metadata["name"]
         if not name and not name.open and not document.metadata["generateName"]:
@@ -73,7 +74,8 @@ def version_of_kind(document: Document, bundle: Bundle) -> Iterator[Problem]:
 @rule("API021", Level.ERROR, on=Workload)
 def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A selector that does not select its own template, or that a Job must not have."""
-    del bundle
+    if bundle.is_patch(workload.document):
+        return
     document, spec = workload.document, workload.spec
     if document.kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"):
         labels = {key: node.text for key, node in spec.at("template.metadata.labels").entries.items()}
@@ -99,8 +101,7 @@ def _remove(node: Node) -> list[Remove]:
 @rule("API022", Level.ERROR, on=Workload)
 def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A pod template without containers, a container without an image."""
-    del bundle
-    if workload.family in ("trainer", "argo"):
+    if workload.family in ("trainer", "argo") or bundle.is_patch(workload.document):
         return
     for role in workload.roles:
         spec = role.template["spec"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import yaml
+
 from argosy.workflows.lint.finding import Problem, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.schema.fields import fields_of
@@ -21,17 +23,22 @@ def misfit(node: Node, kind: str) -> Problem | None:
         return _refused(node, "a list", "write it as a list: one item per line, each after a dash")
     if (kind.startswith("{") or fields_of(kind)) and not node.is_mapping:
         return _refused(node, "a mapping", "write it as KEY: VALUE lines")
-    if kind in _SCALARS and not node.is_scalar:
+    if kind not in _SCALARS:
+        return None
+    if not node.is_scalar:
         return _refused(node, _SCALARS[kind], f"write one value, {_SCALARS[kind]}")
     return _scalar(node, kind)
 
 
 def _template(node: Node) -> bool:
     """Whether it is an unquoted ``{{ x }}``, which YAML reads as a mapping in a mapping."""
-    return node.is_mapping and node.yaml is not None and any(not hasattr(key, "anchor") for key, _ in node.yaml.value)
+    held = node.yaml
+    return isinstance(held, yaml.MappingNode) and any(isinstance(key, yaml.MappingNode) for key, _ in held.value)
 
 
 def _scalar(node: Node, kind: str) -> Problem | None:
+    if kind == "quantity" or (kind == "str" and node.is_string):
+        return None
     held = node.data
     if kind == "str" and not node.is_string and isinstance(held, bool | int | float):
         return _refused(node, "a string", f'quote it: "{node.text}"', [SetValue(node, node.text)])

@@ -80,7 +80,9 @@ def pod_words(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
         for expression in term["matchExpressions"]:
             yield from _not_of(expression["operator"], _OPERATORS)
     for volume in pod.spec["volumes"]:
-        yield from _not_of(volume.at("emptyDir.medium"), ("", "Memory", "HugePages", "HugePages-2Mi", "HugePages-1Gi"))
+        medium = volume.at("emptyDir.medium")
+        if not medium.text.startswith("HugePages-"):
+            yield from _not_of(medium, ("", "Memory", "HugePages"))
 
 
 @rule("API017", Level.ERROR, on=Workload)
@@ -91,6 +93,9 @@ def workload_words(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         for key, words in _OF_JOBS.items():
             yield from _not_of(role.job[key], words)
         yield from _not_of(role.restart_policy, _RESTART.get(workload.family, ("Always", "OnFailure", "Never")))
+    processes = workload.spec["nprocPerNode"]
+    if workload.document.kind == "PyTorchJob" and processes.text and processes.number is None:
+        yield from _not_of(processes, ("auto", "cpu", "gpu"))
     policy = workload.spec.at("runPolicy.cleanPodPolicy")
     if policy:
         yield from _not_of(policy, ("None", "Running", "All"))

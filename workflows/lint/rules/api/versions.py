@@ -29,7 +29,7 @@ class Gone(NamedTuple):
 
 
 _V1: Final = "is deprecated with the Training Operator v1, which gets dependency updates only"
-_OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no release of the Training Operator since 1.0"
+_OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no current Training Operator"
 
 KINDS: Final[dict[tuple[str, str], Gone]] = {
     ("kubeflow.org/v1", "MXJob"): Gone(
@@ -55,10 +55,10 @@ KINDS: Final[dict[tuple[str, str], Gone]] = {
         "write kubeflow.org/v2beta1 for the MPI Operator (runPolicy holds cleanPodPolicy there)",
     ),
     ("kubeflow.org/v1alpha1", "MPIJob"): Gone(
-        Level.ERROR, "is served by no MPI Operator since 0.3", "write kubeflow.org/v2beta1"
+        Level.ERROR, "is served by no current MPI Operator", "write kubeflow.org/v2beta1"
     ),
     ("kubeflow.org/v1alpha2", "MPIJob"): Gone(
-        Level.ERROR, "is served by no MPI Operator since 0.3", "write kubeflow.org/v2beta1"
+        Level.ERROR, "is served by no current MPI Operator", "write kubeflow.org/v2beta1"
     ),
     ("batch/v1beta1", "CronJob"): Gone(
         Level.ERROR, "is not served since Kubernetes 1.25", "write batch/v1", same="batch/v1"
@@ -125,29 +125,32 @@ VERSIONS: Final[dict[str, Gone]] = {
         Level.ERROR, "was kube-batch's, which is retired", "write scheduling.volcano.sh/v1beta1 and use Volcano"
     ),
     "scheduling.volcano.sh/v1alpha1": Gone(
-        Level.ERROR, "is not served by Volcano since 0.3", "write scheduling.volcano.sh/v1beta1"
+        Level.ERROR, "is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"
     ),
     "scheduling.volcano.sh/v1alpha2": Gone(
-        Level.ERROR, "is not served by Volcano since 1.0", "write scheduling.volcano.sh/v1beta1"
+        Level.ERROR, "is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"
     ),
     "batch.volcano.sh/v1": Gone(Level.ERROR, "does not exist", "write batch.volcano.sh/v1alpha1"),
     "scheduling.sigs.k8s.io/v1alpha1": Gone(
-        Level.ERROR, "was renamed by scheduler-plugins 0.24", "write scheduling.x-k8s.io/v1alpha1"
+        Level.ERROR, "was renamed by scheduler-plugins", "write scheduling.x-k8s.io/v1alpha1"
     ),
     "pod-group.scheduling.sigs.k8s.io/v1alpha1": Gone(
         Level.ERROR, "never was an API group: it is the prefix of old labels", "write scheduling.x-k8s.io/v1alpha1"
     ),
-    "kueue.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is not served since Kueue 0.2", "write kueue.x-k8s.io/v1beta2"),
-    "kueue.x-k8s.io/v1alpha2": Gone(Level.ERROR, "is not served since Kueue 0.4", "write kueue.x-k8s.io/v1beta2"),
+    "kueue.x-k8s.io/v1alpha1": Gone(Level.WARNING, "is served by no current Kueue", "write kueue.x-k8s.io/v1beta2"),
+    "kueue.x-k8s.io/v1alpha2": Gone(Level.ERROR, "is served by no current Kueue", "write kueue.x-k8s.io/v1beta2"),
     "kueue.x-k8s.io/v1beta1": Gone(
         Level.WARNING, "is not served since Kueue 0.20", "write kueue.x-k8s.io/v1beta2 (served since 0.15)"
     ),
     "kueue.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write kueue.x-k8s.io/v1beta2"),
-    "jobset.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is not served since JobSet 0.2", "write jobset.x-k8s.io/v1alpha2"),
+    "jobset.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is served by no current JobSet", "write jobset.x-k8s.io/v1alpha2"),
     "jobset.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
     "jobset.x-k8s.io/v1beta1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
     "ray.io/v1alpha1": Gone(
-        Level.ERROR, "is not served since KubeRay 1.4; v1 takes the same fields", "write ray.io/v1", same="ray.io/v1"
+        Level.WARNING,
+        "gets no fields since KubeRay 1.0, is deprecated since 1.7 and no longer served from 1.9 on",
+        "write ray.io/v1, which takes all of its fields",
+        same="ray.io/v1",
     ),
     "resource.k8s.io/v1alpha1": Gone(Level.ERROR, "is not served since Kubernetes 1.27", "write resource.k8s.io/v1"),
     "resource.k8s.io/v1alpha2": Gone(Level.ERROR, "is not served since Kubernetes 1.31", "write resource.k8s.io/v1"),
@@ -175,13 +178,22 @@ MOVED: Final[dict[tuple[str, str], str]] = {
 """(type, field) -> what became of a field that an older version had."""
 
 
+# Other projects' kinds share these groups, and live on at those versions (Katib's Experiment, Kubeflow's Profile, …).
+_ONLY: Final = {
+    "kubeflow.org": ("PyTorchJob", "TFJob", "XGBoostJob", "MXJob", "MPIJob", "PaddleJob", "JAXJob", "TrainJob"),
+    "storage.k8s.io": ("StorageClass", "VolumeAttachment", "CSIDriver", "CSINode"),
+    "monitoring.coreos.com": ("ServiceMonitor", "PodMonitor", "PrometheusRule", "Prometheus", "Alertmanager"),
+    "resource.k8s.io": ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice"),
+}
+
+
 @rule("API001", Level.ERROR, on=Document)
 def version(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A version or a kind that is gone, or going."""
     del bundle
     found = KINDS.get((document.api_version, document.kind)) or VERSIONS.get(document.api_version)
     node = document.root["apiVersion"]
-    if found is None or (document.kind.endswith("Policy") and document.group == "networking.k8s.io"):
+    if found is None or document.kind not in _ONLY.get(document.group, (document.kind,)):
         return
     edits = [SetValue(node, found.same)] if found.same else []
     message = f"{document.kind} of {document.api_version} {found.what}"

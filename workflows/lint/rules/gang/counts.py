@@ -23,7 +23,7 @@ def _nodes(role: Role, bundle: Bundle) -> int | None:
 @rule("GANG019", Level.WARNING, on=Workload)
 def side_by_side(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Pods beyond ``parallelism`` start when others have ended, and those wait for them."""
-    for role in workload.roles:
+    for role in workload.roles if workload.family != "trainer" else []:  # Trainer writes both numbers itself
         job = role.job
         completions, parallel = job["completions"], job["parallelism"]
         if job["completionMode"].text == "Indexed" and not completions:

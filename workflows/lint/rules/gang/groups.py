@@ -24,13 +24,11 @@ _MAKES_ITS_OWN: Final = ("volcano", "argo")
 def _members(group: Document, bundle: Bundle) -> list[Role]:
     """The roles among the files whose pods say that they belong to a group."""
     found = []
-    for workload in bundle.workloads:
-        for role in workload.roles:
-            named = group_of(role.pod)
-            if named is not None and named[1].text == group.name and _GROUPS[named[0]] == group.group:
-                same = not group.namespace or not role.document.namespace
-                if same or group.namespace == role.document.namespace:
-                    found.append(role)
+    for role in bundle.group_members.get(group.name, ()):
+        named = group_of(role.pod)
+        same = not group.namespace or not role.document.namespace or group.namespace == role.document.namespace
+        if named is not None and _GROUPS[named[0]] == group.group and same:
+            found.append(role)
     return found
 
 
@@ -55,7 +53,7 @@ def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         ):
             continue  # ACK's scheduler makes the group of the two labels
         if group is None:
-            elsewhere = next((each for each in bundle.of_kind("PodGroup") if each.name == node.text), None)
+            elsewhere = next(iter(bundle.named("PodGroup", node.text)), None)
             where = f"in the namespace {elsewhere.namespace}" if elsewhere else "not among the files given"
             yield Problem(
                 node,
@@ -76,8 +74,7 @@ def selects_nobody(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A PodGroup to which no pod of the files belongs."""
     if document.kind != "PodGroup" or document.group not in _GROUPS.values() or not document.name:
         return
-    others = [each for each in bundle.workloads if each.document.file == document.file and each.gang]
-    if others and not _members(document, bundle):
+    if document.file in bundle.files_with_gangs and not _members(document, bundle):
         yield Problem(
             document.metadata["name"],
             f"no pod among the files given belongs to the PodGroup {document.name!r}, so it holds nothing together",

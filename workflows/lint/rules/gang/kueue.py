@@ -26,7 +26,7 @@ def local_queue(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     if bundle.find("LocalQueue", queue.text, workload.document) is not None:
         return
-    elsewhere = next((each for each in bundle.of_kind("LocalQueue") if each.name == queue.text), None)
+    elsewhere = next(iter(bundle.named("LocalQueue", queue.text)), None)
     if elsewhere is not None:
         yield Problem(
             queue,

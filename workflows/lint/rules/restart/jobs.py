@@ -14,7 +14,8 @@ from argosy.workflows.lint.view.workload import Workload
 @rule("RESTART005", Level.ERROR, on=Workload)
 def never_always(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A Job ends, so its pods cannot restart always; and Always is what a pod template means without a word."""
-    del bundle
+    if bundle.is_patch(workload.document):
+        return
     for role in workload.roles:
         if workload.family not in ("job", "jobset", "trainer") or not role.job:
             continue

@@ -13,6 +13,8 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.ranks import argo_template, option, rejoins, together, torch_launch
 from argosy.workflows.lint.view.workload import Workload
 
+_WITHOUT_END = 1_000_000
+"""JobSet's restarts in place ask for a limit that is never reached."""
 _MANY = 20
 """Attempts from which nobody can have wanted all of them."""
 
@@ -32,7 +34,7 @@ def _layers(workload: Workload, bundle: Bundle) -> Iterator[Layer]:
     if workload.family in ("job", "jobset", "trainer") and limits:
         limit = max(limits, key=lambda node: node.number or 0)
         times = limit.number if limit else 6
-        if times is not None:
+        if times is not None and times < _WITHOUT_END:
             yield Layer(f"backoffLimit {times}{'' if limit else ' (the default)'}", times, limit)
     for name, node in (
         ("runPolicy.backoffLimit", spec.at("runPolicy.backoffLimit")),

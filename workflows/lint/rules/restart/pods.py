@@ -21,10 +21,16 @@ def _rejoins(role: Role, bundle: Bundle) -> bool:
     return found is not None and rejoins(found[1], found[0], bundle)
 
 
+def _in_place(workload: Workload) -> bool:
+    """Whether JobSet restarts all containers in their pods: it asks for a backoffLimit that is never reached."""
+    spec = workload.spec.at("template.spec") or workload.spec
+    return spec.at("failurePolicy.restartStrategy").text == "InPlaceRestart"
+
+
 @rule("RESTART001", Level.WARNING, on=Workload)
 def backoff(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A Job replaces its failed pods one by one."""
-    if workload.family not in ("job", "jobset", "trainer") or not together(workload, bundle):
+    if workload.family not in ("job", "jobset", "trainer") or not together(workload, bundle) or _in_place(workload):
         return
     for role in workload.roles:
         limit = role.job["backoffLimit"]
@@ -51,7 +57,7 @@ def replica_policy(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if workload.family not in _OPERATOR or not workload.gang or workload.spec["elasticPolicy"]:
         return
     for role in workload.roles:
-        policy = role.restart_policy
+        policy = role.node["restartPolicy"]  # the template's own is overwritten: RESTART039
         word = policy.text or _DEFAULTS.get(workload.document.kind, "")
         if word not in ("OnFailure", "Always") or policy.open or _rejoins(role, bundle):
             continue
@@ -83,8 +89,12 @@ def exit_code_policy(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 @rule("RESTART004", Level.WARNING, on=Workload)
 def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """OnFailure is the kubelet's: it starts the container again in its pod, alone."""
-    default = "OnFailure" if workload.family in ("jobset", "trainer") else ""
+    default, whose = ("OnFailure", "JobSet makes") if workload.family in ("jobset", "trainer") else ("", "")
+    if workload.family == "volcano":
+        default, whose = "Always", "Kubernetes makes"
     if workload.family not in ("job", "jobset", "trainer", "volcano") or not together(workload, bundle):
+        return
+    if _in_place(workload):
         return
     for role in workload.roles:
         policy = role.restart_policy
@@ -92,9 +102,26 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             continue
         if (policy.text or default) not in ("OnFailure", "Always") or (policy.text == "Always" and role.job):
             continue
-        written = f"restartPolicy: {policy.text}" if policy else "no restartPolicy, which JobSet makes OnFailure"
+        written = f"restartPolicy: {policy.text}" if policy else f"no restartPolicy, which {whose} {default}"
         yield Problem(
             policy,
             f"{written}: the kubelet starts the failed container again alone, and the rest of the gang waits for it",
             "write restartPolicy: Never, so that the failure of one pod is the failure of the gang",
         )
+
+
+@rule("RESTART039", Level.WARNING, on=Workload)
+def overwritten(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """The operator writes the replica's policy over the template's."""
+    del bundle
+    if workload.document.group != "kubeflow.org":
+        return
+    for role in workload.roles:
+        own, replicas = role.template.at("spec.restartPolicy"), role.node["restartPolicy"]
+        if own and own.text != replicas.text:
+            means = replicas.text or _DEFAULTS.get(workload.document.kind, "the operator's default")
+            yield Problem(
+                own,
+                f"{role.name}: restartPolicy: {own.text} in the pod template is overwritten by the replica's, {means}",
+                "write restartPolicy beside replicas and template",
+            )

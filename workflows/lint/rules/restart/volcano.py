@@ -106,4 +106,5 @@ def _word(node: Node, words: tuple[str, ...], what: str) -> Iterator[Problem]:
         near = get_close_matches(node.text, words, 1, 0.7)
         edits = [SetValue(node, near[0])] if near else []
         message = f"{node.text!r} is no {what} of Volcano's, and is refused"
-        yield Problem(node, message, f"write {near[0] if near else ', '.join(words)}", edits)
+        level = None if near else Level.WARNING  # a newer Volcano may have more
+        yield Problem(node, message, f"write {near[0] if near else ', '.join(words)}", edits, level)

@@ -1,0 +1,163 @@
+"""RESTART: which layer starts what again, for every kind that has such a layer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lint.manifests import JOB, JOBSET, PYTORCH, VOLCANO, found, rules
+
+ELASTIC = "elasticPolicy: {rdzvBackend: c10d, minReplicas: 2, maxReplicas: 4, maxRestarts: 9}\n  runPolicy"
+C10D = "--rdzv-backend=c10d, --rdzv-endpoint=train-0.train, --max-restarts=3, --nnodes=2"
+POLICY = """backoffLimit: 0
+  podFailurePolicy:
+    rules:
+      - action: FailJob
+        onExitCodes: {containerName: trainer, operator: In, values: [1]}
+"""
+
+
+@pytest.mark.parametrize("manifest", [JOB, JOBSET, PYTORCH, VOLCANO])
+def test_what_restarts_as_a_whole_is_right(manifest: str) -> None:
+    assert rules(manifest, "RESTART") == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "rule", "line"),
+    [
+        ("  backoffLimit: 0\n", "", "RESTART001", 5),
+        ("backoffLimit: 0", "backoffLimit: 3", "RESTART001", 9),
+        ("backoffLimit: 0", 'backoffLimit: "3"', "RESTART001", 9),
+        ("restartPolicy: Never", "restartPolicy: OnFailure", "RESTART004", 14),
+        ("restartPolicy: Never", "restartPolicy: Always", "RESTART005", 14),
+        ("      restartPolicy: Never\n", "", "RESTART005", 13),
+        ("backoffLimit: 0", "backoffLimitPerIndex: 1", "RESTART006", 9),
+        ("  backoffLimit: 0\n", POLICY.replace("backoff", "  backoff").replace("[1]", "[42, 143]"), "RESTART011", 13),
+        ("--nnodes=2", "--max-restarts=2, --nnodes=2", "RESTART018", 20),
+        ("Seconds: 60", "Seconds: 40", "RESTART022", 16),
+        ("      subdomain", "      activeDeadlineSeconds: 60\n      subdomain", "RESTART026", 15),
+        ("  backoffLimit: 0", "  backoffLimit: 0\n  ttlSecondsAfterFinished: 5", "RESTART029", 10),
+        ("      subdomain", "      tolerations: [{operator: Exists}]\n      subdomain", "RESTART034", 15),
+    ],
+)
+def test_a_job(text: str, instead: str, rule: str, line: int) -> None:
+    assert text in JOB
+    assert (rule, line) in found(JOB.replace(text, instead), "RESTART")
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("backoffLimit: 0", "backoffLimit: {{limit}}"),  # YAML reads a mapping in it: nobody knows
+        ("backoffLimit: 0", 'backoffLimit: "{{limit}}"'),
+        ("backoffLimit: 0", "backoffLimit: $LIMIT"),
+        ("--nnodes=2", "--nnodes=1"),  # two trainings of one node each
+        ("--nnodes=2, --node-rank=$(JOB_COMPLETION_INDEX), --master-addr=train-0.train", C10D),
+        ("completions: 2\n  parallelism: 2", "completions: 1\n  parallelism: 1"),
+    ],
+)
+def test_what_is_not_known_or_is_no_gang_may_back_off(text: str, instead: str) -> None:
+    assert text in JOB
+    manifest = JOB.replace(text, instead)
+    assert "RESTART001" not in rules(manifest.replace("backoffLimit: 0", "backoffLimit: 3"), "RESTART")
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "expected"),
+    [
+        ("restartPolicy: Never", "restartPolicy: OnFailure", {"RESTART002"}),
+        ("      restartPolicy: Never\n", "", {"RESTART002"}),
+        ("restartPolicy: Never", "restartPolicy: ExitCode", {"RESTART003"}),
+        ("        spec:\n", "        spec:\n          restartPolicy: OnFailure\n", {"RESTART039"}),
+        ("runPolicy", ELASTIC, set()),
+        ("runPolicy", ELASTIC.replace("minReplicas: 2", "minReplicas: 5"), {"RESTART019"}),
+        ("runPolicy", ELASTIC.replace(", maxRestarts: 9", ""), {"RESTART019"}),
+        ("cleanPodPolicy: Running", "activeDeadlineSeconds: 5\n    ttlSecondsAfterFinished: 5", {"RESTART029"}),
+    ],
+)
+def test_a_pytorchjob(text: str, instead: str, expected: set[str]) -> None:
+    assert text in PYTORCH
+    manifest = PYTORCH.replace(text, instead)
+    if "elasticPolicy" in instead:
+        manifest = manifest.replace("restartPolicy: Never", "restartPolicy: OnFailure")
+    assert rules(manifest, "RESTART") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "expected"),
+    [
+        ("              restartPolicy: Never\n", "", {"RESTART004"}),
+        ("    restartStrategy: BlockingRecreate\n", "", {"RESTART014"}),
+        ("Strategy: BlockingRecreate", "Strategy: Recreate", {"RESTART014"}),
+        ("  replicatedJobs:\n", "  successPolicy: {operator: Any}\n  replicatedJobs:\n", {"RESTART016"}),
+        (
+            "  replicatedJobs:\n",
+            "  successPolicy: {operator: All, targetReplicatedJobs: [a]}\n  replicatedJobs:\n",
+            {"RESTART015"},
+        ),
+        ("backoffLimit: 0", "backoffLimit: 6", {"RESTART001", "RESTART017"}),
+        ("Strategy: BlockingRecreate", "Strategy: InPlaceRestart", set()),
+    ],
+)
+def test_a_jobset(text: str, instead: str, expected: set[str]) -> None:
+    assert text in JOBSET
+    assert rules(JOBSET.replace(text, instead), "RESTART") == expected
+
+
+def test_the_product_of_all_layers_is_said() -> None:
+    from argosy.workflows.lint.linter import lint
+    from argosy.workflows.lint.reading import read_text
+
+    manifest = JOBSET.replace("backoffLimit: 0", "backoffLimit: 1").replace(
+        "--nnodes=4", "--max-restarts=2, --nnodes=4"
+    )
+    inside = "".join(f"          {line}\n" for line in manifest.splitlines())
+    workflow = f"""\
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {{generateName: train-}}
+spec:
+  entrypoint: train
+  templates:
+    - name: train
+      retryStrategy: {{limit: "4"}}
+      resource:
+        action: create
+        manifest: |
+{inside}"""
+    said = [each for each in lint([read_text(workflow.encode(), "w.yaml")]) if each.rule == "RESTART017"]
+    assert [(each.line, each.level.word) for each in said] == [(8, "warning")]
+    assert "up to 120 starts" in said[0].message  # 3 x 2 x 4 x 5
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "expected"),
+    [
+        ("    - {event: PodFailed, action: RestartJob}\n", "", {"RESTART036"}),
+        ("{event: PodFailed, action: RestartJob}", '{event: "*", action: RestartJob}', set()),
+        ("event: PodFailed, action: RestartJob", "event: PodFailed, action: RestartTask", {"RESTART037"}),
+        ("event: PodFailed", "event: Podfailed", {"RESTART036", "RESTART038"}),
+        ("          restartPolicy: Never\n", "", {"RESTART004"}),
+    ],
+)
+def test_a_volcano_job(text: str, instead: str, expected: set[str]) -> None:
+    assert text in VOLCANO
+    assert rules(VOLCANO.replace(text, instead), "RESTART") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "expected"),
+    [
+        ("", "", set()),
+        ("containerName: trainer", "containerName: main", {"RESTART010"}),
+        ("action: FailJob", "action: FailIndex", {"RESTART010"}),
+        ("values: [1]", "values: [0, 1]", {"RESTART010"}),
+        ("values: [1]", "values: [137]", set()),  # the kernel killed the whole container
+        ("action: FailJob", "action: Ignore", {"RESTART012"}),
+        ("restartPolicy: Never", "restartPolicy: OnFailure", {"RESTART004", "RESTART009"}),
+        ("command: [torchrun", "command: [python", set()),
+    ],
+)
+def test_a_pod_failure_policy(text: str, instead: str, expected: set[str]) -> None:
+    manifest = JOB.replace("  backoffLimit: 0\n", "  " + POLICY)
+    assert text in manifest
+    assert rules(manifest.replace(text, instead), "RESTART") == expected
