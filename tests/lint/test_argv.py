@@ -56,6 +56,11 @@ def findings(body: str, head: str = POD) -> list[tuple[str, str]]:
         'command: [bash, -c, "python prepare.py || true; python train.py"]',
         'command: [bash, -c, "python train.py && echo done"]',
         'command: [bash, -c, "python train.py || exit 1"]',
+        "command: [torchrun, --nnodes, '2', --nproc_per_node=8, train.py, --lr, '0.1']",
+        "command: [torchrun, --no-python, python, -u, train.py]",
+        "command: [torchrun, --nproc-per-node=8, -m, pkg.train, --nnodes-of-the-graph=3]",
+        "command: [accelerate, launch, --config_file, a.yaml, train.py]",
+        "env: [{name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['a/b']\"}}}]",
     ],
 )
 def test_what_works_is_left_alone(body: str) -> None:
@@ -89,6 +94,11 @@ def test_what_works_is_left_alone(body: str) -> None:
         ("env: [{name: A, value: [1]}]", ("ARGV030", "error")),
         ("env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", ("ARGV031", "error")),
         ("env: [{name: A, value: x}, {name: A, value: y}]", ("ARGV032", "warning")),
+        ("command: [torchrun, train.py, --nproc_per_node, '8']", ("ARGV013", "error")),
+        ("command: [accelerate, launch, --multi_gpu, train.py, --num_processes=8]", ("ARGV013", "error")),
+        ("command: [torchrun, --standalone, python, train.py]", ("ARGV014", "error")),
+        ('command: [bash, -c, "deepspeed --num_gpus 8 python3 train.py"]', ("ARGV014", "error")),
+        ("env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIp}}}]", ("ARGV033", "error")),
         ('command: [bash, -c, "python train.py 2>&1 | tee log"]', ("ARGV040", "warning")),
         ('command: [bash, -c, "python train.py || true"]', ("ARGV041", "warning")),
         ('command: [bash, -c, "torchrun train.py; exit 0"]', ("ARGV041", "warning")),

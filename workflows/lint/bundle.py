@@ -19,11 +19,13 @@ from argosy.workflows.lint.view.environment import (
     process_environment,
 )
 from argosy.workflows.lint.view.kinds import workload_of
+from argosy.workflows.lint.view.labels import Labels, labels_of
 from argosy.workflows.lint.view.launch import Launch, launches
+from argosy.workflows.lint.view.names import PodNames, pod_names
 from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.process import Process
 from argosy.workflows.lint.view.sensor import Filled, filled_arguments
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.lint.view.workload import Role, Workload
 
 
 class Bundle:
@@ -41,6 +43,7 @@ class Bundle:
         self._argo: dict[int, ArgoWorkflow | None] = {}
         self._environments: dict[int, dict[str, Variable]] = {}
         self._processes: dict[int, list[Process]] = {}
+        self._labels: dict[int, Labels] = {}
         self._launches: dict[int, list[Launch]] = {}
 
     def of_kind(self, kind: str) -> Sequence[Document]:
@@ -128,6 +131,18 @@ class Bundle:
     def pods(self) -> list[tuple[Workload, Pod]]:
         """The pods of all workloads."""
         return [(workload, role.pod) for workload in self.workloads for role in workload.roles if role.template]
+
+    @cached_property
+    def named(self) -> list[tuple[Workload, PodNames]]:
+        """The names of the pods of all workloads, as far as they can be known."""
+        each = ((workload, pod_names(workload, role)) for workload in self.workloads for role in workload.roles)
+        return [(workload, names) for workload, names in each if names is not None]
+
+    def labels(self, workload: Workload, role: Role) -> Labels:
+        """The labels that a role's pods have in the end."""
+        if id(role) not in self._labels:
+            self._labels[id(role)] = labels_of(workload, role)
+        return self._labels[id(role)]
 
     def environment(self, container: Container) -> Mapping[str, Variable]:
         """The variables of a container."""
