@@ -34,6 +34,14 @@ class NetworkPolicy:
         same = not one or not other or one == other
         return same and _chosen(self.document.spec["podSelector"], workload, role, bundle)
 
+    def pods(self, bundle: Bundle) -> Iterator[tuple[Workload, Role]]:
+        """The roles whose pods it selects."""
+        selector = self.document.spec["podSelector"]
+        if not selector["matchExpressions"]:
+            for workload, role in bundle.selected(selector["matchLabels"]):
+                if role.template and self.holds_for(workload, role, bundle):
+                    yield workload, role
+
     def closed(self, workload: Workload, role: Role, bundle: Bundle) -> Node | None:
         """What keeps the role's pods from each other: a rule's ``ports``, else the direction; None for nothing."""
         for key, rules in self._directions():

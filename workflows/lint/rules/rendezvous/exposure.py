@@ -27,9 +27,8 @@ def outside(document: Document, bundle: Bundle) -> Iterator[Problem]:
     if document.kind != "Service" or not Service(document).external:
         return
     found = Service(document)
-    for workload in bundle.workloads:
-        roles = [role for role in workload.roles if role.template and found.selects(workload, role, bundle)]
-        if not roles or not talks(workload, bundle):
+    for workload, role in bundle.selected(found.selector) if found.selector.entries else ():
+        if not found.selects(workload, role, bundle) or not talks(workload, bundle):
             continue
         told = {port[1] for each in talks(workload, bundle) if (port := port_of(each)) is not None}
         for node, number in found.ports():
@@ -63,15 +62,9 @@ def some_ports_only(document: Document, bundle: Bundle) -> Iterator[Problem]:
     if document.kind != "NetworkPolicy":
         return
     policy = NetworkPolicy(document)
-    for workload in bundle.workloads:
-        role = next(
-            (each for each in workload.roles if each.template and policy.holds_for(workload, each, bundle)), None
-        )
-        if (
-            role is None
-            or not (workload.gang or talks(workload, bundle))
-            or not (workload.gpus or talks(workload, bundle))
-        ):
+    for workload, role in policy.pods(bundle):
+        talking = bool(talks(workload, bundle))
+        if not (workload.gang or talking) or not (workload.gpus or talking):
             continue
         closed = policy.closed(workload, role, bundle)
         if closed is None:
