@@ -282,3 +282,17 @@ def test_policies_add_up(policies: list[str], expected: list[tuple[str, int]]) -
 def test_a_policy_for_other_pods_says_nothing_of_these() -> None:
     other = policy("[]", selector="{matchLabels: {app: web}}")
     assert found(other + indexed(STATIC.format("train-0.train"))) == []
+
+
+def test_the_jobs_of_a_jobset_may_be_gangs_of_their_own() -> None:
+    command = "[torchrun, --nnodes=3, --rdzv-backend=c10d, --rdzv-endpoint=$(MASTER):1, t.py]"
+    text = JOBSET.replace("replicas: 1\n      template:\n", "replicas: 2\n      template:\n") % (
+        "[sleep, '1']",
+        command,
+    )
+    assert "replicas: 2" in text
+    assert found(text) == []
+
+
+def test_a_server_in_several_pods_is_no_training() -> None:
+    assert found(indexed("[python, server.py]", gpus=1)) == []

@@ -9,6 +9,7 @@ from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.launch import Launch
+from argosy.workflows.lint.view.training import named_training
 from argosy.workflows.lint.view.workload import Workload
 
 
@@ -26,7 +27,7 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if each.torch and each.master is not None and not each.master[1].loopback and each.setting("nnodes") is None:
             yield _one_node(each, replicas)
             continue
-        if not each.container.gpus:
+        if not each.container.gpus or not named_training(each.process.words):
             continue
         if each.program not in ("python", "torchrun") or _knows_its_rank(each) or each.option("standalone") is not None:
             continue
@@ -73,7 +74,8 @@ def one_process(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for each in bundle.launches(workload):
         gpus = each.container.gpus
-        if each.program == "python" and gpus is not None and gpus > 1 and len(bundle.launches(workload)) == 1:
+        alone = len(bundle.launches(workload)) == 1 and named_training(each.process.words)
+        if each.program == "python" and gpus is not None and gpus > 1 and alone:
             yield Problem(
                 each.process.node,
                 f"one process and {gpus} GPUs: unless {_shown(each)} starts the others itself, one of them works",

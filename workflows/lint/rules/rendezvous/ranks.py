@@ -205,3 +205,25 @@ def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                     "take the index: metadata.annotations['batch.kubernetes.io/job-completion-index'], or in a "
                     "StatefulSet metadata.labels['apps.kubernetes.io/pod-index']",
                 )
+
+
+@rule("REND026", Level.ERROR, on=Workload)
+def index_of_one_job(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A JobSet's replicas are Jobs of their own, and the completion index begins at 0 in each of them."""
+    if workload.family != "jobset":
+        return
+    for each in bundle.launches(workload):
+        jobs, given, nodes = each.role.node["replicas"].number, each.node_rank, each.nodes
+        size = each.role.completions
+        if jobs is None or jobs < 2 or given is None or nodes is None or size is None or nodes[2] <= size:
+            continue
+        name = re.fullmatch(r"\$[({]?(\w+)[)}]?", given.written)
+        found = each.environment.get(name[1]) if name is not None else None
+        path = found.node.at("valueFrom.fieldRef.fieldPath").text if found is not None and found.how == "env" else ""
+        if name is not None and (name[1] == "JOB_COMPLETION_INDEX" or _INDEX in path):
+            yield Problem(
+                given.node,
+                f"the completion index begins at 0 in each of the {jobs} Jobs of {each.role.name}, so ranks repeat",
+                f"write replicas: 1 and completions: {nodes[2]}, or take the label jobset.sigs.k8s.io/job-index",
+                inside=given.inside,
+            )

@@ -57,7 +57,7 @@ def subdomain(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if names is None or names.subdomains or spec["subdomain"].exists:
             continue
         dialled = [each.master for each in talks(workload, bundle) if each.master is not None]
-        own = [address for _, address in dialled if names.looks_like(address.host)]
+        own = [address for _, address in dialled if names.has(address.host)]
         if not own and (dialled or not talks(workload, bundle)):
             continue
         yield Problem(

@@ -32,13 +32,19 @@ def nodes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"write {pods}, or make {least} pods",
                 inside=given.inside,
             )
-        elif pods > most > 1:
+        elif pods > most > 1 and not _gang_per_job(each, most):
             yield Problem(
                 given.node,
                 f"{name} {given.value} takes {most} of the {pods} pods: the others fail or wait for ever",
                 f"write {pods}, or make {most} pods",
                 inside=given.inside,
             )
+
+
+def _gang_per_job(launch: Launch, most: int) -> bool:
+    """Whether each Job of a JobSet's replicated job may be a gang of its own."""
+    jobs = launch.role.node["replicas"].number or 1
+    return launch.workload.family == "jobset" and jobs > 1 and most == launch.role.completions
 
 
 def _why(launch: Launch, least: int) -> str:
