@@ -91,6 +91,13 @@ def test_another_name_is_found_where_it_is_written(address: str, rule: str) -> N
     assert found(indexed(STATIC.format(address))) == [(rule, 21)]
 
 
+def test_a_service_may_be_named_svc() -> None:
+    text = indexed(STATIC.format("train-0.svc"), subdomain="svc").replace(
+        "{name: train}\nspec:\n  clusterIP", "{name: svc}\nspec:\n  clusterIP"
+    )
+    assert found(text) == []
+
+
 def test_a_name_through_a_variable_is_followed() -> None:
     text = indexed(STATIC.format("$(MASTER)"), env="[{name: MASTER, value: train-7.train}]")
     assert found(text) == [("REND010", 21)]

@@ -24,10 +24,10 @@ def value_is_a_string(container: Container, bundle: Bundle) -> Iterator[Problem]
     del bundle
     for item in container.node["env"]:
         value = item["value"]
-        if value.is_scalar and not value.is_string:
+        if value.is_scalar and not value.is_kubernetes_string:
             yield Problem(
                 value,
-                f"{value.text} is no string to YAML, and env takes strings only: the API server refuses the object",
+                f"{value.text} without quotes is no string, and env takes strings: the API server refuses the object",
                 f'write "{value.text}"',
                 edits=[SetValue(value, value.text)],
             )
