@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from argosy.workflows.lint.finding import Level, SetValue
+from argosy.workflows.lint.fix.text import Text
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.lint.reading import read_text
 from argosy.workflows.lint.view.script import commands
@@ -56,6 +57,13 @@ def findings(body: str, head: str = POD) -> list[tuple[str, str]]:
         'command: [bash, -c, "python prepare.py || true; python train.py"]',
         'command: [bash, -c, "python train.py && echo done"]',
         'command: [bash, -c, "python train.py || exit 1"]',
+        "command: [torchrun, --nnodes, '2', --nproc_per_node=8, train.py, --lr, '0.1']",
+        "command: [torchrun, --no-python, python, -u, train.py]",
+        "env: [{name: A, value: 2026-11-22}, {name: B, value: 12:30}, {name: C, value: 1.2.3}]",
+        "env: [{name: A, value: '1e-4'}, {name: B, value: 'yes'}]",
+        "command: [torchrun, --nproc-per-node=8, -m, pkg.train, --nnodes-of-the-graph=3]",
+        "command: [accelerate, launch, --config_file, a.yaml, train.py]",
+        "env: [{name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['a/b']\"}}}]",
     ],
 )
 def test_what_works_is_left_alone(body: str) -> None:
@@ -87,8 +95,16 @@ def test_what_works_is_left_alone(body: str) -> None:
         ("env: [{name: A, value: $(B)}]", ("ARGV023", "error")),
         ("env: [{name: A, value: true}]", ("ARGV030", "error")),
         ("env: [{name: A, value: [1]}]", ("ARGV030", "error")),
+        ("env: [{name: LR, value: 1e-4}]", ("ARGV030", "error")),
+        ("env: [{name: A, value: y}]", ("ARGV030", "error")),
+        ("command: [python, train.py, --lr, 3e-5]", ("ARGV003", "error")),
         ("env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", ("ARGV031", "error")),
-        ("env: [{name: A, value: x}, {name: A, value: y}]", ("ARGV032", "warning")),
+        ("env: [{name: A, value: v}, {name: A, value: w}]", ("ARGV032", "warning")),
+        ("command: [torchrun, train.py, --nproc_per_node, '8']", ("ARGV013", "error")),
+        ("command: [accelerate, launch, --multi_gpu, train.py, --num_processes=8]", ("ARGV013", "error")),
+        ("command: [torchrun, --standalone, python, train.py]", ("ARGV014", "error")),
+        ('command: [bash, -c, "deepspeed --num_gpus 8 python3 train.py"]', ("ARGV014", "error")),
+        ("env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIp}}}]", ("ARGV033", "error")),
         ('command: [bash, -c, "python train.py 2>&1 | tee log"]', ("ARGV040", "warning")),
         ('command: [bash, -c, "python train.py || true"]', ("ARGV041", "warning")),
         ('command: [bash, -c, "torchrun train.py; exit 0"]', ("ARGV041", "warning")),
@@ -155,3 +171,11 @@ def test_no_rule_stumbles_over_any_value(junk: str, every_value: Callable[[str, 
     text += "      env: [{name: A, value: $(B)}, {name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n"
     for each in every_value(text, junk):
         lint([read_text(each.encode(), "x.yaml")])
+
+
+def test_a_number_to_kubernetes_is_mended_with_quotes() -> None:
+    text = POD + "      env: [{name: LR, value: 1e-4}]\n"
+    (found,) = lint([read_text(text.encode(), "x.yaml")], lambda rule: rule == "ARGV030")
+    (edit,) = found.edits
+    change = Text(text).change(edit)
+    assert text[: change.start] + change.new + text[change.end :] == text.replace("1e-4", '"1e-4"')

@@ -91,6 +91,13 @@ def test_another_name_is_found_where_it_is_written(address: str, rule: str) -> N
     assert found(indexed(STATIC.format(address))) == [(rule, 21)]
 
 
+def test_a_service_may_be_named_svc() -> None:
+    text = indexed(STATIC.format("train-0.svc"), subdomain="svc").replace(
+        "{name: train}\nspec:\n  clusterIP", "{name: svc}\nspec:\n  clusterIP"
+    )
+    assert found(text) == []
+
+
 def test_a_name_through_a_variable_is_followed() -> None:
     text = indexed(STATIC.format("$(MASTER)"), env="[{name: MASTER, value: train-7.train}]")
     assert found(text) == [("REND010", 21)]
@@ -221,3 +228,78 @@ def test_no_rule_stumbles_over_any_value(junk: str, every_value: Callable[[str, 
     command = "[bash, -c, 'X=1 torchrun --nnodes=2 --node-rank=0 --master-addr=train train.py | tee x']"
     for text in every_value(indexed(command, gpus=2, env="[{name: A, value: $(B)}]") + "---\n" + STATEFUL % 1, junk):
         lint([read_text(text.encode(), "x.yaml")])
+
+
+INDEX = "valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['batch.kubernetes.io/job-completion-index']\"}}"
+
+
+@pytest.mark.parametrize(
+    ("world", "gpus", "expected"),
+    [("2", 0, set()), ("2", 1, set()), ("16", 8, set()), ("1", 8, {"REND043"}), ("17", 8, {"REND043"})],
+)
+def test_a_world_is_its_pods_or_their_gpus(world: str, gpus: int, expected: set[str]) -> None:
+    size = f"{{name: WORLD_SIZE, value: '{world}'}}"
+    env = f"[{{name: MASTER_ADDR, value: train-0.train}}, {size}, {{name: RANK, {INDEX}}}]"
+    assert rules(indexed("[python, train.py]", env=env, gpus=gpus)) == expected
+
+
+def test_a_rank_is_a_number() -> None:
+    name = "valueFrom: {fieldRef: {fieldPath: metadata.name}}"
+    env = f"[{{name: MASTER_ADDR, value: train-0.train}}, {{name: RANK, {name}}}]"
+    assert rules(indexed("[python, train.py]", env=env)) == {"REND025"}
+    assert rules(indexed("[bash, -c, 'export RANK=${RANK##*-}; python train.py']", env=env)) == set()
+
+
+def test_replicas_that_are_filled_in_later_are_not_counted() -> None:
+    text = indexed(STATIC.format("train-0.train"))
+    for each in ("${N}", "$N", "'{{n}}'", "<n>"):
+        assert (
+            found(
+                text.replace("completions: 2", f"completions: {each}").replace("parallelism: 2", f"parallelism: {each}")
+            )
+            == []
+        )
+
+
+def policy(rules: str, types: str = "[Ingress]", selector: str = "{matchLabels: {job-name: train}}") -> str:
+    head = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: p}\nspec:\n"
+    return f"{head}  podSelector: {selector}\n  policyTypes: {types}\n  ingress: {rules}\n---\n"
+
+
+OWN = "from: [{podSelector: {matchLabels: {job-name: train}}}]"
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        ([f"[{{{OWN}}}]"], []),
+        ([f"[{{{OWN}, ports: [{{port: 29500}}]}}]"], [("REND072", 7)]),
+        ([f"[{{{OWN}, ports: [{{port: 29500}}, {{port: 1024, endPort: 65535}}]}}]"], []),
+        ([f"[{{{OWN}, ports: [{{port: 29500}}]}}]", f"[{{{OWN}}}]"], []),
+        (["[]"], [("REND072", 7)]),
+        (["[]", f"[{{{OWN}}}]"], []),
+        (["[{from: [{namespaceSelector: {}}]}]"], []),
+    ],
+)
+def test_policies_add_up(policies: list[str], expected: list[tuple[str, int]]) -> None:
+    text = "".join(policy(each) for each in policies) + indexed(STATIC.format("train-0.train"))
+    assert found(text) == expected
+
+
+def test_a_policy_for_other_pods_says_nothing_of_these() -> None:
+    other = policy("[]", selector="{matchLabels: {app: web}}")
+    assert found(other + indexed(STATIC.format("train-0.train"))) == []
+
+
+def test_the_jobs_of_a_jobset_may_be_gangs_of_their_own() -> None:
+    command = "[torchrun, --nnodes=3, --rdzv-backend=c10d, --rdzv-endpoint=$(MASTER):1, t.py]"
+    text = JOBSET.replace("replicas: 1\n      template:\n", "replicas: 2\n      template:\n") % (
+        "[sleep, '1']",
+        command,
+    )
+    assert "replicas: 2" in text
+    assert found(text) == []
+
+
+def test_a_server_in_several_pods_is_no_training() -> None:
+    assert found(indexed("[python, server.py]", gpus=1)) == []

@@ -19,7 +19,9 @@ from argosy.workflows.lint.view.environment import (
     process_environment,
 )
 from argosy.workflows.lint.view.kinds import workload_of
+from argosy.workflows.lint.view.labels import Labels, labels_of, selects
 from argosy.workflows.lint.view.launch import Launch, launches
+from argosy.workflows.lint.view.names import PodNames, pod_names
 from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.process import Process
 from argosy.workflows.lint.view.queue import group_of
@@ -42,6 +44,7 @@ class Bundle:
         self._argo: dict[int, ArgoWorkflow | None] = {}
         self._environments: dict[int, dict[str, Variable]] = {}
         self._processes: dict[int, list[Process]] = {}
+        self._labels: dict[int, Labels] = {}
         self._launches: dict[int, list[Launch]] = {}
 
     def of_kind(self, kind: str) -> Sequence[Document]:
@@ -162,6 +165,43 @@ class Bundle:
     def pods(self) -> list[tuple[Workload, Pod]]:
         """The pods of all workloads."""
         return [(workload, role.pod) for workload in self.workloads for role in workload.roles if role.template]
+
+    @cached_property
+    def named(self) -> list[tuple[Workload, PodNames]]:
+        """The names of the pods of all workloads, as far as they can be known."""
+        each = ((workload, pod_names(workload, role)) for workload in self.workloads for role in workload.roles)
+        return [(workload, names) for workload, names in each if names is not None]
+
+    def labels(self, workload: Workload, role: Role) -> Labels:
+        """The labels that a role's pods have in the end."""
+        if id(role) not in self._labels:
+            self._labels[id(role)] = labels_of(workload, role)
+        return self._labels[id(role)]
+
+    def selected(self, selector: Node) -> Iterator[tuple[Workload, Role]]:
+        """The roles whose pods an equality selector can select, of any namespace; all of them for an empty one."""
+        first = next(iter(selector.entries.items()), None)
+        if first is None or first[1].open:
+            candidates = [pair for pairs in self._labelled.values() for pair in pairs]
+        else:
+            key, value = first
+            wild = [each for each in self._labelled if each[0].endswith("*") and key.startswith(each[0][:-1])]
+            sure = ((key, value.text), (key, None))
+            candidates = [pair for each in (*sure, *wild) for pair in self._labelled.get(each, ())]
+        seen: set[int] = set()
+        for workload, role in candidates:
+            if id(role) not in seen and selects(selector, self.labels(workload, role)):
+                seen.add(id(role))
+                yield workload, role
+
+    @cached_property
+    def _labelled(self) -> dict[tuple[str, str | None], list[tuple[Workload, Role]]]:
+        found: dict[tuple[str, str | None], list[tuple[Workload, Role]]] = defaultdict(list)
+        for workload in self.workloads:
+            for role in workload.roles:
+                for label in (*self.labels(workload, role).items(), ("", None)):
+                    found[label].append((workload, role))
+        return found
 
     def environment(self, container: Container) -> Mapping[str, Variable]:
         """The variables of a container."""

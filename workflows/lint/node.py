@@ -20,6 +20,11 @@ _INT: Final = "tag:yaml.org,2002:int"
 _FLOAT: Final = "tag:yaml.org,2002:float"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _TRUE: Final = ("true", "yes", "on", "y")
+_NO_STRING: Final = re.compile(
+    r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|\d[\d_]*|\.\d+([eE][-+]?\d+)?|\d+(\.\d*)?([eE][-+]?\d+)?)"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE"
+    r"|n|N|no|No|NO|off|Off|OFF|false|False|FALSE"
+)
 # What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>. Never guessed.
 _FILLED_LATER: Final = re.compile(r"\{\{|\$\(|\$\{|^<[^<>]+>$")
 # envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
@@ -97,6 +102,16 @@ class Node:
     def is_string(self) -> bool:
         """Whether YAML reads it as a string (``"1"`` and not ``1``)."""
         return self.is_scalar and self._tag == "tag:yaml.org,2002:str"
+
+    @property
+    def is_kubernetes_string(self) -> bool:
+        """Whether the API server gets it as a string.
+
+        Its reader (sigs.k8s.io/yaml, goyaml.v2/resolve.go) is not PyYAML: a bare ``1e-4`` is a number and a bare ``y``
+        a boolean there, while a date and ``12:30`` are strings.
+        """
+        plain = self.is_scalar and not getattr(self.yaml, "style", None)
+        return self.is_scalar and not (plain and needs_quotes(self.text))
 
     @property
     def _tag(self) -> str:
@@ -256,3 +271,8 @@ def _float(text: str) -> float | str:
         return float(text.replace("_", ""))
     except ValueError:
         return text
+
+
+def needs_quotes(text: str) -> bool:
+    """Whether the API server's YAML reader takes the bare text for a number or a boolean."""
+    return _NO_STRING.fullmatch(text) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from argosy.workflows.lint.finding import AddKey, Edit, Remove, RenameKey, SetValue
-from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.node import Node, needs_quotes
 
 _COMMENT: Final = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 
@@ -187,8 +188,12 @@ def _scalar_spans(value: yaml.Node | None, text: Text) -> list[tuple[int, int]]:
 
 def _inline(value: Any, style: str | None, *, flow: bool = False) -> str:
     """A value on one line, quoted as the one it replaces was; between brackets a comma needs quotes."""
+    bare = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    if not style and any(isinstance(each, str) and needs_quotes(each) for each in bare):
+        return json.dumps(value, ensure_ascii=False)  # PyYAML would leave 1e-4 bare, a number to Kubernetes
     if flow and style not in ("'", '"'):
-        return yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False).rstrip("\n")[1:-1]
+        return yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False).rstrip("
+")[1:-1]
     if isinstance(value, str) and style in ("'", '"'):
         dumped = yaml.safe_dump(value, default_style=style, width=10**9)
     else:

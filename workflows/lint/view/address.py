@@ -54,8 +54,8 @@ def address(text: str) -> Address | None:
     if _IP.fullmatch(host):
         return Address((host,), False, port)
     labels = host.rstrip(".").split(".")
-    if "svc" in labels[1:]:
-        return Address(tuple(labels[: labels.index("svc", 1)]), True, port)
+    if "svc" in labels[2:]:  # a Service may be named svc
+        return Address(tuple(labels[: labels.index("svc", 2)]), True, port)
     return Address(tuple(labels), False, port)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.labels import labels_of, selects
+from argosy.workflows.lint.view.labels import selects
 from argosy.workflows.lint.view.workload import Role, Workload
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ class Service:
         """Which pods it stands for."""
         return self.spec["selector"]
 
-    def selects(self, workload: Workload, role: Role) -> bool:
+    def selects(self, workload: Workload, role: Role, bundle: Bundle) -> bool:
         """Whether the role's pods can be among its own."""
         one, other = self.document.namespace, workload.document.namespace
         if not self.selector.entries or (one and other and one != other):
             return False
-        return selects(self.selector, labels_of(workload, role))
+        return selects(self.selector, bundle.labels(workload, role))
 
     def ports(self) -> Iterator[tuple[Node, int]]:
         """(where, number) of each port, and of each target port that is a number."""

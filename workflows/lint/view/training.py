@@ -14,6 +14,9 @@ LAUNCHERS: Final = (
     *("colossalai", "composer", "axolotl", "llamafactory-cli", "ft_launcher", "dlrover-run"),
 )
 _SCRIPT: Final = re.compile(r"[^\s=]*\.py")
+_LIKE_TRAINING: Final = re.compile(
+    r"train|tun(e|ing)|sft|dpo|ppo|grpo|ddp|fsdp|distributed|mnist|cifar|imagenet|resnet|pretrain", re.IGNORECASE
+)
 _NOT_TRAINING: Final = re.compile(r"(setup|download|prepare|preprocess|convert|check|wait|test|hostfile|upload)\w*\.py")
 
 
@@ -38,3 +41,8 @@ def trains(words: Sequence[str], program: str = "") -> bool:
     if script:
         return _NOT_TRAINING.search(script) is None
     return re.search(r"train|tune|sft|dpo|ppo", module) is not None
+
+
+def named_training(words: Sequence[str]) -> bool:
+    """Whether the script's name says that it trains; a server or a batch of inference may run alone in several pods."""
+    return any(_LIKE_TRAINING.search(word.rsplit("/", 1)[-1]) for word in words if not word.startswith("-"))

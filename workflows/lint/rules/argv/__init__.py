@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from argosy.workflows.lint.rules.argv import endings, env, lines, shells, start, variables, words
+from argosy.workflows.lint.rules.argv import endings, env, launchers, lines, shells, start, variables, words
 
-__all__ = ["endings", "env", "lines", "shells", "start", "variables", "words"]
+__all__ = ["endings", "env", "launchers", "lines", "shells", "start", "variables", "words"]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, Remove, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.container import Container
+
+_FIELD: Final = re.compile(
+    r"metadata\.(name|namespace|uid)|metadata\.(labels|annotations)\['[^']+'\]|spec\.(nodeName|serviceAccountName)"
+    r"|status\.(hostIP|hostIPs|podIP|podIPs)"
+)
 
 
 @rule("ARGV030", Level.ERROR, on=Container)
@@ -17,10 +24,10 @@ def value_is_a_string(container: Container, bundle: Bundle) -> Iterator[Problem]
     del bundle
     for item in container.node["env"]:
         value = item["value"]
-        if value.is_scalar and not value.is_string:
+        if value.is_scalar and not value.is_kubernetes_string:
             yield Problem(
                 value,
-                f"{value.text} is no string to YAML, and env takes strings only: the API server refuses the object",
+                f"{value.text} without quotes is no string, and env takes strings: the API server refuses the object",
                 f'write "{value.text}"',
                 edits=[SetValue(value, value.text)],
             )
@@ -65,4 +72,19 @@ def twice(container: Container, bundle: Bundle) -> Iterator[Problem]:
                 + ("" if same else ": this value is never seen"),
                 "keep one",
                 edits=[Remove(item)] if same else (),
+            )
+
+
+@rule("ARGV033", Level.ERROR, on=Container)
+def field_path(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """A field of the pod that variables cannot take."""
+    del bundle
+    for item in container.node["env"]:
+        path = item.at("valueFrom.fieldRef.fieldPath")
+        if path.text and not path.open and _FIELD.fullmatch(path.text) is None:
+            yield Problem(
+                path,
+                f"{path.text} is no field that a variable can take: the API server refuses the object",
+                "write metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'], "
+                "metadata.annotations['KEY'], spec.nodeName, spec.serviceAccountName, status.podIP or status.hostIP",
             )

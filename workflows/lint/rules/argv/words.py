@@ -93,10 +93,10 @@ def not_a_string(container: Container, bundle: Bundle) -> Iterator[Problem]:
                 "write a list, one item per word; for a script [sh, -c, SCRIPT]",
             )
         for node in held:
-            if node.is_scalar and not node.is_string:
+            if node.is_scalar and not node.is_kubernetes_string:
                 yield Problem(
                     node,
-                    f"{node.text} is no string to YAML, and {key} takes strings only: the API server refuses it",
+                    f"{node.text} without quotes is no string, and {key} takes strings only: the API server refuses it",
                     f'write "{node.text}"',
                     edits=[SetValue(node, node.text)],
                 )

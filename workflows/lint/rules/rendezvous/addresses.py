@@ -52,9 +52,7 @@ def _wrong(address: Address, meant: list[PodNames], own: list[PodNames], bundle:
         return f"{'.'.join(address.labels)}.svc is a Service {address.host} in a namespace {address.labels[1]}"
     exact = [names for names in own if names.has(address.host)]
     if not exact:
-        others = [each for each in bundle.workloads if each is not workload]
-        elsewhere = (names for each in others for _, names in _names(each))
-        if any(names.has(address.host) for names in elsewhere):
+        if _elsewhere(address, workload, bundle):
             return ""
         if not address.service and not any(names.per_pod for names in meant):
             return ""  # a name without a second part may be a Service that is not among the files
@@ -139,7 +137,9 @@ def any_of_them(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         backend = each.backend if each.torch else "static"
         if found is None or backend is None or backend.startswith("etcd") or address.service in _subdomains(workload):
             continue
-        held = sum(_replicas(role) for role in workload.roles if role.template and found.selects(workload, role))
+        held = sum(
+            _replicas(role) for role in workload.roles if role.template and found.selects(workload, role, bundle)
+        )
         if held > 1 and not narrows_to_one(found.selector):
             yield Problem(
                 given.node,
@@ -168,7 +168,7 @@ def _first(workload: Workload) -> str:
 def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A Service that nobody makes, as far as the files show."""
     own = _names(workload)
-    for _, given, address in _dialled(workload, bundle):
+    for _, given, address in _dialled(workload, bundle) if workload.family != "argo" else ():
         name = address.service or address.host
         if any(
             names.has(address.host) or names.looks_like(address.host) or name in names.subdomains for _, names in own
@@ -186,12 +186,7 @@ def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _elsewhere(address: Address, workload: Workload, bundle: Bundle) -> bool:
-    if workload.document.group in ("kubeflow.org", "ray.io") or workload.family == "argo":
-        return workload.family == "argo"
-    for each in bundle.workloads:
-        if each is not workload and any(names.has(address.host) for _, names in _names(each)):
-            return True
-    return False
+    return any(each is not workload and names.has(address.host) for each, names in bundle.named)
 
 
 @rule("REND014", Level.ERROR, on=Workload)
@@ -253,3 +248,20 @@ def hostname(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             else f"all {role.replicas} pods are named {held.text}: the name means any of them",
             "take hostname away; an Indexed Job names its pods JOB-0, JOB-1, ...",
         )
+
+
+@rule("REND017", Level.ERROR, on=Workload)
+def random_name(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``generateName`` and a master whose name is written down."""
+    metadata = workload.document.metadata
+    prefix = metadata["generateName"].text
+    if not prefix or metadata["generateName"].open or metadata["name"] or workload.family in ("argo", "pod", "other"):
+        return
+    for _, given, address in _dialled(workload, bundle):
+        if address.host.startswith(prefix) and service(bundle, address.host, workload.document) is None:
+            yield Problem(
+                given.node,
+                f"the object's name is {prefix} and five random characters, so no pod is named {address.host}",
+                "write metadata.name, or take the name from the pod (a label through fieldRef)",
+                inside=given.inside,
+            )

@@ -9,6 +9,7 @@ from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.launch import Launch
+from argosy.workflows.lint.view.training import named_training
 from argosy.workflows.lint.view.workload import Workload
 
 
@@ -26,7 +27,7 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if each.torch and each.master is not None and not each.master[1].loopback and each.setting("nnodes") is None:
             yield _one_node(each, replicas)
             continue
-        if not each.container.gpus:
+        if not each.container.gpus or not named_training(each.process.words):
             continue
         if each.program not in ("python", "torchrun") or _knows_its_rank(each) or each.option("standalone") is not None:
             continue
@@ -73,7 +74,8 @@ def one_process(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for each in bundle.launches(workload):
         gpus = each.container.gpus
-        if each.program == "python" and gpus is not None and gpus > 1 and len(bundle.launches(workload)) == 1:
+        alone = len(bundle.launches(workload)) == 1 and named_training(each.process.words)
+        if each.program == "python" and gpus is not None and gpus > 1 and alone:
             yield Problem(
                 each.process.node,
                 f"one process and {gpus} GPUs: unless {_shown(each)} starts the others itself, one of them works",
@@ -94,3 +96,24 @@ def old_launcher(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "write torchrun, and read LOCAL_RANK in the script",
                 inside="torch.distributed.launch" if each.process.in_shell else "",
             )
+
+
+@rule("REND057", Level.WARNING, on=Workload)
+def started_by_each(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """mpirun, or DeepSpeed's launcher for several nodes, in each of several pods."""
+    if workload.family in ("argo", "pod", "ray", "trainer"):
+        return
+    for each in bundle.launches(workload):
+        over_ssh = each.program == "deepspeed" and each.several_nodes and each.option("no-ssh") is None
+        if not (over_ssh or each.program in ("mpirun", "mpiexec", "horovodrun")) or (each.role.replicas or 1) < 2:
+            continue
+        text = each.process.node.text if each.process.in_shell else ""
+        if re.search(r"\b(if|case)\b|\[\[? ", text) or not each.container.gpus:
+            continue
+        yield Problem(
+            each.process.node,
+            f"{each.program} starts the ranks of all nodes over ssh, and {each.role.replicas} pods run it: "
+            f"{each.role.replicas} trainings on the same GPUs",
+            "run it in one pod (an MPIJob's launcher), or start the ranks with torchrun in every pod",
+            inside=each.program if each.process.in_shell else "",
+        )

@@ -36,17 +36,21 @@ def one_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         given = each.node_rank
         if given is not None and given.number is not None:
             yield _constant(each, given)
-        elif given is None and each.program == "torchrun" and workload.document.kind not in _SETS_RANK:
-            if each.container.node["envFrom"] or _branches(each):
+        elif given is None and each.program != "deepspeed" and workload.document.kind not in _SETS_RANK:
+            if each.container.node["envFrom"] or _branches(each) or each.option("config-file") is not None:
                 continue
             nodes = each.nodes
             yield Problem(
                 nodes[0].node if nodes is not None else each.process.node,
-                f"no --node-rank: {_pods(each.role)} take rank 0, the default, and wait for the others for ever",
-                f"give --node-rank={_source(workload, each)}",
+                f"no {_option(each)}: {_pods(each.role)} take rank 0, the default, and wait for the others for ever",
+                f"give {_option(each)}={_source(workload, each)}",
                 level=Level.WARNING if each.role.replicas is None else None,
                 inside=nodes[0].inside if nodes is not None else "",
             )
+
+
+def _option(launch: Launch) -> str:
+    return "--machine_rank" if launch.program == "accelerate" else "--node-rank"
 
 
 def _constant(launch: Launch, given: Given) -> Problem:
@@ -184,3 +188,42 @@ def _own_field(launch: Launch, given: Given) -> str:
         if field in _OWN_FIELDS:
             return f"{name} ({field})"
     return ""
+
+
+@rule("REND025", Level.ERROR, on=Workload)
+def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A rank that is the pod's name."""
+    for each in bundle.launches(workload):
+        for name in (*_RANKS, "WORLD_SIZE"):
+            found = each.environment.get(name)
+            path = found.node.at("valueFrom.fieldRef.fieldPath") if found is not None and found.how == "env" else None
+            text = each.process.node.text if each.process.in_shell else ""
+            if path is not None and path.text in _OWN_FIELDS and f"{{{name}" not in text:
+                yield Problem(
+                    path,
+                    f"{name} is {path.text}, a text: what reads it wants a number",
+                    "take the index: metadata.annotations['batch.kubernetes.io/job-completion-index'], or in a "
+                    "StatefulSet metadata.labels['apps.kubernetes.io/pod-index']",
+                )
+
+
+@rule("REND026", Level.ERROR, on=Workload)
+def index_of_one_job(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A JobSet's replicas are Jobs of their own, and the completion index begins at 0 in each of them."""
+    if workload.family != "jobset":
+        return
+    for each in bundle.launches(workload):
+        jobs, given, nodes = each.role.node["replicas"].number, each.node_rank, each.nodes
+        size = each.role.completions
+        if jobs is None or jobs < 2 or given is None or nodes is None or size is None or nodes[2] <= size:
+            continue
+        name = re.fullmatch(r"\$[({]?(\w+)[)}]?", given.written)
+        found = each.environment.get(name[1]) if name is not None else None
+        path = found.node.at("valueFrom.fieldRef.fieldPath").text if found is not None and found.how == "env" else ""
+        if name is not None and (name[1] == "JOB_COMPLETION_INDEX" or _INDEX in path):
+            yield Problem(
+                given.node,
+                f"the completion index begins at 0 in each of the {jobs} Jobs of {each.role.name}, so ranks repeat",
+                f"write replicas: 1 and completions: {nodes[2]}, or take the label jobset.sigs.k8s.io/job-index",
+                inside=given.inside,
+            )

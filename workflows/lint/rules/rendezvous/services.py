@@ -57,7 +57,7 @@ def subdomain(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if names is None or names.subdomains or spec["subdomain"].exists:
             continue
         dialled = [each.master for each in talks(workload, bundle) if each.master is not None]
-        own = [address for _, address in dialled if names.looks_like(address.host)]
+        own = [address for _, address in dialled if names.has(address.host)]
         if not own and (dialled or not talks(workload, bundle)):
             continue
         yield Problem(
@@ -116,7 +116,7 @@ def not_ready_addresses(workload: Workload, bundle: Bundle) -> Iterator[Problem]
 def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The Service that a subdomain names selects other pods."""
     for named, found in _found(workload, bundle):
-        if not (workload.gang or talks(workload, bundle)) or found.selects(workload, named.role):
+        if not (workload.gang or talks(workload, bundle)) or found.selects(workload, named.role, bundle):
             continue
         if found.selector.entries:
             message = f"the Service {named.node.text} selects none of the pods that take their names from it"

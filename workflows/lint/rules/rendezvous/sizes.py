@@ -32,13 +32,19 @@ def nodes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"write {pods}, or make {least} pods",
                 inside=given.inside,
             )
-        elif pods > most > 1:
+        elif pods > most > 1 and not _gang_per_job(each, most):
             yield Problem(
                 given.node,
                 f"{name} {given.value} takes {most} of the {pods} pods: the others fail or wait for ever",
                 f"write {pods}, or make {most} pods",
                 inside=given.inside,
             )
+
+
+def _gang_per_job(launch: Launch, most: int) -> bool:
+    """Whether each Job of a JobSet's replicated job may be a gang of its own."""
+    jobs = launch.role.node["replicas"].number or 1
+    return launch.workload.family == "jobset" and jobs > 1 and most == launch.role.completions
 
 
 def _why(launch: Launch, least: int) -> str:
@@ -111,3 +117,27 @@ def _workers(cluster: Any) -> int | None:
     if not isinstance(cluster, dict):
         return None
     return sum(len(cluster[key]) for key in ("chief", "master", "worker") if isinstance(cluster.get(key), list))
+
+
+@rule("REND043", Level.ERROR, on=Workload)
+def world_size(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``WORLD_SIZE`` written by hand that no count of pods or GPUs makes."""
+    if workload.family not in ("job", "jobset", "volcano", "other"):
+        return
+    for each in bundle.launches(workload):
+        given, pods = each.variable("WORLD_SIZE"), pods_of(each, workload, bundle)
+        if given is None or given.number is None or pods is None or pods < 2 or each.program != "python":
+            continue
+        if given.number in (pods, pods * (each.container.gpus or 1)):
+            continue
+        yield Problem(
+            given.node,
+            f"WORLD_SIZE {given.number} and {pods} pods"
+            + (f" of {each.container.gpus} GPUs" if each.container.gpus else "")
+            + ": the ranks wait for others that do not come, or are turned away",
+            f"write {pods * (each.container.gpus or 1)}, the ranks of all pods",
+            level=None
+            if given.number > pods * max(each.container.gpus or 8, 1) or given.number < pods
+            else Level.WARNING,
+            inside=given.inside,
+        )

@@ -1,0 +1,78 @@
+"""Launchers of ranks: their options stand before the script, and they start Python themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.lint.node import Node
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.process import Process
+
+_OWN: Final = {
+    "torchrun": ("nnodes", "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "max-restarts"),
+    "torch.distributed.launch": ("nnodes", "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint", "rdzv-id"),
+    "accelerate": ("num-processes", "num-machines", "machine-rank", "main-process-ip", "main-process-port"),
+    "deepspeed": ("num-gpus", "num-nodes", "hostfile"),
+}
+_PYTHON: Final = re.compile(r"(.*/)?python[\d.]*")
+
+
+def _script(process: Process) -> int | None:
+    """Index of the word that the launcher takes for the script."""
+    position = 2 if process.program == "accelerate" else 1
+    for index in range(position, len(process.words)):
+        word, before = process.words[index], process.words[index - 1]
+        flag = process.options.get(before.lstrip("-").replace("_", "-")) == ""
+        value = before.startswith("-") and "=" not in before and not flag and index > position
+        if not word.startswith("-") and (word.endswith(".py") or not value):
+            return index
+    return None
+
+
+@rule("ARGV013", Level.ERROR, on=Container)
+def behind_the_script(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """An option of the launcher behind the script is the script's."""
+    for process in bundle.processes(container):
+        own, index = _OWN.get(process.program, ()), _script(process)
+        if index is None or not process.words[index].endswith(".py"):
+            continue
+        for word in process.words[index + 1 :]:
+            name = word.lstrip("-").partition("=")[0].replace("_", "-")
+            if word.startswith("--") and name in own and name not in process.options:
+                node, inside = _place(container, process, word)
+                yield Problem(
+                    node,
+                    f"{word} stands behind {process.words[index]}: {process.program} does not see it",
+                    f"write it before {process.words[index]}",
+                    inside=inside,
+                )
+                break
+
+
+@rule("ARGV014", Level.ERROR, on=Container)
+def starts_python(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """``torchrun python train.py`` runs a script that is named python."""
+    for process in bundle.processes(container):
+        index = _script(process)
+        if process.program not in _OWN or index is None or not _PYTHON.fullmatch(process.words[index]):
+            continue
+        if any(process.option(name) is not None for name in ("no-python", "m", "module")):
+            continue
+        node, inside = _place(container, process, process.words[index])
+        yield Problem(
+            node,
+            f"{process.program} starts Python itself, and takes {process.words[index]} for the name of the script",
+            f"leave {process.words[index]} out",
+            inside=inside,
+        )
+
+
+def _place(container: Container, process: Process, word: str) -> tuple[Node, str]:
+    if process.in_shell:
+        return process.node, word
+    return next((node for node in container.argv if node.text == word), process.node), ""
