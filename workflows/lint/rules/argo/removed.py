@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.document import Document
-from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, Remove
+from argosy.workflows.lint.finding import Edit, Level, Problem, RenameKey, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 
@@ -35,7 +35,7 @@ def singular(document: Document, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _renamed(node: Node, new: str, value: list[object], holder: Node) -> Problem:
-    edits: list[Edit] = [] if holder[new].exists else [Remove(node), AddKey(holder, new, value)]
+    edits: list[Edit] = [] if holder[new].exists else [SetValue(node, value), RenameKey(node, new)]
     return Problem(
         node,
         f"{node.key} was removed in Argo Workflows 4.0, where {new} is a list",
