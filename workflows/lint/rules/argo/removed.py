@@ -35,7 +35,7 @@ def singular(document: Document, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _renamed(node: Node, new: str, value: list[object], holder: Node) -> Problem:
-    edits: list[Edit] = [] if holder[new].exists else [RenameKey(node, new), SetValue(node, value)]
+    edits: list[Edit] = [] if holder[new].exists else [SetValue(node, value), RenameKey(node, new)]
     return Problem(
         node,
         f"{node.key} was removed in Argo Workflows 4.0, where {new} is a list",
