@@ -167,7 +167,7 @@ class Bundle:
         return [(workload, role.pod) for workload in self.workloads for role in workload.roles if role.template]
 
     @cached_property
-    def named(self) -> list[tuple[Workload, PodNames]]:
+    def pod_names_of_all(self) -> list[tuple[Workload, PodNames]]:
         """The names of the pods of all workloads, as far as they can be known."""
         each = ((workload, pod_names(workload, role)) for workload in self.workloads for role in workload.roles)
         return [(workload, names) for workload, names in each if names is not None]

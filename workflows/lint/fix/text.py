@@ -192,8 +192,7 @@ def _inline(value: Any, style: str | None, *, flow: bool = False) -> str:
     if not style and any(isinstance(each, str) and needs_quotes(each) for each in bare):
         return json.dumps(value, ensure_ascii=False)  # PyYAML would leave 1e-4 bare, a number to Kubernetes
     if flow and style not in ("'", '"'):
-        return yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False).rstrip("
-")[1:-1]
+        return yaml.safe_dump([value], default_flow_style=True, width=10**9, sort_keys=False).rstrip("\n")[1:-1]
     if isinstance(value, str) and style in ("'", '"'):
         dumped = yaml.safe_dump(value, default_style=style, width=10**9)
     else:

@@ -186,7 +186,7 @@ def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _elsewhere(address: Address, workload: Workload, bundle: Bundle) -> bool:
-    return any(each is not workload and names.has(address.host) for each, names in bundle.named)
+    return any(each is not workload and names.has(address.host) for each, names in bundle.pod_names_of_all)
 
 
 @rule("REND014", Level.ERROR, on=Workload)
