@@ -41,15 +41,16 @@ def places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         yield from places(below, (*path, key))
 
 
-@pytest.mark.parametrize("family", ["API", "ARGO", "ARGV", "GANG", "MEM", "MON", "REND", "RESTART", "SEC", "STORE"])
+@pytest.mark.parametrize("family", ["API", "ARGO", "MEM", "MON", "SEC", "STORE"])
 def test_no_rule_falls_over_junk(family: str) -> None:
     texts = []
     for name in sorted(RULES):
         if RULES[name].family != family:
             continue
-        documents = list(yaml.safe_load_all(page(name).bad[0].text))
-        if len(page(name).bad[0].text) > LARGE:
-            continue  # an example of too many values: the cap is what it shows
+        example = page(name).bad[0]
+        if example.language != "yaml" or len(example.text) > LARGE:
+            continue  # a run.toml, or an example of too many values
+        documents = list(yaml.safe_load_all(example.text))
         number = int(name[-3:])
         for index, document in enumerate(documents):
             for changed in mutants(document, JUNK[(number + index) % len(JUNK)]):

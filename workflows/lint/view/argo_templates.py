@@ -94,7 +94,7 @@ class Call:
     def waits_for(self) -> list[str]:
         """Names of the tasks that it waits for, as ``depends`` or ``dependencies`` say."""
         if self.node["depends"]:
-            words = re.findall(r"[A-Za-z_][\w-]*(?:\.[A-Za-z]+)?", self.node["depends"].text)
+            words = re.findall(r"\w[\w-]*(?:\.\w+)?", self.node["depends"].text)
             return [word.partition(".")[0] for word in words]
         return [each.text for each in self.node["dependencies"]]
 
@@ -124,7 +124,8 @@ class Template:
     def retry(self) -> Node:
         """``retryStrategy``; its existence counts, it may be empty."""
         own = self.node["retryStrategy"]
-        return own if own.exists else self.spec["templateDefaults"]["retryStrategy"]
+        default = self.spec["templateDefaults"]["retryStrategy"]
+        return next((each for each in (own, default) if each.exists), self.spec["retryStrategy"])
 
     @cached_property
     def inputs(self) -> dict[str, Node]:
@@ -186,6 +187,11 @@ class ArgoWorkflow:
     def parameters(self) -> dict[str, Node]:
         """``spec.arguments.parameters`` by name."""
         return {each["name"].text: each for each in self.spec.at("arguments.parameters")}
+
+    @property
+    def resolved(self) -> bool:
+        """Whether its variables are its own: those of a manifest in a resource template are the outer workflow's."""
+        return self.document.host is None or self.document.host.kind == "Sensor"
 
     @property
     def refers(self) -> bool:

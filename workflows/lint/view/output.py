@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.arguments import arguments
 from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.environment import RANK_LAUNCHERS
 from argosy.workflows.lint.view.pod import Pod
 
 if TYPE_CHECKING:
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = re.compile(
     r"(?:.*-)?(?:output|checkpoint|checkpoints|ckpt|save|results?|snapshot)(?:-?(?:dir|directory|path|folder|root))?"
-    r"|default-root-dir|dump-folder|model-dir"
+    r"|default-root-dir|dump-folder"
 )
 _VARIABLES: Final = re.compile(
     r"(?:.*_)?(?:OUTPUT|CHECKPOINTS?|CKPT|SAVE|RESULTS?|SNAPSHOT)_(?:DIR|DIRECTORY|PATH|FOLDER)"
 )
+# What is read, and what an evaluation reads under the name that a training writes it under.
+_READ: Final = re.compile(r"load|resume|restore|pretrain|init|input|from|base|eval|teacher|reference")
+_EITHER: Final = re.compile(r"(?:.*-)?(?:checkpoint|ckpt|snapshot)(?:-?path)?")
 _OPEN: Final = re.compile(r"\$|\{\{")
 
 
@@ -54,12 +58,13 @@ def outputs(container: Container, bundle: Bundle) -> Iterator[Output]:
 def _named(container: Container, bundle: Bundle) -> Iterator[Output]:
     for process in bundle.processes(container):
         for name, value in arguments(process):
-            if _OPTIONS.fullmatch(name):
+            ranks = process.program in RANK_LAUNCHERS and process.program != "python"
+            if _OPTIONS.fullmatch(name) and not _READ.search(name) and (ranks or not _EITHER.fullmatch(name)):
                 inside = value if process.in_shell else ""
                 node = next((each for each in container.argv if value and value in each.text), process.node)
                 yield Output(_path(value), f"--{name}", node, inside)
     for name, variable in bundle.environment(container).items():
-        if _VARIABLES.fullmatch(name):
+        if _VARIABLES.fullmatch(name) and not _READ.search(name.lower()):
             yield Output(_path(variable.value or ""), name, variable.place)
 
 

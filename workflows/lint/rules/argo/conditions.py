@@ -15,7 +15,7 @@ from argosy.workflows.lint.rules.argo.resources import resource_templates
 from argosy.workflows.lint.view.outcome import Outcome, outcome
 
 _REQUIREMENT: Final = re.compile(
-    r"!?\s*([A-Za-z0-9][\w.-]*)\s*(?:(==|=|!=|>|<)\s*([\w.:+-]*)|\s(in|notin)\s*\(([^()]*)\))?"
+    r"!?\s*([A-Za-z0-9][\w.-]*(?:/[\w.-]+)?)\s*(?:(==|=|!=|>|<)\s*([\w.:+-]*)|\s(in|notin)\s*\(([^()]*)\))?"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -109,7 +110,7 @@ def two_forms(document: Document, bundle: Bundle) -> Iterator[Problem]:
 
 def _states(call: Call) -> Iterator[Problem]:
     node = call.node["depends"]
-    for word in node.text.replace("(", " ").replace(")", " ").replace("!", " ").split():
+    for word in re.findall(r"[\w-]+\.[\w-]+", node.text):
         _, dot, state = word.partition(".")
         if dot and not node.open and state not in _STATES:
             yield Problem(

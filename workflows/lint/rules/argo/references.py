@@ -23,7 +23,7 @@ def _near(name: str, names: object) -> str:
 def entrypoint(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """The template that a workflow begins with, and the one that it ends with."""
     workflow = bundle.argo(document)
-    if workflow is None or workflow.refers:
+    if workflow is None or workflow.refers or not workflow.spec:
         return
     for key in ("entrypoint", "onExit"):
         node = workflow.spec[key]

@@ -21,7 +21,7 @@ def _templates(document: Document, bundle: Bundle) -> list[Template]:
 def without_strategy(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """``{{retries}}`` exists only in a template that is retried."""
     for template in _templates(document, bundle):
-        if template.retry.exists:
+        if template.retry.exists or not template.name or (document.host and document.host.kind != "Sensor"):
             continue
         for tag in tags(template.node):
             if tag.parts[0] in ("retries", "lastRetry"):

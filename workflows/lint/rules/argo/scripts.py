@@ -22,7 +22,7 @@ _VALUE: Final = re.compile(r"(?:inputs|workflow)\.parameters\.[\w-]+|item(?:\.[\
 def code(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A tag is replaced in the text of the script before the interpreter reads it."""
     workflow = bundle.argo(document)
-    if workflow is None:
+    if workflow is None or not workflow.resolved:
         return
     foreign = _from_events(workflow, bundle)
     for template in workflow.templates:

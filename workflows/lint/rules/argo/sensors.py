@@ -59,6 +59,9 @@ def nowhere(document: Document, bundle: Bundle) -> Iterator[Problem]:
             made = body.at("source.resource")
             if path is None or not made.is_mapping:
                 continue
+            named = {each["dest"].text for each in body["parameters"]}
+            if f"spec.arguments.parameters.{path[1]}.name" in named:
+                continue  # the whole argument comes from the event
             count = len(made.at("spec.arguments.parameters").items)
             if int(path[1]) >= count:
                 yield Problem(

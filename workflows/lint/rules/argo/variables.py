@@ -27,7 +27,7 @@ _WORKFLOW: Final = (
 def unknown_input(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A template knows its own inputs."""
     workflow = bundle.argo(document)
-    for template in workflow.templates if workflow is not None else ():
+    for template in _judged(workflow):
         for tag in _own_tags(template):
             kind, name = (tag.parts[1], tag.parts[2]) if len(tag.parts) > 2 else ("", "")
             if tag.parts[0] != "inputs" or kind not in ("parameters", "artifacts"):
@@ -41,6 +41,11 @@ def unknown_input(document: Document, bundle: Bundle) -> Iterator[Problem]:
                     f"write {close[0]!r}" if close else f"add {name!r} to inputs.{kind} and pass it",
                     inside=tag.text,
                 )
+
+
+def _judged(workflow: ArgoWorkflow | None) -> list[Template]:
+    """The templates whose variables are known; one inside a task also sees those of the template around it."""
+    return [each for each in workflow.templates if each.name] if workflow is not None and workflow.resolved else []
 
 
 def _own_tags(template: Template) -> Iterator[Tag]:
@@ -62,7 +67,7 @@ def _own_tags(template: Template) -> Iterator[Tag]:
 def unknown_parameter(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """``workflow.parameters.x`` is an argument of the workflow."""
     workflow = bundle.argo(document)
-    if workflow is None or workflow.refers:
+    if workflow is None or workflow.refers or not workflow.resolved:
         return
     seen = set()
     for tag in tags(workflow.spec):
@@ -87,7 +92,7 @@ def unknown_parameter(document: Document, bundle: Bundle) -> Iterator[Problem]:
 def unknown_variable(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """The first word of a variable, and the second of ``workflow``."""
     workflow = bundle.argo(document)
-    if workflow is None:
+    if workflow is None or not workflow.resolved:
         return
     for tag in tags(workflow.spec):
         first = tag.parts[0]
@@ -114,7 +119,7 @@ def _unknown(tag: Tag, word: str, words: tuple[str, ...]) -> Problem:
 def other_steps(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """Outputs of a step or task are known where it is called, and only what its template hands on."""
     workflow = bundle.argo(document)
-    for template in workflow.templates if workflow is not None else ():
+    for template in _judged(workflow):
         for tag in _own_tags(template):
             if tag.parts[0] in ("steps", "tasks") and len(tag.parts) > 2 and workflow is not None:
                 message = _of_another(tag, template, workflow)

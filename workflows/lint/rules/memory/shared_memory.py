@@ -31,7 +31,14 @@ def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
             container.node["volumeMounts"],
             f"{why} and no volume at /dev/shm: the container gets 64 MiB",
             "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
+            level=Level.NOTE if why == "1 GPU" and _alone(pod, bundle) else Level.WARNING,
         )
+
+
+def _alone(pod: Pod, bundle: Bundle) -> bool:
+    """Whether it is a step or a server with one GPU, which has no peers and may have no data workers."""
+    workload = bundle.workload(pod.document)
+    return workload is not None and workload.family in ("argo", "other")
 
 
 def _needs_it(container: Container, bundle: Bundle) -> str:

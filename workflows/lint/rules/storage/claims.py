@@ -92,7 +92,7 @@ def incomplete(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 f"the claim {claim.name!r} asks for no size, which the API refuses",
                 "set resources.requests.storage",
             )
-        if not claim.modes:
+        if not claim.modes and not claim.spec["accessModes"].open:
             yield Problem(
                 claim.spec["accessModes"],
                 f"the claim {claim.name!r} has no accessModes, which the API refuses",

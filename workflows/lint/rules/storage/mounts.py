@@ -9,6 +9,7 @@ from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, RenameKey
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.injected import injected
 from argosy.workflows.lint.view.volume import claim_of, claims_in
 
 _EXPANSION = re.compile(r"\$\(([A-Za-z_][\w.-]*)\)")
@@ -30,10 +31,12 @@ def unknown_volume(container: Container, bundle: Bundle) -> Iterator[Problem]:
         name = mount["name"]
         if name and not name.open and name.text not in names:
             have = ", ".join(sorted(names)) or "none"
+            calls = pod.document.kind in ("WorkflowTemplate", "ClusterWorkflowTemplate")
             yield Problem(
                 name,
                 f"no volume {name.text!r} in the pod, which the API refuses (its volumes: {have})",
                 f"add a volume {name.text!r}, or mount one that exists",
+                level=Level.WARNING if calls else Level.ERROR,  # a workflow that refers to it may bring the volume
             )
 
 
@@ -81,7 +84,7 @@ def unknown_in_expression(container: Container, bundle: Bundle) -> Iterator[Prob
         if expression and mount["subPath"]:
             yield Problem(expression, "subPath and subPathExpr of one mount, which the API refuses", "keep subPathExpr")
         for name in _EXPANSION.findall(expression.text):
-            if name not in declared and not from_elsewhere:
+            if name not in declared and not from_elsewhere and not injected(name, container):
                 yield Problem(
                     expression,
                     f"subPathExpr names $({name}), which is not in the container's env: the container cannot start",
