@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from argosy.workflows.lint.bundle import Bundle
@@ -20,7 +21,9 @@ def nothing(document: Document, bundle: Bundle) -> Iterator[Problem]:
         return
     if found.services(bundle) if found.of_services else found.pods(bundle):
         return
-    others = any(bundle.near("Service", document)) if found.of_services else bool(bundle.pods)
+    folder = os.path.dirname(document.file)
+    held = bundle.of_kind("Service") if found.of_services else [pod.document for _, pod in bundle.pods]
+    others = any(os.path.dirname(each.file) == folder and found.in_namespace(each.namespace) for each in held)
     what = "Service" if found.of_services else "pod"
     if not others or _elsewhere(found, bundle):
         return

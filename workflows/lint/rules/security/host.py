@@ -32,12 +32,10 @@ def privileged(container: Container, bundle: Bundle) -> Iterator[Problem]:
 @rule("SEC002", Level.WARNING, on=Pod)
 def host_network(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     """The node's network: needed where RDMA adapters live in the host's namespace, and nowhere else."""
-    del bundle
     if not pod.host_network:
         return
-    direct = pod.rdma_resources or any(
-        volume.at("hostPath.path").text.startswith("/dev/infiniband") for volume in pod.volumes.values()
-    )
+    workload = bundle.workload(pod.document)
+    direct = any(_has_adapters(each) for each in (workload.pods if workload is not None else [pod]))
     yield Problem(
         pod.spec["hostNetwork"],
         "hostNetwork: every port of the pod is open on the node, no NetworkPolicy holds, and two pods of a node want "
@@ -45,6 +43,11 @@ def host_network(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
         "keep it only for RoCE adapters that no CNI plugin moves into the pod; InfiniBand and TCP do not need it",
         level=Level.NOTE if direct else Level.WARNING,
     )
+
+
+def _has_adapters(pod: Pod) -> bool:
+    paths = [volume.at("hostPath.path").text for volume in pod.volumes.values()]
+    return bool(pod.rdma_resources) or any(path.startswith("/dev/infiniband") for path in paths)
 
 
 @rule("SEC003", Level.WARNING, on=Pod)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,7 +14,14 @@ from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.quantity import quantity
 from argosy.workflows.lint.view.volume import source_of
 
-_SYSTEM: Final = ("/dev", "/sys", "/proc", "/lib", "/usr", "/etc", "/opt", "/run", "/var", "/boot", "/home/kubernetes")
+_SYSTEM: Final = (
+    *("/dev", "/sys", "/proc", "/lib", "/lib64", "/bin", "/sbin", "/usr", "/etc", "/opt", "/run", "/var", "/boot"),
+    "/home/kubernetes",
+)
+# By their names: disks that are meant to be the node's own, and file systems that every node mounts.
+_MEANT: Final = re.compile(
+    r"local|nvme|ssd|scratch|cache|ephemeral|disk|raid|tmp|stateful_partition|nfs|lustre|fsx|gpfs|weka|ceph|shared|efs"
+)
 
 
 @rule("STORE007", Level.NOTE, on=Pod)
@@ -69,7 +77,7 @@ def host_directory(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
             path,
             f"{path.text} is a directory of the node: {why}",
             "mount a claim that all nodes reach (ReadWriteMany), or read from and write to an object store",
-            level=Level.WARNING if many else Level.NOTE,
+            level=Level.WARNING if many and not _MEANT.search(path.text.lower()) else Level.NOTE,
         )
 
 
