@@ -150,7 +150,7 @@ RESOURCE = """\
         ("ray.io/v1 RayJob", "status.jobStatus == Succeeded", "status.jobStatus == FAILED", ["ARGO024"]),
         ("batch.volcano.sh/v1alpha1 Job", f"{STATE} == Completed", f"{STATE} in (Failed,Aborted)", []),
         ("kubeflow.org/v1 PyTorchJob", f"{REPLICAS}.Worker.succeeded == 2", f"{REPLICAS}.Worker.failed > 0", []),
-        ("kubeflow.org/v1 PyTorchJob", f"{REPLICAS}.Master.succeeded == 1", f"{REPLICAS}.Worker.failed > 0", ["ARGO024"]),
+        ("kubeflow.org/v1 PyTorchJob", f"{REPLICAS}.Master.succeeded == 1", "status.conditions", ["ARGO024"]),
         ("example.org/v1 Thing", "status.anything == Yes", "status.other == No", []),
     ],
 )  # fmt: skip
@@ -166,10 +166,7 @@ SCRIPT = "    - name: main\n      inputs: {parameters: [{name: x, value: y%s}]}\
     ("body", "expected"),
     [
         ('script: {image: "x:1", command: [python], source: "print({{inputs.parameters.x}})"}', ["ARGO025"]),
-        (
-            'script: {image: "x:1", command: [python], source: "print(1)", env: [{name: X, value: "{{inputs.parameters.x}}"}]}',
-            [],
-        ),  # noqa: E501
+        ('script: {image: "x:1", command: [python], source: "x", env: [{name: X, value: "{{item}}"}]}', []),
         ('container: {image: "x:1", command: [sh, -c], args: ["echo {{inputs.parameters.x}}"]}', ["ARGO025"]),
         ('container: {image: "x:1", command: [bash, -euxc, "echo {{workflow.parameters.uri}}"]}', ["ARGO025"]),
         ('container: {image: "x:1", command: [sh, -c, "echo $0", "{{inputs.parameters.x}}"]}', []),
