@@ -13,6 +13,7 @@ metadata: {name: s, namespace: %s, labels: {app: dcgm}}
 spec: {selector: {app: dcgm}, ports: [{name: metrics, port: 9400}]}
 ---
 """
+SLOW = "{port: metrics, interval: 30s, scrapeTimeout: 1m}"
 MONITOR = """\
 apiVersion: monitoring.coreos.com/v1
 kind: ServiceMonitor
@@ -42,7 +43,7 @@ def mon(text: str) -> list[tuple[str, str]]:
         ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "{port: 9400}", [("MON005", "error")]),
         ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "{port: '9400'}", [("MON005", "error")]),
         ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "", [("MON003", "error")]),
-        ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "{port: metrics, interval: 30s, scrapeTimeout: 1m}", [("MON008", "error")]),
+        ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", SLOW, [("MON008", "error")]),
         ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "{port: metrics, interval: 500ms}", [("MON009", "note")]),
     ],
 )  # fmt: skip
