@@ -53,7 +53,8 @@ def test_no_rule_falls_over_junk(family: str) -> None:
         documents = list(yaml.safe_load_all(example.text))
         number = int(name[-3:])
         for index, document in enumerate(documents):
-            for changed in mutants(document, JUNK[(number + index) % len(JUNK)]):
+            changes = mutants(document, JUNK[(number + index) % len(JUNK)])
+            for changed in list(changes)[number % 2 :: 2]:  # every second place: all of them take twice the time
                 texts.append([*documents[:index], changed, *documents[index + 1 :]])
     assert texts
     lint([read_text(yaml.safe_dump_all(each).encode(), f"{index}.yaml") for index, each in enumerate(texts)])

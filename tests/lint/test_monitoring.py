@@ -13,6 +13,7 @@ metadata: {name: s, namespace: %s, labels: {app: dcgm}}
 spec: {selector: {app: dcgm}, ports: [{name: metrics, port: 9400}]}
 ---
 """
+ONE_OF = "{matchExpressions: [{key: app, operator: In, values: [a, dcgm]}]}"
 SLOW = "{port: metrics, interval: 30s, scrapeTimeout: 1m}"
 MONITOR = """\
 apiVersion: monitoring.coreos.com/v1
@@ -37,7 +38,7 @@ def mon(text: str) -> list[tuple[str, str]]:
         ("ml", "{matchLabels: {app: other}}", "{matchNames: [x]}", "{port: metrics}", []),
         ("monitoring", "{matchLabels: {app: other}}", "{}", "{port: metrics}", [("MON001", "warning")]),
         ("ml", "{matchLabels: {app: '{{x}}'}}", "{any: true}", "{port: metrics}", []),
-        ("ml", "{matchExpressions: [{key: app, operator: In, values: [a, dcgm]}]}", "{any: true}", "{port: metrics}", []),
+        ("ml", ONE_OF, "{any: true}", "{port: metrics}", []),
         ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "{port: http}", [("MON006", "error")]),
         ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "{targetPort: 9400}", []),
         ("ml", "{matchLabels: {app: dcgm}}", "{any: true}", "{port: 9400}", [("MON005", "error")]),

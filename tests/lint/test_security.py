@@ -41,7 +41,6 @@ def test_secrets_in_variables(name: str, value: str, expected: list[tuple[str, s
         ("[python, t.py, --api-key=$(KEY)]", []),
         ("[python, t.py, --max-tokens, '12']", []),
         ("[python, t.py, --eos-token, x]", []),
-        ('[sh, -c, "pip install torch && python t.py"]', ["SEC020"]),
         ('[sh, -c, "pip install -r requirements.txt && python t.py"]', []),
         ('[sh, -c, "pip install -e . && python t.py"]', []),
         ('[sh, -c, "pip install torch==2.9.1; python t.py"]', []),
@@ -97,6 +96,30 @@ def test_the_host_network_is_a_note_where_a_worker_has_its_adapters_there() -> N
     assert sec(pod(spec="hostNetwork: true\nvolumes: [{name: i, hostPath: {path: /dev/infiniband}}]")) == [
         ("SEC002", "note")
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pip install torch", [("SEC020", "warning")]),
+        ("python -m pip install --upgrade --index-url https://x.example torch", [("SEC020", "warning")]),
+        ("git clone https://x.example/repo.git", [("SEC020", "warning")]),
+        ("pip install torch==2.9.1", []),
+        ("pip install -r requirements.txt", []),
+    ],
+)
+def test_ranks_that_install(line: str, expected: list[tuple[str, str]]) -> None:
+    text = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: "x:1", command: [sh, -c, "%s && python t.py"]}]}}
+"""
+    assert sec(text % line) == expected
 
 
 def test_a_credential_is_not_repeated_in_what_lint_says() -> None:

@@ -16,6 +16,7 @@ from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.quantity import quantity
 
 _DEV_SHM: Final = "/dev/shm"
+_ENOUGH: Final = 1 << 30
 _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data-workers", "data-workers")
 
 
@@ -122,6 +123,20 @@ def eats_the_limit(container: Container, bundle: Bundle) -> Iterator[Problem]:
             "raise the memory limit by the size of the volume, or lower sizeLimit",
             level=Level.ERROR if whole else Level.WARNING,
         )
+
+
+@rule("MEM022", Level.WARNING, on=Container)
+def too_small(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """NCCL alone wants a GiB between the GPUs of a node."""
+    del bundle
+    for path, volume in _memory_volumes(container):
+        size = quantity(volume["sizeLimit"].text)
+        if path == _DEV_SHM and size is not None and size < _ENOUGH and (container.gpus is None or container.gpus > 1):
+            yield Problem(
+                volume["sizeLimit"],
+                f"/dev/shm of {volume['sizeLimit'].text} for several GPUs: NCCL's buffers between them do not fit",
+                "give it 1Gi at least, and what the DataLoader workers hold besides",
+            )
 
 
 @rule("MEM004", Level.WARNING, on=Container)

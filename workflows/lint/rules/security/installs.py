@@ -16,18 +16,17 @@ _PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&\n]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\
 
 @rule("SEC020", Level.WARNING, on=Container)
 def at_start(container: Container, bundle: Bundle) -> Iterator[Problem]:
-    """Every rank installs what the index has at that moment."""
+    """Ranks that install what the index has at that moment."""
     workload = bundle.workload(container.pod.document)
-    gang = workload is not None and workload.gang
+    if workload is None or not workload.gang:
+        return
     for process in bundle.processes(container):
         loose = _loose(process)
         if loose:
             yield Problem(
                 process.node,
-                f"{loose} is installed at every start, in whatever version there is then"
-                + ("; the ranks may get different ones" if gang else ""),
+                f"each rank installs {loose} when it starts, in whatever version there is then: they may differ",
                 "build it into the image, or pin the version (name==1.2.3, a commit, a lock file with hashes)",
-                level=Level.WARNING if gang else Level.NOTE,
                 inside=loose if process.in_shell else "",
             )
 

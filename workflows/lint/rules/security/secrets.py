@@ -58,6 +58,22 @@ def _written(value: str) -> bool:
     return literal(value) and not value.startswith(("$", "{{", "<", "-")) and "$(" not in value and "{{" not in value
 
 
+@rule("SEC026", Level.WARNING, on=Document)
+def in_parameter(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A workflow's parameters are in its status, in the UI, in the archive."""
+    workflow = bundle.argo(document)
+    for name, node in workflow.parameters.items() if workflow is not None else ():
+        value = node["value"]
+        live = secret_value(value.text)
+        if live or (secret_name(name) and literal(value.text) and not value.open):
+            yield Problem(
+                value,
+                f"the parameter {name!r} is a secret" + (f" and looks live ({shown(live)})" if live else ""),
+                "refer to a Secret in the env of the container that needs it",
+                level=Level.ERROR if live else Level.WARNING,
+            )
+
+
 @rule("SEC018", Level.WARNING, on=Document)
 def in_config_map(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A ConfigMap is no Secret: whoever may read objects of the namespace reads it."""
