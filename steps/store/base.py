@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -29,8 +28,7 @@ class ObjectMissing(StoreError):
         super().__init__(Cause.S3_MISSING, f"no object at {uri}")
 
 
-@dataclass(frozen=True)
-class ObjectInfo:
+class ObjectInfo(NamedTuple):
     """One object of a listing: key below the store's root, size in bytes, ETag and version as the store has them."""
 
     key: str
