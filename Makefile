@@ -47,7 +47,7 @@ prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=
 lowest: $(READY) ## the lower bounds of pyproject.toml, installed apart and tested (without torch)
 	@uv venv -q --clear --python $(BIN)/python $(CACHE)/lowest
 	@uv pip install -q --python $(CACHE)/lowest/bin/python --resolution lowest-direct -e '.[submit]' --group dev
-	@$(CACHE)/lowest/bin/python -m pytest -q -m "not torch" tests/spec tests/compile tests/cli tests/store tests/data tests/engine tests/steps
+	@$(CACHE)/lowest/bin/python -m pytest -q -m "not torch" tests/spec tests/compile tests/cli tests/store tests/data tests/transfer tests/engine tests/steps
 
 lock: ## resolve the locked versions again
 	@bash scripts/lock.sh

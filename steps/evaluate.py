@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.data.cache.use import Cache, use
 from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import check_digest
 from argosy.steps.data.staging import stage_objects
@@ -62,8 +63,8 @@ def evaluate(args: EvaluateArgs) -> None:
     if bool(args.script) == bool(args.module):
         raise InputError("script, module: name exactly one evaluation script")
     store = open_store(args.store_uri)
-    with heartbeat(store, args):
-        inputs = _prepare(store, args)
+    with heartbeat(store, args), ExitStack() as stack:
+        inputs = _prepare(store, args, stack)
         began = time.monotonic()
         metrics = _run(args, inputs)
         value = _metric(metrics, args.metric)
@@ -77,18 +78,14 @@ def evaluate(args: EvaluateArgs) -> None:
     print(f"{args.metric} = {value!r} of checkpoint {args.checkpoint_digest[:12]}", flush=True)
 
 
-def _prepare(store: ObjectStore, args: EvaluateArgs) -> Inputs:
+def _prepare(store: ObjectStore, args: EvaluateArgs, stack: ExitStack) -> Inputs:
     checkpoints = CheckpointStore(store, args.prefix)
     checkpoint = checkpoints.by_digest(args.checkpoint_digest)
     into = resolve(args.checkpoint_path) / args.checkpoint_digest
     shutil.rmtree(into, ignore_errors=True)  # of an evaluation that was killed: nothing unverified may stay
     into.mkdir(parents=True)
     checkpoints.fetch(replace(checkpoint, files=merged(checkpoint.files)), into)
-    data_path, data_digest = resolve(args.data_path), ""
-    if args.dataset_uri:
-        manifest = take_snapshot(args.dataset_uri)
-        stage_objects(manifest, manifest, data_path)
-        data_digest = manifest.digest
+    data_path, data_digest = _held_out(args, stack)
     workdir = resolve(args.workdir)
     if args.code_digest:
         from argosy.steps.code import unpack
@@ -99,6 +96,21 @@ def _prepare(store: ObjectStore, args: EvaluateArgs) -> Inputs:
     if args.script and not (workdir / args.script).is_file():
         raise StepError(Cause.LAUNCHER_USAGE, f"no script {args.script!r} in the code folder {workdir}")
     return Inputs(checkpoint, into, data_path, data_digest, workdir)
+
+
+def _held_out(args: EvaluateArgs, stack: ExitStack) -> tuple[Path, str]:
+    """Folder and digest of the held-out data; in a cache it is kept until ``stack`` ends."""
+    into = resolve(args.data_path)
+    if not args.dataset_uri:
+        return into, ""
+    manifest = take_snapshot(args.dataset_uri)
+    if not args.cache_path:
+        stage_objects(manifest, manifest, into)
+        return into, manifest.digest
+    cache = Cache.of(resolve(args.cache_path), args.cache_gib, args.cache_verify, "")
+    used = stack.enter_context(use(cache, manifest, manifest, who=f"the evaluate step of {args.workflow}"))
+    print(f"held-out data: {used.result.bytes} bytes, {used.result.fetched_bytes} fetched", flush=True)
+    return used.path, manifest.digest
 
 
 def _run(args: EvaluateArgs, inputs: Inputs) -> dict[str, Any]:

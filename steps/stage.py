@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from argosy.steps.claims import heartbeat
-from argosy.steps.contract.arguments import StageArgs
+from argosy.steps.contract.arguments import BOOK_SECONDS, LONGEST_BOOK_SECONDS, StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.cache.use import Cache, use
@@ -68,9 +68,22 @@ def stage(args: StageArgs) -> None:
 def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
     cache = Cache.of(resolve(args.path), args.cache_gib, args.cache_verify, args.cache_access)
     who = f"the stage step of {args.workflow}"
-    with use(cache, manifest, manifest, who=who, on_progress=_telling(log)) as used:
+    kept = _book_seconds(args)
+    with use(
+        cache, manifest, manifest, who=who, on_progress=_telling(log), run=args.workflow, book_seconds=kept
+    ) as used:
         done = used.result
         log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
+
+
+def _book_seconds(args: StageArgs) -> float:
+    try:
+        seconds = float(args.book_seconds or BOOK_SECONDS)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_BOOK_SECONDS:
+        raise InputError(f"book-seconds = {args.book_seconds!r}: write a number from 0 to {LONGEST_BOOK_SECONDS}")
+    return seconds
 
 
 def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectStore, log: RunLog) -> None:

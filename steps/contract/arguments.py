@@ -9,6 +9,9 @@ from argosy.steps.contract.argv import StepArgs, option
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id, run_prefix
 
+BOOK_SECONDS, LONGEST_BOOK_SECONDS = 3600, 24 * 3600
+"""How long data that were staged for a gang are kept for it: unless said, and at most."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunArgs(StepArgs):
@@ -82,6 +85,10 @@ class StageArgs(RunArgs):
     cache_gib: str = option("mode shared: limit of all datasets in the cache, GiB; empty: the volume's", default="")
     cache_verify: str = option("mode shared: none, stat or full before data are used again; empty: stat", default="")
     cache_access: str = option("mode shared: read-only when the volume is not to be written", default="")
+    book_seconds: str = option(
+        "mode shared: how long the data are kept for the gang, which has to come for them, seconds; empty: 3600",
+        default="",
+    )
     nnodes: int = option("number of nodes that the plan is for", default=1)
     verify: str = option(
         "mode stream: blocks (take their checksums, once per version) or etag; empty: blocks", default=""
@@ -206,6 +213,9 @@ class EvaluateArgs(RunArgs):
     checkpoint_path: str = option("folder the verified checkpoint is fetched into", default="/argosy/checkpoint")
     dataset_uri: str = option("held-out data; empty: none is fetched", default="")
     data_path: str = option("folder the held-out data is fetched into", default="/argosy/data")
+    cache_path: str = option("folder of a cache that the held-out data is kept in; empty: none", default="")
+    cache_gib: str = option("limit of all datasets in the cache, GiB; empty: the volume's", default="")
+    cache_verify: str = option("none, stat or full before data are used again; empty: stat", default="")
     timeout_seconds: int = option("time limit of the script, seconds", default=3600)
 
 

@@ -106,7 +106,7 @@ def _by_listing(store: ObjectStore, manifest: DatasetManifest) -> Changes:
     listed = {one.key: one for one in manifest if not _stays(manifest, one)}
     there: list[DataObject] = []
     try:
-        for number, now in enumerate(list_objects(store)):
+        for number, now in enumerate(list_objects(manifest.uri)):
             if number > 2 * LISTED:
                 return _by_asking(store, manifest)  # it is a small part of what lies there
             if (was := listed.get(now.key)) is not None:

@@ -98,11 +98,6 @@ def records_of(path: Path) -> Iterator[FileRecord]:
             yield from (record for record in records if record is not None)
 
 
-def read_staged(path: Path) -> tuple[Marker | None, dict[str, FileRecord]]:
-    """Marker and files of a staged folder, without the lock; everything in memory (see :func:`records_of`)."""
-    return marker_of(path), {record.key: record for record in records_of(path)}
-
-
 @contextlib.contextmanager
 def open_state(path: Path) -> Iterator[int | None]:
     """Handle of the state folder, None when ``path`` is no staged folder; without the lock."""

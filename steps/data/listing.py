@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from argosy.steps.contract.causes import Cause
@@ -22,15 +22,29 @@ _AHEAD = 4096
 """Objects that are listed while the store is asked about an empty one before them."""
 
 
-def list_objects(store: ObjectStore) -> Iterator[DataObject]:
-    """The data below the store's uri, in the order of the store's listing, as its pages come.
+def list_objects(uri: str) -> Iterator[DataObject]:
+    """The data below ``uri``, in the order of the store's listing, as its pages come.
 
     Left out: folder placeholders (empty objects whose key ends in ``/``), ready markers, and staging's own folder.
+    A key that cannot be a file is named like any other: whoever takes it for one refuses it.
+
+    Raises:
+        StepError: what the store reported.
     """
+    if uri.startswith("s3://"):
+        # Imported here: a dataset elsewhere starts without the wire.
+        from argosy.steps.transfer.pages import objects_below
+
+        return _data(info for info in objects_below(uri) if info.size or not _is_folder(info.key))
+    return data_of(open_store(uri))
+
+
+def data_of(store: ObjectStore) -> Iterator[DataObject]:
+    """The same by the store's own client, which drops the ``/`` at a key's end: what is empty is asked for."""
     asked: deque[tuple[DataObject, Future[ObjectInfo | None] | None]] = deque()
     with ThreadPoolExecutor(_ASKERS) as pool:
         try:
-            for one, sure in _without_folders(_data(store)):
+            for one, sure in _without_folders(_data(store.scan())):
                 if sure and not asked:
                     yield one
                     continue
@@ -43,27 +57,31 @@ def list_objects(store: ObjectStore) -> Iterator[DataObject]:
             pool.shutdown(cancel_futures=True)
 
 
+def _is_folder(key: str) -> bool:
+    return not key or key.endswith("/")
+
+
 def _answered(one: DataObject, question: Future[ObjectInfo | None] | None) -> Iterator[DataObject]:
     if question is None or question.result() is not None:
         yield one
 
 
-def _data(store: ObjectStore) -> Iterator[DataObject]:
-    return (
-        DataObject(info.key, info.size, info.etag, info.version) for info in store.scan() if not _is_marker(info.key)
-    )
+def _data(infos: Iterable[ObjectInfo]) -> Iterator[DataObject]:
+    return (DataObject(info.key, info.size, info.etag, info.version) for info in infos if not _is_marker(info.key))
 
 
 def _is_marker(key: str) -> bool:
-    named = key.endswith(READY_MARKERS) and key.rpartition("/")[2] in READY_MARKERS
-    return named or key.startswith(f"{STATE_FOLDER}/")
+    """Ours, and sound: what is hostile is refused, whatever it is called."""
+    if key.startswith(f"{STATE_FOLDER}/"):
+        return not broken_rule(key.removeprefix(f"{STATE_FOLDER}/"))
+    return key.endswith(READY_MARKERS) and key.rpartition("/")[2] in READY_MARKERS and not broken_rule(key)
 
 
 def _without_folders(objects: Iterator[DataObject]) -> Iterator[tuple[DataObject, bool]]:
     """Each object that may be data, and whether it surely is.
 
-    A listing through obstore drops the ``/`` at the end of a key. What follows tells: an empty object before
-    objects "below" it is a folder's placeholder. Of other empty ones only the store knows.
+    What follows tells: an empty object before objects "below" it is a folder's placeholder. Of other empty ones only
+    the store knows.
     """
     empty: DataObject | None = None
     for one in objects:
@@ -107,7 +125,7 @@ def take_snapshot(
         rows = given_objects(checked, listing_uri(checked, given))
         objects = (one for one in rows if not _is_marker(one.key) and (one.size or not one.key.endswith("/")))
     else:
-        objects = list_objects(open_store(checked))
+        objects = list_objects(checked)
     if tell is not None:
         objects = _told(objects, tell)
     if keep is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.data.folder import StagedFolder, marker_of, records_of
+from argosy.steps.data.folder import StagedFolder, marker_of
 from argosy.steps.data.keys import check_keys
 from argosy.steps.data.manifest import DatasetManifest, Objects
 from argosy.steps.data.marker import Marker, read_marker, remove_marker
@@ -169,27 +169,3 @@ class _Staging:
             count, total = self.wanted.count, self.wanted.total_bytes
             seconds = time.monotonic() - self.began
             self.on_progress(StageProgress(objects, count, min(done, total), total, seconds, fetched))
-
-
-def check_staged(manifest: DatasetManifest, objects: Objects, path: Path) -> None:
-    """Confirm that ``path`` holds these objects whole, by marker and file sizes; nothing is written or locked.
-
-    Raises:
-        StepError: ``volume_mount`` when the marker is absent or names something else, ``data_corrupt`` when a file
-            is gone or has another size.
-    """
-    marker = marker_of(path)
-    if marker is None or marker.dataset_digest != manifest.digest:
-        found = "no finished staging" if marker is None else f"the dataset {marker.dataset_digest[:12]}"
-        raise StepError(
-            Cause.VOLUME_MOUNT, f"{path} holds {found}, not {manifest.digest[:12]}: is it the right volume?"
-        )
-    records = records_of(path)
-    record = next(records, None)
-    for one in wanted_of(objects):
-        while record is not None and record.key < one.key:
-            record = next(records, None)
-        with contextlib.suppress(OSError):
-            if record is not None and record.is_of(one) and (path / one.key).stat().st_size == one.size:
-                continue
-        raise StepError(Cause.DATA_CORRUPT, f"{one.key!r} below {path} is not what was staged: run stage again")

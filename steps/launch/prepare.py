@@ -104,6 +104,6 @@ def _staged(
     verify = "none" if shared else args.cache_verify
     cache = Cache.of(resolve(args.cache_path), args.cache_gib, verify, args.cache_access)
     who = f"{reporter.pod} on {reporter.node}"
-    with use(cache, manifest, objects, who=who, on_progress=tell, go_on=go_on) as used:
+    with use(cache, manifest, objects, who=who, on_progress=tell, go_on=go_on, run=assignment.workflow) as used:
         done(used.result)
         yield used.path

@@ -7,9 +7,9 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
@@ -21,6 +21,7 @@ _CHUNK = 8 << 20
 _READ_RANGE = 16 << 20
 _PAUSE = 0.2
 _LIST_PAGE = 1000
+T = TypeVar("T")
 
 
 class CloudStore:
@@ -89,7 +90,7 @@ class CloudStore:
             filled += len(chunk)
         return filled
 
-    def _repeated(self, read: Callable[[], bytes]) -> bytes:
+    def _repeated(self, read: Callable[[], T]) -> T:
         # The client repeats a request that was not answered, but not one whose answer broke off in its body.
         given_up = time.monotonic() + self._retry_seconds
         while True:
@@ -207,7 +208,7 @@ class CloudStore:
         if prefix:
             check_key(prefix, self.uri)
         # Some stores (S3 directory buckets) do not sort.
-        found = sorted(self._listed(prefix), key=lambda info: info.key)
+        found = sorted(self._collected(prefix), key=lambda info: info.key)
         below = f"{prefix}/" if prefix else ""
         parents = _folders_of(info.key for info in found) if any(info.size == 0 for info in found) else set()
         yield from (
@@ -218,15 +219,20 @@ class CloudStore:
 
     def scan(self) -> Iterator[ObjectInfo]:
         """By pages, as the store names them; of a folder marker the client tells the key without its last ``/``."""
-        return (info for info in self._listed("") if info.key)
-
-    def _listed(self, prefix: str) -> Iterator[ObjectInfo]:
-        client = self._client
         try:
-            for page in client.list(prefix or None, chunk_size=_LIST_PAGE):
-                yield from map(_info, page)
+            yield from (info for info in self._listed("") if info.key)
+        except Exception as error:
+            raise store_error("list", self.uri, error) from error
+
+    def _collected(self, prefix: str) -> Sequence[ObjectInfo]:
+        try:
+            return self._repeated(lambda: list(self._listed(prefix)))
         except Exception as error:
             raise store_error("list", f"{self.uri}/{prefix}".rstrip("/"), error) from error
+
+    def _listed(self, prefix: str) -> Iterator[ObjectInfo]:
+        for page in self._client.list(prefix or None, chunk_size=_LIST_PAGE):
+            yield from map(_info, page)
 
     def head(self, key: str) -> ObjectInfo | None:
         """The object's facts, or None."""

@@ -42,12 +42,12 @@ class Refusal:
         unsaid = self.status == 400 and not self.code
         return self.redirected or unsaid or self.code in (*EXPIRED, *SKEWED)
 
-    def error(self, uri: str, etag: str = "") -> StoreError | Again:
-        """What to do about it; ``etag`` is what was asked for."""
+    def error(self, uri: str, etag: str = "", action: str = "read") -> StoreError | Again:
+        """What to do about it; ``etag`` is what was asked for, ``action`` the verb for people."""
         quote = f"{self.said} {self.message}".strip()
         if self.code == "NoSuchBucket":
             return StoreError(
-                Cause.S3_MISSING, f"cannot read {uri}: the bucket does not exist ({self.said})", quote=quote
+                Cause.S3_MISSING, f"cannot {action} {uri}: the bucket does not exist ({self.said})", quote=quote
             )
         if self.status == 404:
             return ObjectMissing(uri)
@@ -57,32 +57,34 @@ class Refusal:
             text = f"dataset changed: {uri} is shorter than it was ({self.said})"
             return StoreError(Cause.S3_MISSING, text, quote=quote)
         if self.status in (429, 503) or self.code in THROTTLED:
-            return Again(_unserved(uri, self.said, quote), throttled=True)
+            return Again(_unserved(f"cannot {action} {uri}", self.said, quote), throttled=True)
         if self.status in (408, 409, 500, 502, 504) or self.code in _LATER:
-            return Again(_unserved(uri, self.said, quote))
+            return Again(_unserved(f"cannot {action} {uri}", self.said, quote))
         if self.code in EXPIRED:
-            text = f"cannot read {uri}: the credentials expired ({self.said})"
+            text = f"cannot {action} {uri}: the credentials expired ({self.said})"
             return StoreError(Cause.S3_THROTTLE, text, quote=quote)
         if self.code == "InvalidObjectState":
-            text = f"cannot read {uri}: it is archived ({self.said}); restore it first"
+            text = f"cannot {action} {uri}: it is archived ({self.said}); restore it first"
             return StoreError(Cause.S3_ACCESS, text, quote=quote)
         if self.status in (401, 403):
-            text = f"read {uri} was refused ({self.said}): allow this action on this key, or check the credentials"
+            text = f"{action} {uri} was refused ({self.said}): allow this action on this key, or check the credentials"
             return StoreError(Cause.S3_ACCESS, text, quote=quote)
-        return StoreError(Cause.S3_ACCESS, f"cannot read {uri}: the store answered {quote}", quote=quote)
+        return StoreError(Cause.S3_ACCESS, f"cannot {action} {uri}: the store answered {quote}", quote=quote)
 
 
-def _unserved(uri: str, said: str, quote: str) -> StoreError:
-    return StoreError(Cause.S3_THROTTLE, f"cannot read {uri}: the store did not serve it ({said})", quote=quote)
+def _unserved(what: str, said: str, quote: str) -> StoreError:
+    return StoreError(Cause.S3_THROTTLE, f"{what}: the store did not serve it ({said})", quote=quote)
 
 
-def lost(uri: str, error: Exception) -> StoreError:
+def lost(uri: str, error: Exception, *, action: str = "read") -> StoreError:
     """The error for an answer that did not come."""
     quote = str(error) or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in quote:
-        text = f"cannot read {uri}: the server's certificate is not trusted: name its issuer's file in AWS_CA_BUNDLE"
+        text = (
+            f"cannot {action} {uri}: the server's certificate is not trusted: name its issuer's file in AWS_CA_BUNDLE"
+        )
         return StoreError(Cause.S3_ACCESS, text, quote=quote)
-    return StoreError(Cause.S3_THROTTLE, f"cannot read {uri}: the store did not serve it ({quote})", quote=quote)
+    return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({quote})", quote=quote)
 
 
 def _first(pattern: re.Pattern[bytes], body: bytes) -> str:

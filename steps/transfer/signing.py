@@ -54,16 +54,20 @@ class Signer:
         self._to_sign = ""
         self._blocks: dict[Headers, tuple[str, str]] = {}
 
-    def head(self, method: str, key: str, *, version: str = "", amz: Headers = (), plain: str = "") -> bytes:
-        """A request for an object.
+    def head(
+        self, method: str, key: str, *, version: str = "", amz: Headers = (), plain: str = "", query: str = ""
+    ) -> bytes:
+        """A request for an object; for the bucket if ``key`` is "".
 
-        ``amz``: ``x-amz-`` headers, lower case; they are signed. ``plain``: lines of headers that are not.
+        ``query``: what is asked of the bucket, by name, with quoted values. ``amz``: ``x-amz-`` headers, lower case;
+        they are signed. ``plain``: lines of headers that are not.
         """
         second = int(self._now() + self.skew)
         if second != self._second:
             self._begin(second)
         path = f"{self._path}/{quoted(key)}"
-        query = f"versionId={quote(version, safe='')}" if version else ""
+        if version:
+            query = f"versionId={quote(version, safe='')}"
         target = f"{self._before}{path}?{query}" if query else f"{self._before}{path}"
         canonical, block = self._blocks.get(amz) or self._block(amz)
         signature = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError, check_key
@@ -25,7 +25,8 @@ class Site:
         """Raises StoreError: there are no keys, or the environment says what cannot be."""
         parts = urlsplit(uri)
         self.uri = uri
-        self._prefix = f"{parts.path.strip('/')}/".lstrip("/")
+        self.prefix = f"{parts.path.strip('/')}/".lstrip("/")
+        """What the keys of all its objects begin with in the bucket."""
         self._settings = s3_settings(parts.netloc)
         self._identity = Identity(uri)
         self._keys: Keys | None = None if self._settings.anonymous else self._identity.keys()
@@ -47,17 +48,31 @@ class Site:
             StoreError: a key that cannot be read, or keys that cannot be had any more.
         """
         check_key(key, self.uri)
-        if self._keys is not None and time.monotonic() - self._asked > KEY_SECONDS:
-            self._sign_with(self._identity.keys())
+        self._refresh_keys()
         try:
-            return self._signer.head(method, f"{self._prefix}{key}", version=version, amz=amz, plain=plain)
+            return self._signer.head(method, f"{self.prefix}{key}", version=version, amz=amz, plain=plain)
         except UnicodeEncodeError as error:
             raise StoreError(Cause.DATA_CORRUPT, f"key {key!r} of {self.uri} is no text") from error
 
-    def refused(self, head: Head, body: bytes, key: str, etag: str, signed: int) -> StoreError | Again:
+    def list_request(self, token: str) -> bytes:
+        """A page of ListObjectsV2 of everything below the uri; ``token``: not the first one.
+
+        Raises:
+            StoreError: keys that cannot be had any more.
+        """
+        self._refresh_keys()
+        asked = (("continuation-token", token), ("encoding-type", "url"), ("list-type", "2"), ("prefix", self.prefix))
+        # By name, as they are signed.
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in asked if value)
+        return self._signer.head("GET", "", query=query)
+
+    def refused(
+        self, head: Head, body: bytes, key: str, etag: str, signed: int, *, action: str = "read"
+    ) -> StoreError | Again:
         """What an answer means to a request of generation ``signed``; what can be mended is: clock, keys, region."""
         refusal = Refusal(head.status, body)
-        error = refusal.error(self.at(key), etag)
+        at = self.at(key) if key else self.uri
+        error = refusal.error(at, etag, action)
         if (
             isinstance(error, StoreError)
             and refusal.mendable
@@ -66,9 +81,13 @@ class Site:
             return Again(error, at_once=True, elsewhere=refusal.redirected)
         if refusal.redirected:
             where = head.get("x-amz-bucket-region") or refusal.region or head.get("location")
-            text = f"cannot read {self.at(key)}: the bucket is elsewhere ({where or refusal.said}); set AWS_REGION"
+            text = f"cannot {action} {at}: the bucket is elsewhere ({where or refusal.said}); set AWS_REGION"
             return StoreError(Cause.S3_ACCESS, text, quote=refusal.said)
         return error
+
+    def _refresh_keys(self) -> None:
+        if self._keys is not None and time.monotonic() - self._asked > KEY_SECONDS:
+            self._sign_with(self._identity.keys())
 
     def _make_signer(self) -> Signer:
         return Signer(self._settings, self._keys, proxy=self.route.proxy)

@@ -16,7 +16,7 @@ SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
     "last_step",
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
-    *["goodput", "transport", "lost_steps", "report"],
+    *["goodput", "transport", "lost_steps", "streamed", "report"],
 ]
 ATTEMPT_KEYS = [
     *["attempt", "restart", "cause", "signal", "exit_code", "node", "rank", "restored_step", "last_step", "quote"]
@@ -37,6 +37,24 @@ def test_status_says_where_the_run_stands(promoted, argosy) -> None:
     for said in ("step 200 of 200", "attempt 1: ended at step 47", "signal 9 (SIGKILL)", "10 commits", "production ->"):
         assert said in out
     assert "\nNext:\n  argosy report gpt-abc12 " in out
+
+
+def test_status_and_report_say_what_was_streamed_and_waited_for(story, tell, argosy, tmp_path) -> None:
+    tell.killed_and_resumed(story)
+    read = {"bytes": 3 << 20, "fetched_bytes": 4 << 20, "requests": 7, "refetched": 1}
+    for rank, waited in ((0, 1.5), (1, 12.25)):
+        story.at(100.0, "streamed", node=f"node-{rank}", rank=rank, waited_seconds=waited, **read)
+    story.finish("Succeeded", 130.0)
+    said = "6.0 MiB of samples by 2 ranks, 8.0 MiB fetched in 14 requests, 2 of them again; rank 1 on node-1 waited "
+    _, out, _ = argosy("status")
+    assert f"\n  streamed: {said}longest, 12.2 s\n" in out
+    assert "went into steps that were kept, 10.0% into waiting for data" in out
+    assert "into waiting for data" in argosy("explain")[1]
+    argosy("report", "-o", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    assert f"<dt>data streamed</dt><dd>{said}longest, 12.2 s</dd>" in page
+    assert "bar-waiting" in page
+    assert "waiting for data" in page
 
 
 def test_json_has_exactly_the_public_keys(promoted, argosy) -> None:

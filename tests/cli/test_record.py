@@ -44,6 +44,40 @@ def test_goodput_parts_add_up_and_lost_steps_are_counted_once(story, tell) -> No
     assert goodput.useful == pytest.approx(90.0, abs=0.5)
 
 
+def streamed(story, moment: float, rank: int, waited: float) -> None:
+    read = {"bytes": 1 << 20, "fetched_bytes": 2 << 20, "requests": 3, "refetched": int(rank == 1)}
+    story.at(moment, "streamed", node=f"node-{rank}", rank=rank, waited_seconds=waited, **read)
+
+
+def test_waiting_for_streamed_data_is_no_work(story) -> None:
+    """Two starts of 100 steps of a second each; the second goes on from step 50."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=2, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    streamed(story, 9.0, 0, 5.0)  # before the first step: it is a part of starting
+    story.steps(1, 0, 1, 100, 10.0, 1.0)
+    for rank, waited in ((0, 4.0), (1, 10.0)):
+        for moment in (20.0, 30.0):
+            streamed(story, moment, rank, waited)
+    story.at(110.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=100)
+    story.at(120.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=50, restored_digest="a" * 64)
+    story.steps(1, 1, 51, 150, 130.0, 1.0)
+    streamed(story, 229.5, 0, 1000.0)  # more than there is: a rank may wait while another one saves
+    story.at(230.0, "restart_ended", attempt=1, restart=1, exit_code=0, last_step=150)
+    story.at(230.0, "train_ended", exit_code=0)
+    record = story.record()
+    goodput = record.goodput
+    assert goodput.waiting == pytest.approx(20.0 + 100.0)
+    assert goodput.useful == pytest.approx(50 * 0.8)
+    parts = goodput.useful + goodput.lost + goodput.starting + goodput.recovering + goodput.ending + goodput.waiting
+    assert parts == pytest.approx(goodput.wall)
+    assert goodput_sentence(record).endswith("went into steps that were kept, 52.2% into waiting for data")
+    told = record.streaming
+    assert (told.ranks, told.rank, told.node, told.waited_seconds) == (2, 0, "node-0", 1013.0)
+    assert summary(record, "")["streamed"] == {
+        "bytes": 6 << 20, "fetched_bytes": 12 << 20, "requests": 18, "refetched": 2, "waited_seconds": 1013.0,
+    }  # fmt: skip
+
+
 def test_an_uninterrupted_run_loses_nothing(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
@@ -51,7 +85,7 @@ def test_an_uninterrupted_run_loses_nothing(story) -> None:
     story.at(100.0, "restart_ended", attempt=1, restart=0, exit_code=0, last_step=100)
     story.at(100.0, "train_ended", exit_code=0)
     goodput = story.record().goodput
-    assert goodput.lost == 0
+    assert goodput.lost == goodput.waiting == 0
     assert goodput.lost_steps == 0
     assert goodput.ratio == pytest.approx(1.0)
 

@@ -129,6 +129,39 @@ def test_a_shared_cache_of_its_own_is_mounted_where_it_is_filled_and_read(
     assert "volumes" not in pods["train"] or volume not in pods["train"]["volumes"]
 
 
+@pytest.mark.parametrize(
+    ("cache", "held_out", "cached"),
+    [
+        ({"claim": "c", "verify": "full"}, "s3://b/held", True),
+        ({"claim": "c"}, "", False),
+        ({"claim": "c", "read_only": True}, "s3://b/held", False),
+        ({"ephemeral": "1Ti"}, "s3://b/held", False),
+        ({"host_path": "/mnt/nvme"}, "s3://b/held", False),
+    ],
+)
+def test_held_out_data_are_kept_on_a_claim_that_may_be_written(
+    cache: dict[str, Any], held_out: str, cached: bool, full: dict[str, Any], document: Callable[..., dict[str, Any]]
+) -> None:
+    full["dataset"]["cache"] = cache
+    full["evaluation"]["dataset_uri"] = held_out
+    pod = next(each for each in containers(document(full)) if each["name"] == "evaluate")
+    args = [each for each in pod["container"]["args"] if each.startswith("--cache-")]
+    assert args == (["--cache-path=/argosy/cache", "--cache-verify=full"] if cached else [])
+    mounted = {"name": "cache", "mountPath": "/argosy/cache"} in pod["container"]["volumeMounts"]
+    volume = {"name": "cache", "persistentVolumeClaim": {"claimName": "c"}}
+    assert (mounted, volume in pod["volumes"]) == (cached, cached)
+
+
+def test_slow_nodes_have_longer_to_come_for_staged_data(
+    full: dict[str, Any], document: Callable[..., dict[str, Any]]
+) -> None:
+    full["dataset"]["staging"] = "shared"
+    for seconds, said in ((600, []), (700, ["--book-seconds=3700"]), (10**6, ["--book-seconds=86400"])):
+        full["deadlines"] = {"check_in_seconds": seconds}
+        pod = next(each for each in containers(document(full)) if each["name"] == "stage")
+        assert [each for each in pod["container"]["args"] if each.startswith("--book")] == said
+
+
 @golden
 def test_retries_are_explicit(path: Path) -> None:
     for template in containers(load(path)):

@@ -4,7 +4,8 @@
 
 $CACHE_AT = "EVENT WORD COUNT SIGNAL" sends itself a signal just before the system call behind the COUNTth audit event
 of that name (``*``: any of CALLS) that has WORD among its arguments (``*``: any): a kill, or a stop, exactly there.
-$CACHE_EVENTS = FILE writes down how many events of which name there were.
+$CACHE_EVENTS = FILE writes down how many events of which name there were. $CACHE_BOOK = RUN keeps the
+dataset for that run for ten minutes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def main() -> int:
     dataset = DatasetManifest.from_bytes(Path(manifest).read_bytes())
     seen = watch()
     try:
-        with use(Cache(Path(root), **fields), dataset, dataset, who=who) as used:
+        run = os.environ.get("CACHE_BOOK", "")
+        with use(Cache(Path(root), **fields), dataset, dataset, who=who, run=run, book_seconds=600.0) as used:
             print(f"using {used.result.fetched_bytes} {used.path}", flush=True)
             sys.stdin.readline()
     except StepError as error:

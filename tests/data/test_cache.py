@@ -18,6 +18,7 @@ import pytest
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.data.cache.lease import LEASE_SECONDS, Holder
+from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.cache.use import GIB, Cache, use
 from argosy.steps.data.manifest import DatasetManifest
 from argosy.steps.data.plan import node_share
@@ -373,6 +374,71 @@ def test_a_reader_that_comes_while_its_entry_is_chosen_sees_all_or_nothing(
     late.until("does not hold the dataset")
     assert late.wait() == ExitCode.CONFIGURATION
     assert evictor.fetched() == 100_000
+
+
+def booked(root: Path) -> list[str]:
+    return sorted(os.listdir(root / ".argosy-cache" / "booked"))
+
+
+def test_what_was_staged_for_a_run_is_kept_until_it_comes(
+    dataset: Dataset, user: Callable[..., User], tmp_path: Path
+) -> None:
+    root = tmp_path / "cache"
+    first, second = dataset(files(10, 10_000)), dataset(files(10, 10_000, 1), name="second")
+    book = {"run": "wf-1", "book_seconds": 600.0}
+    with use(Cache(root), first, first, who="the stage step of wf-1", **book):  # type: ignore[arg-type]
+        pass
+    refused = user(second, "x", capped(1))
+    told = refused.until("refused disk_full")
+    assert f"{first.digest[:12]} of {first.uri}: 97.7 KiB, kept for the stage step of wf-1, for 10 min at most" in told
+    assert "wait for a run to end" in told
+    assert refused.wait() == ExitCode.TRANSIENT
+    with use(Cache(root), first, first, who="a pod of another run", run="wf-2") as used:
+        assert used.result.fetched_bytes == 0
+    assert len(booked(root)) == 1, "it is not theirs"
+    with use(Cache(root), first, first, who="a pod of the run", run="wf-1") as used:
+        assert used.result.fetched_bytes == 0
+        assert booked(root) == []
+    assert user(second, "x", capped(1)).fetched() == 100_000
+    assert not (root / first.digest).exists()
+
+
+@pytest.mark.parametrize("spoiled", ["late", "early", "broken", "too long", "a folder", "a pipe"])
+def test_a_booking_ends(spoiled: str, dataset: Dataset, tmp_path: Path) -> None:
+    """Its run never comes: whoever made it may be dead, and what it left may be anything."""
+    cache = Cache(tmp_path / "cache", size_gib=150_000 / GIB)
+    first, second = dataset(files(10, 10_000)), dataset(files(10, 10_000, 1), name="second")
+    with use(cache, first, first, who="x", run="wf-1", book_seconds=3600.0 if spoiled != "too long" else 1e9):
+        pass
+    (name,) = booked(cache.path)
+    booking = cache.path / ".argosy-cache" / "booked" / name
+    moved = {"late": -3601, "early": +3601, "too long": -86_401}
+    if spoiled in moved:
+        os.utime(booking, (time.time() + moved[spoiled],) * 2)
+    else:
+        booking.unlink()
+        {"broken": lambda: booking.write_bytes(b"[]"), "a folder": booking.mkdir, "a pipe": lambda: os.mkfifo(booking)}[
+            spoiled
+        ]()
+    with use(cache, second, second, who="x") as used:
+        assert used.result.fetched_bytes == 100_000
+    assert booked(cache.path) == ([name] if spoiled == "a folder" else [])
+
+
+def test_a_run_that_books_while_its_entry_is_chosen_keeps_it(
+    dataset: Dataset, user: Callable[..., User], tmp_path: Path
+) -> None:
+    root = tmp_path / "cache"
+    old, new = dataset(files(10, 10_000)), dataset(files(10, 10_000, 1), name="new")
+    with use(Cache(root), old, old, who="x"):
+        pass
+    evictor = user(new, "evictor", capped(1), at="os.rename .evict. 1 STOP")
+    evictor.stopped()
+    with CacheRoot(root) as opened:
+        opened.book(old.digest, "wf-1", "the stage step of wf-1", 600.0)
+    evictor.process.send_signal(signal.SIGCONT)
+    assert "kept for the stage step of wf-1" in evictor.until("refused disk_full")
+    assert (root / old.digest).is_dir()
 
 
 def lease_of_another_node(root: Path, entry: str, kind: str) -> Path:

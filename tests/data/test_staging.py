@@ -16,10 +16,11 @@ from awscrt.checksums import crc64nvme
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.data.folder import read_staged
+from argosy.steps.data.cache.content import Content
+from argosy.steps.data.folder import marker_of, records_of
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.plan import node_share
-from argosy.steps.data.staging import StageProgress, check_staged, stage_objects
+from argosy.steps.data.staging import StageProgress, stage_objects
 
 Dataset = Callable[..., DatasetManifest]
 Tree = Callable[[Path], dict[str, bytes]]
@@ -50,17 +51,17 @@ def test_bytes_arrive_and_nothing_is_left_over(dataset: Dataset, tree: Tree, tmp
     assert state_of(tmp_path / "in") == WHOLE
     assert (told[-1].objects, told[-1].bytes, told[-1].bytes_total) == (80, done.bytes, done.bytes)
     assert told[-1].fetched_bytes == done.bytes
-    check_staged(manifest, manifest, tmp_path / "in")
+    Content(manifest, manifest, "stat").check(tmp_path / "in")
 
 
 def test_each_file_has_our_own_checksum_on_record(dataset: Dataset, tmp_path: Path) -> None:
     files = content(5)
     manifest = dataset(files)
     stage_objects(manifest, manifest, tmp_path / "in")
-    marker, records = read_staged(tmp_path / "in")
+    marker = marker_of(tmp_path / "in")
     assert marker is not None
     assert (marker.dataset_digest, marker.objects) == (manifest.digest, 5)
-    assert {key: record.crc64nvme for key, record in records.items()} == {
+    assert {record.key: record.crc64nvme for record in records_of(tmp_path / "in")} == {
         key: crc64nvme(data) for key, data in files.items()
     }
 
@@ -126,8 +127,8 @@ def test_a_new_dataset_with_file_and_folder_exchanged(dataset: Dataset, tree: Tr
     stage_objects(first, first, tmp_path / "in")
     stage_objects(second, second, tmp_path / "in")
     assert tree(tmp_path / "in") == {"a/x": b"now deep", "b": b"now file", "same": b"other"}
-    with pytest.raises(StepError, match="holds the dataset"):
-        check_staged(first, first, tmp_path / "in")
+    assert Content(second, second, "stat").is_whole(tmp_path / "in")
+    assert not Content(first, first, "stat").is_whole(tmp_path / "in")
 
 
 def test_somebody_elses_folder_is_left_alone(dataset: Dataset, tree: Tree, tmp_path: Path) -> None:
@@ -297,7 +298,8 @@ def test_a_damaged_marker_is_no_marker(marker: bytes, dataset: Dataset, tree: Tr
     stage_objects(manifest, manifest, tmp_path / "in")
     (tmp_path / "in/.argosy-stage/complete.json").write_bytes(marker)
     with pytest.raises(StepError, match="no finished staging"):
-        check_staged(manifest, manifest, tmp_path / "in")
+        Content(manifest, manifest, "stat").check(tmp_path / "in")
+    assert marker_of(tmp_path / "in") is None
     assert stage_objects(manifest, manifest, tmp_path / "in").fetched_bytes == 0, "the records say what is there"
-    check_staged(manifest, manifest, tmp_path / "in")
+    Content(manifest, manifest, "stat").check(tmp_path / "in")
     assert tree(tmp_path / "in") == files

@@ -62,3 +62,4 @@ def test_a_killed_run_reads_the_same_samples(tmp_path: Path) -> None:
     events = [event.fields for event in read_events(store, f"runs/{run.parent.name}") if event.kind == "streamed"]
     assert {event["rank"] for event in events} == {0, 1}
     assert all(event["fetched_bytes"] > 0 for event in events)
+    assert told["streamed"]["fetched_bytes"] == sum(event["fetched_bytes"] for event in events)

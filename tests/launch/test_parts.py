@@ -22,6 +22,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.layout import code_key
+from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient
 from argosy.steps.launch.environment import rank_environment
@@ -296,6 +297,9 @@ def test_nodes_with_one_cache_fetch_once_and_hold_it_while_they_train(
         with (gang.workspace(index) / "train.py").open("a") as script:
             script.write(f"import pathlib; leases = pathlib.Path({str(cache)!r}, '.argosy-cache/leases')\n")
             script.write("print('LEASES', *sorted(p.name.split('.')[1] for p in leases.iterdir()), flush=True)\n")
+    with CacheRoot(cache) as opened:
+        for workflow in ("run-abc", "another"):
+            opened.book(manifest.digest, workflow, f"the stage step of {workflow}", 600.0)
     gang.start(script="train.py", staging="node", cache_path="/argosy/cache", nproc_per_node=1)
     gang.assign(0, dataset_digest=manifest.digest)
     gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "end")
@@ -307,6 +311,8 @@ def test_nodes_with_one_cache_fetch_once_and_hold_it_while_they_train(
     gang.order("exit", 0)
     assert gang.exit_codes() == [0, 0]
     assert list((cache / ".argosy-cache" / "leases").iterdir()) == []
+    with CacheRoot(cache) as opened:
+        assert [one.who for one in opened.bookings()] == ["the stage step of another"]
 
 
 @pytest.mark.torch

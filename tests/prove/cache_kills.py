@@ -1,10 +1,10 @@
 """A user of the dataset cache, SIGKILLed just before each of its system calls in turn, while it evicts and fills.
 
 The cache holds a dataset and has room for one. A process links what a later version of it has in common with it,
-makes room, and fetches the rest; it is killed before call COUNT of those it makes. After each: what can be seen under
-the name of the old version is all of it or nothing, a
-process that comes next has the new one whole, byte by byte, and nothing lies in the trash, in parts, or as a lease
-that counts. Every fifth case another process waits for the one that is killed, and goes on in its place.
+makes room, fetches the rest, and books it for a run; it is killed before call COUNT of those it makes. After each:
+what can be seen under the name of the old version is all of it or nothing, a process that comes next has the new one
+whole, byte by byte, nothing lies in the trash, in parts, or as a lease that counts, and there is a booking of the new
+one or none. Every fifth case another process waits for the one that is killed, and goes on in its place.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def count_calls(work: Path, old: DatasetManifest, new: DatasetManifest) -> int:
     """Calls of a process that nobody kills, up to its end."""
     fresh(work, old)
     events = work / "events"
-    out, _ = start(work, "new", "counted", CACHE_EVENTS=str(events)).communicate("\n", timeout=60)
+    out, _ = start(work, "new", "counted", CACHE_EVENTS=str(events), CACHE_BOOK="wf").communicate("\n", timeout=60)
     assert "done" in out, out
     assert whole(work / "cache" / new.digest, work / "new")
     return int(json.loads(events.read_text())["*"])
@@ -140,7 +140,7 @@ def kill_once(work: Path, number: int, old: DatasetManifest, new: DatasetManifes
     """One case."""
     fresh(work, old)
     waiting = number % 5 == 0
-    first = start(work, "new", "killed", CACHE_AT=f"* * {number} {'STOP' if waiting else 'KILL'}")
+    first = start(work, "new", "killed", CACHE_BOOK="wf", CACHE_AT=f"* * {number} {'STOP' if waiting else 'KILL'}")
     second = None
     if waiting:
         assert first.stdout is not None
@@ -167,8 +167,9 @@ def clean(work: Path, old: DatasetManifest, new: DatasetManifest) -> bool:
     """Whether the new dataset is there, the old one is gone, and nothing is left over."""
     root = work / "cache"
     with CacheRoot(root) as found:
-        counted = found.living()
+        counted, booked = found.living(), found.bookings()
         trash = os.listdir(found.trash)
     parts = list(root.glob("*/.argosy-stage/parts/*"))
     there = {name for name in os.listdir(root) if not name.startswith(".")}
-    return not (counted or trash or parts) and there == {new.digest} and whole(root / new.digest, work / "new")
+    mine = [(one.entry, one.who) for one in booked] in ([], [(new.digest, "killed")])
+    return mine and not (counted or trash or parts) and there == {new.digest} and whole(root / new.digest, work / "new")

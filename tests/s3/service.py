@@ -7,7 +7,7 @@ import hashlib
 import zlib
 from collections.abc import Callable
 from email.utils import formatdate
-from urllib.parse import quote
+from urllib.parse import quote_plus
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -171,7 +171,7 @@ def _list(bucket: Bucket, key: str, request: Request) -> Answer:
     prefix, cut = query.get("prefix", ""), query.get("delimiter", "")
     limit = min(1000, int(query.get("max-keys") or 1000))
     after = query.get("continuation-token") or query.get("start-after") or ""
-    encode = quote if query.get("encoding-type") == "url" else _escaped
+    encode = _as_url if query.get("encoding-type") == "url" else _escaped
     rows: list[str] = []
     folders: set[str] = set()
     last, more = "", False
@@ -190,7 +190,7 @@ def _list(bucket: Bucket, key: str, request: Request) -> Answer:
             rows.append(_row(encode(name), stored))
     shared = "".join(f"<CommonPrefixes><Prefix>{encode(name)}</Prefix></CommonPrefixes>" for name in sorted(folders))
     token = f"<NextContinuationToken>{escape(last)}</NextContinuationToken>" if more else ""
-    encoding = "<EncodingType>url</EncodingType>" if encode is quote else ""
+    encoding = "<EncodingType>url</EncodingType>" if encode is _as_url else ""
     return _xml(
         f"<ListBucketResult><Prefix>{encode(prefix)}</Prefix><KeyCount>{len(rows) + len(folders)}</KeyCount>"
         f"<MaxKeys>{limit}</MaxKeys><IsTruncated>{str(more).lower()}</IsTruncated>{encoding}{token}"
@@ -284,6 +284,10 @@ OPERATIONS: dict[str, Callable[[Bucket, str, Request], Answer]] = {
     "GetBucketLocation": _location,
     "HeadBucket": lambda bucket, key, request: Answer(200),
 }
+
+
+def _as_url(key: str) -> str:
+    return quote_plus(key, safe="/", errors="surrogateescape")
 
 
 def _escaped(key: str) -> str:

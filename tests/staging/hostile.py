@@ -124,22 +124,27 @@ def _check_refusal(dataset: list[str], error: Exception, victim: Victim) -> None
     if isinstance(error, InputError) and victim.into.exists() and victim.staged():
         raise Escaped(f"{dataset!r}: refused, but files were published: {error}")
     _check_staged(dataset, victim)
-    ours = [
-        key for key in dataset if key.startswith(".argosy-stage/") or key.rstrip("/").endswith(("_SUCCESS", "_READY"))
-    ]
-    data = set(dataset) - set(ours)
+    data = {key for key in dataset if not _is_left_out(key)}
     if not data and "is empty" in str(error):
         return
     if may_be_staged(dataset):
         raise Escaped(f"{dataset!r}: refused although each can be a file: {error}")
     named = ascii(str(error)).replace("\\", "")
-    if not any(_shown(key) in named for key in dataset):
-        raise Escaped(f"{dataset!r}: refused without naming the key: {error}")
+    hostile = [key for key in data if not _is_plain(key)]
+    # Keys that are sound alone meet another one: one of such a pair is named.
+    if not (all if hostile else any)(_shown(key) in named for key in hostile or data):
+        raise Escaped(f"{dataset!r}: refused without naming every key: {error}")
+
+
+def _is_left_out(key: str) -> bool:
+    """Staging's own, and markers; unless they are hostile themselves."""
+    if key.startswith(".argosy-stage/"):
+        return _is_plain(key.removeprefix(".argosy-stage/"))
+    return key.rpartition("/")[2] in ("_SUCCESS", "_READY") and _is_plain(key)
 
 
 def _shown(key: str) -> str:
-    # The client of a listing drops the "/" at a key's end.
-    return ascii(key.rstrip("/"))[1:-1].replace("\\", "")[:40]
+    return ascii(key)[1:-1].replace("\\", "")[:40]
 
 
 def _check_staged(dataset: list[str], victim: Victim) -> None:

@@ -77,6 +77,26 @@ def test_metric_is_recorded(any_pods: Any, tmp_path: Path, write: Callable[..., 
     assert event.fields["value"] == 7000 / 3
 
 
+def test_held_out_data_in_a_cache_are_fetched_once_and_held(
+    pods: Any, tmp_path: Path, write: Callable[..., None]
+) -> None:
+    uri, cache = f"{tmp_path.as_uri()}/held-out", tmp_path / "volume"
+    write(uri, {"a.txt": b"1", "b.txt": b"22"})
+    pods.env["ARGOSY_MOUNTS"] = json.dumps({"/argosy/cache": str(cache)})
+    script = f"{GOOD}\nprint('LEASES', *(each.name.split('.')[1] for each in Path({str(cache)!r}).glob('.*/leases/*')))"
+    for number, workflow in enumerate(("wf-1", "wf-2")):
+        digest, code = committed(pods, tmp_path, workflow), coded(pods, script)
+        given = {"checkpoint_digest": digest, "code_digest": code, "dataset_uri": uri, "cache_path": "/argosy/cache"}
+        told = pods.run(EvaluateArgs, workflow, metric="bpb", script="eval.py", **given)
+        assert told.code == 0, told.err
+        assert f"held-out data: 3 bytes, {0 if number else 3} fetched" in told.out
+        assert "evaluating [] ['a.txt', 'b.txt']" in told.out
+        assert "LEASES use" in told.out
+    assert list(cache.glob(".argosy-cache/leases/*")) == []
+    record = pods.json(told.outputs["report-uri"].removeprefix(pods.store_uri + "/"))
+    assert (cache / record["dataset_digest"]).is_dir()
+
+
 def test_evaluated_again_in_the_same_pod_the_last_wins(pods: Any, tmp_path: Path) -> None:
     root = str(tmp_path / "pod")
     digest = committed(pods, tmp_path)

@@ -27,7 +27,7 @@ def bucket(s3: Callable[[], str], moto_url: str) -> Any:
 
 HOSTILE = [
     "ds/../escape", "ds/a//b", "ds//abs", "ds/./a", "ds/a\\b", "ds/a\x01b", "ds/..", "ds/x/../../../etc/p",
-    "ds/a\x1b[31mb", "ds/.argosy-stage/complete.jsonl2/..",
+    "ds/a\x1b[31mb", "ds/.argosy-stage/complete.jsonl2/..", "ds/../_READY",
 ]  # fmt: skip
 
 
@@ -55,15 +55,15 @@ def test_folder_placeholders_are_no_files(bucket: Any, pods: Any, tmp_path: Any)
     assert (tmp_path / "pod" / "vol" / digest / "full" / "a").is_file()
 
 
-def test_a_placeholder_with_content_stops_staging(bucket: Any, pods: Any) -> None:
+def test_a_placeholder_with_content_is_refused_by_its_whole_name(bucket: Any, pods: Any) -> None:
     uri, put = bucket
     put("ds/good")
     put("ds/a/")
-    digest = pods.run(SnapshotArgs, dataset_uri=f"{uri}/ds").outputs["dataset-digest"]
-    told = pods.run(StageArgs, dataset_digest=digest, mode="shared", layout="replicated", path="/vol")
-    assert (told.code, told.outputs) == (78, {})
-    assert "s3_missing" in told.err
-    assert "/ds/a" in told.err
+    put("ds/")
+    told = pods.run(SnapshotArgs, dataset_uri=f"{uri}/ds")
+    assert (told.code, told.outputs) == (2, {})
+    assert "'a/'" in told.err
+    assert "''" in told.err, "the folder of the dataset itself"
 
 
 ODD = [

@@ -120,6 +120,23 @@ def test_shared_fills_the_volume_once(any_pods: Any, write: Write, tmp_path: Pat
     assert any_pods.events("wf-2", "staging")[-1].fields["objects_total"] == 4
 
 
+def test_what_was_staged_is_kept_for_the_gang(any_pods: Any, write: Write, tmp_path: Path) -> None:
+    any_pods.env["ARGOSY_MOUNTS"] = json.dumps({"/shared": str(tmp_path / "volume")})
+    digest = take(any_pods, write)
+    given = {"mode": "shared", "layout": "replicated", "path": "/shared", "cache_gib": str(200 / 2**30)}
+    assert any_pods.run(StageArgs, dataset_digest=digest, book_seconds="10000", **given).code == 0
+    write(f"{tmp_path.as_uri()}/other", {"k": b"x" * 100})
+    other = any_pods.run(SnapshotArgs, dataset_uri=f"{tmp_path.as_uri()}/other").outputs["dataset-digest"]
+    refused = any_pods.run(StageArgs, "wf-2", dataset_digest=other, **given)
+    assert refused.code == 75
+    assert "kept for the stage step of wf-1, for 3 h at most" in refused.err
+    assert (tmp_path / "volume" / digest).is_dir()
+    for wrong in ("soon", "-1", "nan", "1e9"):
+        told = any_pods.run(StageArgs, dataset_digest=digest, book_seconds=wrong, **given)
+        assert (told.code, told.err.count("\n")) == (2, 1)
+        assert f"book-seconds = '{wrong}'" in told.err
+
+
 def test_node_writes_the_plan(any_pods: Any, write: Write) -> None:
     digest = take(any_pods, write)
     told = any_pods.run(StageArgs, dataset_digest=digest, mode="node", layout="sharded", nnodes=2)

@@ -86,6 +86,18 @@ def test_a_body_that_always_breaks_off_is_given_up(
     assert len(server.requests) > 1
 
 
+def test_a_listing_that_breaks_off_is_made_whole(store: CloudStore, server: S3Server) -> None:
+    for number in range(1500):
+        server.buckets[BUCKET].put(f"{store.uri.rpartition('/')[2]}/{number:04d}", b"x")
+    server.begin(on("ListObjectsV2", "cut", times=2))
+    assert [one.key for one in store.list("")] == [f"{number:04d}" for number in range(1500)]
+    store = CloudStore(store.uri, retry_seconds=0.5)
+    server.begin(on("ListObjectsV2", "cut", times=10**6))
+    with pytest.raises(StoreError, match="cannot list") as caught:
+        list(store.list(""))
+    assert caught.value.cause is Cause.S3_THROTTLE
+
+
 def replaced_at_second_read(server: S3Server, new: bytes, fault: str) -> None:
     """The answer to the first read is spoiled, and the object is another one before the second is answered."""
     reads: list[Seen] = []

@@ -12,8 +12,10 @@ from moto import settings
 from moto.server import ThreadedMotoServer
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.store.base import ObjectInfo
 from argosy.steps.transfer import crc
 from argosy.steps.transfer.checksums import stored_checksums
+from argosy.steps.transfer.pages import objects_below
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from tests.transfer.conftest import Folder
 
@@ -31,7 +33,10 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     made = {service: boto3.client(service, **there) for service in ("iam", "s3")}  # type: ignore[call-overload]
     user = uuid.uuid4().hex
     made["iam"].create_user(UserName=user)
-    policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"}]}
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": ["s3:Get*", "s3:List*"], "Resource": "*"}],
+    }
     made["iam"].put_user_policy(UserName=user, PolicyName="p", PolicyDocument=json.dumps(policy))
     keys = made["iam"].create_access_key(UserName=user)["AccessKey"]
     made["s3"].create_bucket(Bucket="guarded")
@@ -62,6 +67,11 @@ def test_signatures_are_accepted(guarded: str, folder: Folder) -> None:
     assert folder.read("part")[100:] == DATA[100:300]
 
 
+def test_a_signed_listing_is_accepted(guarded: str) -> None:
+    folder, _, name = KEY.partition("/")
+    assert list(objects_below(f"s3://guarded/{folder}")) == [ObjectInfo(name, len(DATA), guarded)]
+
+
 def test_a_wrong_secret_is_refused(guarded: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
     result = folder.carry("s3://guarded", [Piece(0, KEY, len(DATA), guarded, "", 0, len(DATA), "whole")])[0]
@@ -70,3 +80,5 @@ def test_a_wrong_secret_is_refused(guarded: str, folder: Folder, monkeypatch: py
     assert "403 SignatureDoesNotMatch" in str(result.error)
     with pytest.raises(Exception, match="was refused"):
         list(stored_checksums("s3://guarded", [(KEY, guarded)]))
+    with pytest.raises(Exception, match="403 SignatureDoesNotMatch"):
+        list(objects_below("s3://guarded"))

@@ -13,6 +13,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.cloud import CloudStore
 from argosy.steps.transfer.jobs import Again
+from argosy.steps.transfer.pages import objects_below
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.response import Head
 from argosy.steps.transfer.site import Site
@@ -45,6 +46,7 @@ def test_tls_with_certificates_of_ones_own(
     told = folder.fetch(URI, [piece(etag, number) for number in range(40)])
     assert all(isinstance(result, Arrived) for result in told.values()), told
     assert {folder.read(f"part-{number}") for number in range(40)} == {DATA}
+    assert [one.etag for one in objects_below(URI)] == [etag]
 
 
 def test_obstore_trusts_the_same_certificates(
@@ -60,6 +62,8 @@ def test_a_certificate_that_is_not_trusted(secure: S3Server, folder: Folder) -> 
     assert isinstance(result, Failed)
     assert result.error.cause == Cause.S3_ACCESS
     assert "AWS_CA_BUNDLE" in str(result.error)
+    with pytest.raises(StoreError, match=r"cannot list .* AWS_CA_BUNDLE"):
+        list(objects_below(URI))
     assert not secure.requests
 
 

@@ -11,7 +11,7 @@ from argosy.workflows.cli.options import as_json, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 from argosy.workflows.record.facts import RunRecord
-from argosy.workflows.record.story import ending, goodput_sentence, headline, outcome
+from argosy.workflows.record.story import ending, goodput_sentence, headline, outcome, streaming_sentence
 from argosy.workflows.record.summary import summary
 from argosy.workflows.record.transport import latest_transports, transport_lines
 from argosy.workflows.record.wording import count, duration, figure, short, size
@@ -77,6 +77,8 @@ def _training(record: RunRecord) -> list[str]:
         newest = record.checkpoints[-1]
         held = f"{short(newest.digest)}, {size(newest.bytes)}"
         found.append(f"  checkpoints: {count(len(record.checkpoints), 'commit')}, newest step {newest.step} ({held})")
+    if record.streaming:
+        found.append(f"  streamed: {streaming_sentence(record)}")
     if record.goodput:
         found.append(f"  goodput: {goodput_sentence(record)}")
     return found

@@ -23,6 +23,7 @@ from argosy.workflows.record.goodput import measure
 from argosy.workflows.record.naming import node_name
 from argosy.workflows.record.reading import moment, number, text, texts, whole
 from argosy.workflows.record.restarts import cause_of, restarts_of
+from argosy.workflows.record.streaming import streaming_of
 from argosy.workflows.record.transport import findings_of, transports_of
 
 STORE_URI = "argosy.dev/store-uri"
@@ -44,6 +45,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished")
     restarts, gangs = restarts_of(ordered), _gangs(ordered)
+    streaming = streaming_of(ordered, restarts)
     training = _last(ordered, "train_ended")
     snapshot = _last(ordered, "snapshot_taken")
     snapshot_fields = snapshot.fields if snapshot else {}
@@ -67,6 +69,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         dataset_bytes=whole(snapshot_fields, "bytes") or 0,
         admission=_admission(ordered),
         staging=_staging(ordered),
+        streaming=streaming,
         gangs=gangs,
         restarts=restarts,
         checkpoints=_checkpoints(ordered, {each.restored_digest for each in restarts}),
@@ -83,7 +86,9 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         evaluation=_evaluation(ordered),
         gate=_gate(ordered),
         promotion=_promotion(ordered),
-        goodput=measure(restarts, gangs[0].created if gangs else None, training_end),
+        goodput=measure(
+            restarts, gangs[0].created if gangs else None, training_end, streaming.waits if streaming else ()
+        ),
         transports=transports_of(ordered),
         environment_findings=findings_of(ordered),
     )

@@ -105,6 +105,26 @@ class NodeStaging:
 
 
 @dataclass(frozen=True)
+class Streaming:
+    """What all ranks read from the store while they trained, over all restarts."""
+
+    ranks: int
+    bytes: int
+    """What samples asked for."""
+    fetched_bytes: int
+    requests: int
+    refetched: int
+    """Requests made again because their bytes were wrong."""
+    waited_seconds: float
+    """By the rank that waited longest."""
+    rank: int
+    """That rank."""
+    node: str
+    waits: tuple[float, ...]
+    """Seconds by restart: what the rank that waited longest in it waited after the first step."""
+
+
+@dataclass(frozen=True)
 class Admission:
     """Whether the workflow was let in: ``start`` or ``duplicate``."""
 
@@ -176,15 +196,17 @@ class Goodput:
 
     wall: float
     useful: float
-    """Steps whose result the run kept."""
+    """Steps whose result the run kept, less the waiting in them."""
     lost: float
-    """Steps that were done again after a restart."""
+    """Steps that were done again after a restart, less the waiting in them."""
     starting: float
     """From the start of the agents to the first step: imports, rendezvous, restore, staging on the node."""
     recovering: float
     """From a failure to the next start of the agents, waiting included."""
     ending: float
     """From the last step to the end of training: the final save, the exit."""
+    waiting: float
+    """Within steps: for data that were streamed."""
     lost_steps: int
 
     @property
@@ -215,6 +237,7 @@ class RunRecord:
     dataset_bytes: int
     admission: Admission | None
     staging: tuple[NodeStaging, ...]
+    streaming: Streaming | None
     gangs: tuple[Gang, ...]
     restarts: tuple[Restart, ...]
     checkpoints: tuple[CommittedCheckpoint, ...]

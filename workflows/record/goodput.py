@@ -14,15 +14,18 @@ def kept_until(restarts: Sequence[Restart], index: int) -> int:
     return min([restarts[index].last_step, *later])
 
 
-def measure(restarts: Sequence[Restart], began: float | None, ended: float) -> Goodput | None:
+def measure(
+    restarts: Sequence[Restart], began: float | None, ended: float, waits: Sequence[float] = ()
+) -> Goodput | None:
     """Split the time from ``began`` (first gang created) to ``ended``; None before a gang exists.
 
     A step's time is the distance from the report before it. The first step after a start has none before it;
-    it is booked with the median of the others, the rest of that distance as starting.
+    it is booked with the median of the others, the rest of that distance as starting. ``waits``: seconds of each
+    restart's steps that went into waiting for data; when is not known, so kept and lost steps bear it alike.
     """
     if began is None or not restarts or ended <= began:
         return None
-    useful = lost = starting = ending = 0.0
+    useful = lost = starting = ending = waiting = 0.0
     lost_steps = 0
     for index, each in enumerate(restarts):
         stop = min(_end_of(restarts, index, ended), ended)
@@ -31,11 +34,13 @@ def measure(restarts: Sequence[Restart], began: float | None, ended: float) -> G
         if not each.points:
             starting += max(0.0, stop - each.began)
             continue
-        for step, seconds in _step_seconds(each):
-            if step <= kept:
-                useful += seconds
-            else:
-                lost += seconds
+        steps = _step_seconds(each)
+        total = sum(seconds for _, seconds in steps)
+        waited = min(waits[index], total) if waits else 0.0
+        at_work = 1 - waited / total if total > 0 else 1.0
+        waiting += waited
+        useful += at_work * sum(seconds for step, seconds in steps if step <= kept)
+        lost += at_work * sum(seconds for step, seconds in steps if step > kept)
         first = _first_seconds(each)
         starting += max(0.0, each.points[0].time - each.began - first)
         tail = max(0.0, stop - each.points[-1].time)
@@ -45,8 +50,8 @@ def measure(restarts: Sequence[Restart], began: float | None, ended: float) -> G
         else:
             ending += tail
     wall = ended - began
-    recovering = max(0.0, wall - useful - lost - starting - ending)
-    return Goodput(wall, useful, lost, starting, recovering, ending, lost_steps)
+    recovering = max(0.0, wall - useful - lost - starting - ending - waiting)
+    return Goodput(wall, useful, lost, starting, recovering, ending, waiting, lost_steps)
 
 
 def _end_of(restarts: Sequence[Restart], index: int, ended: float) -> float:

@@ -11,7 +11,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.workflows.record.advice import advice_for
 from argosy.workflows.record.facts import Injected, Restart, RunRecord, StepNode
 from argosy.workflows.record.goodput import kept_until
-from argosy.workflows.record.wording import count, duration, figure, percent, short
+from argosy.workflows.record.wording import count, duration, figure, percent, short, size
 
 _CAUSE = re.compile(r'"cause":\s*"([a-z0-9_]+)"')
 Tone = Literal["good", "warn", "bad", "busy", "quiet"]
@@ -178,4 +178,17 @@ def goodput_sentence(record: RunRecord) -> str:
         return ""
     if not any(each.points for each in record.restarts) and _without_steps(record) == "Trained":
         return "not known: no step was read from what the script printed (see argosy explain-config progress_pattern)"
-    return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept"
+    waiting = f", {percent(goodput.waiting / goodput.wall)} into waiting for data" if goodput.waiting else ""
+    return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept{waiting}"
+
+
+def streaming_sentence(record: RunRecord) -> str:
+    """``1.2 GiB by 4 ranks (...); rank 3 on node-1 waited longest, 12.0 s``; empty when nothing was streamed."""
+    told = record.streaming
+    if told is None:
+        return ""
+    again = f", {told.refetched} of them again" if told.refetched else ""
+    fetched = f"{size(told.fetched_bytes)} fetched in {count(told.requests, 'request')}{again}"
+    where = f" on {told.node}" if told.node else ""
+    longest = f"rank {told.rank}{where} waited longest, {duration(told.waited_seconds)}"
+    return f"{size(told.bytes)} of samples by {count(told.ranks, 'rank')}, {fetched}; {longest}"

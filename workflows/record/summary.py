@@ -14,6 +14,7 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
     A fact that is not known is null, a digest that does not exist "". One attempt is one start of the agents.
     """
     evaluation, promotion, goodput = record.evaluation, record.promotion, record.goodput
+    streaming = record.streaming
     return {
         "phase": record.phase,
         "message": record.message,
@@ -37,6 +38,17 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
         "goodput": round(goodput.ratio, 4) if goodput else None,
         "transport": [_transport(each) for each in latest_transports(record.transports)],
         "lost_steps": goodput.lost_steps if goodput else 0,
+        "streamed": (
+            {
+                "bytes": streaming.bytes,
+                "fetched_bytes": streaming.fetched_bytes,
+                "requests": streaming.requests,
+                "refetched": streaming.refetched,
+                "waited_seconds": round(streaming.waited_seconds, 3),
+            }
+            if streaming
+            else None
+        ),
         "report": report,
     }
 

@@ -19,6 +19,7 @@ from argosy.workflows.record.story import (
     lost_in,
     meaning,
     outcome,
+    streaming_sentence,
     way_on,
 )
 from argosy.workflows.record.transport import latest_transports
@@ -69,6 +70,7 @@ def render(record: RunRecord) -> str:
         tone=tone,
         headline=headline(record),
         goodput_sentence=goodput_sentence(record),
+        streaming_sentence=streaming_sentence(record),
         timeline=timeline(record),
         loss=loss_chart(record),
         attempts=_attempts(record),
@@ -144,6 +146,7 @@ def _parts(record: RunRecord) -> list[Part]:
     named = [
         ("kept", "steps that were kept", goodput.useful),
         ("lost", "steps done again", goodput.lost),
+        ("waiting", "waiting for data", goodput.waiting),
         ("starting", "starting: imports, rendezvous, restore", goodput.starting),
         ("recovering", "between attempts: detect, wait, check in", goodput.recovering),
         ("ending", "last save and exit", goodput.ending),

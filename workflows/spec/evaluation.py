@@ -47,7 +47,11 @@ class Evaluation(Table):
         default="pointer",
         description="pointer: must not be worse than what is promoted now; none: only the floor counts.",
     )
-    dataset_uri: StoreUri = Field(default="", description="Prefix of the held-out data, fetched whole. Empty: none.")
+    dataset_uri: StoreUri = Field(
+        default="",
+        description="Prefix of the held-out data, fetched whole; kept in [dataset.cache] where that is a claim that "
+        "may be written. Empty: none.",
+    )
     timeout_seconds: Annotated[WholeNumber, Field(ge=1)] = Field(
         default=3600, description="Time limit of the evaluation script, seconds."
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hera.workflows import Container
 
-from argosy.steps.contract.arguments import StageArgs
+from argosy.steps.contract.arguments import BOOK_SECONDS, LONGEST_BOOK_SECONDS, StageArgs
 from argosy.workflows.gang.cache import cache_arguments, cache_path, cache_volume
+from argosy.workflows.spec.deadlines import Deadlines
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.templates.container import step_container
 from argosy.workflows.templates.inputs import given, identity, input_parameters, output_parameters
@@ -28,6 +29,7 @@ def stage(run: TrainingRun) -> Container:
         mode=dataset.staging,
         layout=dataset.layout,
         path=cache_path(run) if shared else "",
+        book_seconds=_book_seconds(run) if shared else "",
         nnodes=run.gang.max_nnodes,
         verify=dataset.verify if dataset.staging == "stream" else "",
         **(cache_arguments(run) if shared else {}),
@@ -42,3 +44,9 @@ def stage(run: TrainingRun) -> Container:
         outputs=output_parameters("plan-uri", "bytes"),
         volumes=cache_volume(run) if shared else ([], []),
     )
+
+
+def _book_seconds(run: TrainingRun) -> str:
+    """Longer than usual where nodes may take longer to check in; "" for the step's own hour."""
+    longer = run.deadlines.check_in_seconds - Deadlines().check_in_seconds
+    return str(min(BOOK_SECONDS + longer, LONGEST_BOOK_SECONDS)) if longer > 0 else ""

@@ -10,6 +10,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from argosy.steps.data.cache.booking import Booking
 from argosy.steps.data.cache.lease import Seen
 from argosy.steps.data.keys import STATE_FOLDER
 from argosy.steps.data.manifest import DatasetManifest
@@ -64,18 +65,22 @@ class Entry:
     leases: tuple[Seen, ...]
     locked: bool
     """Held by somebody, perhaps one that can leave no lease: a pod that mounts the volume read-only."""
+    bookings: tuple[Booking, ...] = ()
 
     @property
     def in_use(self) -> bool:
         """Whether it must stay."""
-        return self.locked or bool(self.leases)
+        return self.locked or bool(self.leases) or bool(self.bookings)
 
     def text(self, now: float) -> str:
-        """What it is, how large, and who holds it or since when nobody does."""
+        """What it is, how large, and who holds it or will, or since when nobody does."""
         if self.leases:
             held = "in use by " + ", ".join(sorted({str(seen.holder) for seen in self.leases}))
         elif self.locked:
             held = "in use by a pod that mounts it read-only"
+        elif self.bookings:
+            last = max(self.bookings, key=lambda one: one.left)
+            held = f"kept for {last.who}, for {age_text(last.left)} at most"
         else:
             held = f"idle for {age_text(max(0.0, now - self.used))}"
         uri = f" of {self.label.uri}" if self.label.uri else ""

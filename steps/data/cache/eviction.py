@@ -17,7 +17,7 @@ from argosy.steps.data.cache.root import CacheRoot
 
 
 def evict(root: CacheRoot, entry: str, who: str) -> bool:
-    """Rename ``entry`` into the trash; False when somebody holds it, or it cannot be moved.
+    """Rename ``entry`` into the trash; False when somebody holds or has booked it, or it cannot be moved.
 
     Raises:
         OSError: the volume fails.
@@ -30,7 +30,8 @@ def evict(root: CacheRoot, entry: str, who: str) -> bool:
         if not try_lock(handle):
             return False
         with root.take(entry, "evict", who) as lease:
-            if root.living(entry, besides=lease) or not is_entry(root.path, entry):
+            # In this order: who stages books the entry before its lease goes.
+            if root.living(entry, besides=lease) or root.bookings(entry) or not is_entry(root.path, entry):
                 return False
             try:
                 os.rename(root.path / entry, root.trash / f"{entry}.{lease.token}")

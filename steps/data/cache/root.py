@@ -3,6 +3,7 @@
     ROOT/DIGEST[-SHARE]/            an entry: a staged folder, whole once its marker is there
     ROOT/.argosy-cache/lock         held while room is made
     ROOT/.argosy-cache/leases/      who fills, uses or evicts what (lease.py)
+    ROOT/.argosy-cache/booked/      which run has staged an entry and not begun to use it (booking.py)
     ROOT/.argosy-cache/used/ENTRY   locked by those who use the entry, also through a read-only mount; its mtime is the
                                     latest use, its content what the entry is
     ROOT/.argosy-cache/trash/       entries that are being removed; whoever makes room next finishes that
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from argosy.steps.data.cache.booking import Booking, book, booked, redeem
 from argosy.steps.data.cache.entry import Entry, Label, disk_use, is_entry, read_label, touch, volume_time
 from argosy.steps.data.cache.lease import Kind, Lease, Seen, living
 from argosy.steps.data.cache.lock import try_lock, unlock
@@ -27,6 +29,7 @@ from argosy.steps.data.cache.waiting import Waiting
 from argosy.steps.store.files import make_folders
 
 STATE = ".argosy-cache"
+_FOLDERS = ("leases", "booked", "used", "trash")
 _NOT_OURS_TO_WRITE = (EROFS, EACCES, EPERM)
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -41,7 +44,7 @@ class CacheRoot:
             OSError: the volume fails.
         """
         self.path = path
-        self.leases, self.used, self.trash = (path / STATE / name for name in ("leases", "used", "trash"))
+        self.leases, self.booked, self.used, self.trash = (path / STATE / name for name in _FOLDERS)
         self.read_only_because = "read_only is set" if read_only else ""
         self._lock = -1
         if not read_only:
@@ -49,8 +52,8 @@ class CacheRoot:
 
     def _open(self) -> None:
         try:
-            for folder in (self.leases, self.used, self.trash):
-                make_folders(folder)
+            for name in _FOLDERS:
+                make_folders(self.path / STATE / name)
             self._lock = os.open(self.path / STATE / "lock", _FLAGS, 0o666)
         except OSError as error:
             if error.errno not in _NOT_OURS_TO_WRITE:
@@ -88,6 +91,18 @@ class CacheRoot:
         """Live leases (of one entry) that others hold."""
         mine = "" if besides is None else besides.token
         return [seen for seen in living(self.leases, self.now(), entry) if seen.token != mine]
+
+    def book(self, entry: str, run: str, who: str, seconds: float) -> None:
+        """Keep ``entry`` for ``run``, which will come for it; see :mod:`argosy.steps.data.cache.booking`."""
+        book(self.booked, entry, run, who, seconds)
+
+    def redeem(self, entry: str, run: str) -> None:
+        """``run`` holds the entry now."""
+        redeem(self.booked, entry, run)
+
+    def bookings(self, entry: str = "") -> list[Booking]:
+        """Bookings (of one entry) that count."""
+        return booked(self.booked, self.now(), entry)
 
     @contextlib.contextmanager
     def held(self, entry: str, waiting: Waiting) -> Iterator[None]:
@@ -137,11 +152,11 @@ class CacheRoot:
 
     def entries(self) -> list[Entry]:
         """What is here, the least recently used first."""
-        leases = self.living()
-        found = [self._entry(name, leases) for name in os.listdir(self.path) if is_entry(self.path, name)]
+        leases, bookings = self.living(), self.bookings()
+        found = [self._entry(name, leases, bookings) for name in os.listdir(self.path) if is_entry(self.path, name)]
         return sorted(found, key=lambda entry: entry.used)
 
-    def _entry(self, name: str, leases: list[Seen]) -> Entry:
+    def _entry(self, name: str, leases: list[Seen], bookings: list[Booking]) -> Entry:
         label = read_label(self.used / name) or Label("", *disk_use(self.path / name))
         used, locked = 0.0, False
         with contextlib.suppress(OSError):
@@ -150,4 +165,5 @@ class CacheRoot:
                 used, locked = os.fstat(handle).st_mtime, not try_lock(handle)
             finally:
                 os.close(handle)
-        return Entry(name, label, used, tuple(seen for seen in leases if seen.entry == name), locked)
+        held = tuple(seen for seen in leases if seen.entry == name)
+        return Entry(name, label, used, held, locked, tuple(one for one in bookings if one.entry == name))

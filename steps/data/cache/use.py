@@ -69,11 +69,14 @@ def use(
     who: str,
     on_progress: Callable[[StageProgress], None] | None = None,
     go_on: Callable[[], None] = lambda: None,
+    run: str = "",
+    book_seconds: float = 0.0,
 ) -> Iterator[Used]:
     """A folder with ``objects`` at their keys, fetched if it is not there; nobody evicts it inside the ``with``.
 
     ``who`` is what others are told whom they wait for. ``go_on`` is called while waiting and may raise to give up.
-    A cache that cannot be written is used when it holds the dataset.
+    A cache that cannot be written is used when it holds the dataset. ``book_seconds`` above 0: it is kept for ``run``
+    for so long afterwards (:mod:`argosy.steps.data.cache.booking`); else what ``run`` had booked is redeemed.
 
     Raises:
         StepError: ``volume_mount`` when a cache that cannot be written does not hold it, or the volume fails;
@@ -85,11 +88,24 @@ def use(
         try:
             root = stack.enter_context(CacheRoot(cache.path, read_only=cache.read_only))
             used = stack.enter_context(_using(root, content, cache, who, on_progress or _silent, waiting))
+            if run and not root.read_only_because:
+                _book(root, content.entry, run, who, book_seconds, waiting)
         except OSError as error:
             cause = Cause.DISK_FULL if error.errno in (ENOSPC, EDQUOT) else Cause.VOLUME_MOUNT
             text = f"cannot use the cache {cache.path}: {error.strerror}"
             raise StepError(cause, text, quote=str(error)) from error
         yield used
+
+
+def _book(root: CacheRoot, entry: str, run: str, who: str, seconds: float, waiting: Waiting) -> None:
+    if seconds <= 0:
+        # Only now: until our lease is seen and no evictor is at it, the booking is what keeps the entry.
+        root.redeem(entry, run)
+        return
+    try:
+        root.book(entry, run, who, seconds)
+    except OSError as error:  # a volume that is full to the last byte holds the dataset all the same
+        waiting.say(f"cannot keep {entry[:12]} in {root.path} for {run}: {error.strerror}")
 
 
 def _silent(_: StageProgress) -> None:
