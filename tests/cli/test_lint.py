@@ -169,6 +169,7 @@ def test_what_is_no_manifest_raises_nothing(argosy: Argosy, tmp_path: Path, text
         ([], "no file"),
         (["-", "-"], "standard input"),
         (["x.yaml", "--select", "NCLL"], "--select NCLL: there is no such rule or family"),
+        (["x.yaml", "--nccl", "new"], "--nccl new: is no version"),
         (["--explain", "NCCL999"], "there is no such rule"),
     ],
 )

@@ -31,7 +31,7 @@ SURFACE = {
         "--force",
     ],
     "lint": [
-        *["paths", "--format", "--select", "--ignore", "--level", "--fail-on", "--fix", "--diff", "--list"],
+        *["paths", "--format", "--select", "--ignore", "--level", "--fail-on", "--nccl", "--fix", "--diff", "--list"],
         "--explain",
     ],
     "import": ["files", "-o --output", "--workload", "--script", "--module", "--explain", "--force"],

@@ -6,7 +6,9 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
+from argosy.steps.nccl.facts import Span
 from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.reading import SourceFile
@@ -28,11 +30,18 @@ from argosy.workflows.lint.view.queue import group_of
 from argosy.workflows.lint.view.sensor import Filled, filled_arguments
 from argosy.workflows.lint.view.workload import Role, Workload
 
+_UNKNOWN: Final = Span()
+
 
 class Bundle:
-    """The documents of one call, by kind and name; a name is looked for in the same file first, then beside it."""
+    """The documents of one call, by kind and name; a name is looked for in the same file first, then beside it.
 
-    def __init__(self, files: Sequence[SourceFile]) -> None:
+    Attributes:
+        nccl: the version of NCCL that the images hold, where whoever asks knows it.
+    """
+
+    def __init__(self, files: Sequence[SourceFile], nccl: Span = _UNKNOWN) -> None:
+        self.nccl = nccl
         self.documents = [document for file in files for document in file.documents]
         self._named: dict[tuple[str, str], list[Document]] = defaultdict(list)
         self._of_kind: dict[str, list[Document]] = defaultdict(list)

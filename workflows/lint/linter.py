@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from argosy.steps.nccl.facts import Span
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Finding, Level, Problem
@@ -20,16 +21,19 @@ from argosy.workflows.lint.view.workload import Workload
 Wanted = Callable[[str], bool]
 
 
-def lint(files: Sequence[SourceFile], wanted: Wanted = lambda _: True, given: Iterable[Finding] = ()) -> list[Finding]:
+def lint(
+    files: Sequence[SourceFile], wanted: Wanted = lambda _: True, given: Iterable[Finding] = (), nccl: str = ""
+) -> list[Finding]:
     """All findings of the files, in the order of the files and lines.
 
     Args:
         files: what was read; names in one may refer to objects in another.
         wanted: whether a rule (by name) is asked for.
         given: findings of parts that read files of another form (a run.toml); comments excuse them as well.
+        nccl: version of NCCL in the images; empty: what their tags say.
     """
     load()
-    bundle = Bundle(files)
+    bundle = Bundle(files, Span.exactly(nccl))
     texts = {file.name: file for file in files}
     found: dict[str, set[Finding]] = defaultdict(set)
     for finding in [*given, *_unreadable(files), *_of_rules(bundle, texts)]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.nccl.facts import Span
 from argosy.workflows.cli.lint.description import find_descriptions, read_description
 from argosy.workflows.cli.lint.machine import as_github, as_json, as_sarif
 from argosy.workflows.cli.lint.selection import Selection
@@ -44,6 +45,7 @@ LEVELS = click.Choice([level.word for level in Level])
 @click.option(
     "--fail-on", type=LEVELS, default="error", show_default=True, help="Exit 1 at this level and what is worse."
 )
+@click.option("--nccl", metavar="VERSION", default="", help="NCCL in the images. [default: what their tags say]")
 @click.option("--fix", is_flag=True, help="Mend what is safe to mend, and show the diff.")
 @click.option("--diff", "diff_only", is_flag=True, help="Show what --fix would change; write nothing.")
 @click.option("--list", "list_rules", is_flag=True, help="List the rules.")
@@ -56,6 +58,7 @@ def command(
     ignore: tuple[str, ...],
     level: str,
     fail_on: str,
+    nccl: str,
     fix: bool,
     diff_only: bool,
     list_rules: bool,
@@ -86,11 +89,13 @@ def command(
     if explain is not None:
         click.echo(page(explain.upper()).text.rstrip())
         return 0
+    if nccl and not Span.exactly(nccl).low:
+        raise InputError(f"--nccl {nccl}: is no version; write for example --nccl 2.30.7")
     selection = Selection.of(select, ignore, level)
     files, given = _read(paths)
 
     def look(current: Sequence[SourceFile]) -> list[Finding]:
-        return lint(current, selection.wants, given)
+        return lint(current, selection.wants, given, nccl)
 
     outcome = mend(files, look) if fix or diff_only else Mended(files, look(files), [])
     if fix or diff_only:

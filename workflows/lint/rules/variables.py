@@ -114,6 +114,7 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
     labels = dict(selected_labels(pod))
     shared = pod.shared_memory(container)
     return Facts(
+        nccl=bundle.nccl,
         gpu=gpu_model(selected_labels(pod)),
         gpus_per_pod=container.gpus or None,
         nodes=_nodes(container, bundle),
