@@ -16,6 +16,8 @@ from typing import Final
 _OPENS: Final = frozenset({"if", "for", "while", "until", "case", "select", "{", "("})
 _CLOSES: Final = frozenset({"fi", "done", "esac", "}", ")"})
 _HERE: Final = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
+MOST_COMMANDS: Final = 400
+"""Commands of one script that are looked at: each has an environment of its own, and no container starts so many."""
 _LONGEST_QUOTE: Final = 400
 """Lines that one quoted text may span; an apostrophe in a comment must not swallow the script, nor take long."""
 
@@ -55,6 +57,8 @@ def commands(script: str) -> tuple[Command, ...]:
     found: list[Command] = []
     depth, before = 0, ""
     for line, tokens in _lines(script):
+        if len(found) >= MOST_COMMANDS:
+            break
         words: list[str] = []
         for token in [*tokens, "\n"]:
             if not _is_operator(token):
