@@ -12,7 +12,7 @@ from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.node import Node
 
 KINDS: Final = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
-_BODIES: Final = (
+BODIES: Final = (
     "container",
     "containerSet",
     "script",
@@ -24,6 +24,7 @@ _BODIES: Final = (
     "data",
     "plugin",
 )
+"""What a template does: exactly one of them."""
 _RENDEZVOUS: Final = ("--rdzv", "--node-rank", "--node_rank", "--master-addr", "--master_addr", "MASTER_ADDR")
 _TAG: Final = re.compile(r"\{\{(?!=)\s*([^{}]*?)\s*\}\}")
 
@@ -114,7 +115,7 @@ class Template:
     @property
     def kind(self) -> str:
         """``container``, ``resource``, ``dag``, …; ``""`` for none of them."""
-        return next((key for key in _BODIES if self.node[key].exists), "")
+        return next((key for key in BODIES if self.node[key].exists), "")
 
     def field(self, name: str) -> Node:
         """A field of its own, else of the workflow's ``templateDefaults``."""

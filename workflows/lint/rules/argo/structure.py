@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.document import Document
@@ -11,21 +10,8 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.argo.resources import resource_templates
-from argosy.workflows.lint.view.argo_templates import Template
+from argosy.workflows.lint.view.argo_templates import BODIES, Template
 from argosy.workflows.lint.view.outcome import outcome
-
-_BODIES: Final = (
-    "container",
-    "containerSet",
-    "script",
-    "resource",
-    "dag",
-    "steps",
-    "suspend",
-    "http",
-    "data",
-    "plugin",
-)
 
 
 def _templates(document: Document, bundle: Bundle) -> list[Template]:
@@ -37,12 +23,12 @@ def _templates(document: Document, bundle: Bundle) -> list[Template]:
 def one_body(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A template is one thing."""
     for template in _templates(document, bundle):
-        held = [key for key in _BODIES if template.node[key].exists]
+        held = [key for key in BODIES if template.node[key].exists]
         if len(held) != 1 and not template.node["templateRef"] and not template.node["template"]:
             yield Problem(
                 template.node["name"] or template.node,
                 f"the template {template.name!r} has {' and '.join(held) or 'no body'}, and Argo wants exactly one",
-                f"give it one of {', '.join(_BODIES[:8])}",
+                f"give it one of {', '.join(BODIES[:8])}",
             )
 
 

@@ -11,6 +11,7 @@ from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.pod import Pod
 from argosy.workflows.lint.view.queue import kueue_queue
+from argosy.workflows.lint.view.selector import matches
 from argosy.workflows.lint.view.workload import Role, Workload
 
 _HOST: Final = "kubernetes.io/hostname"
@@ -25,18 +26,8 @@ def _terms(pod: Pod, kind: str) -> Iterator[Node]:
 
 
 def selects(selector: Node, labels: Node) -> bool:
-    """Whether a label selector selects labels; an expression that cannot be told counts as a match."""
-    if not selector:
-        return False
-    if any(labels[key].text != value.text and not value.open for key, value in selector["matchLabels"].entries.items()):
-        return False
-    for each in selector["matchExpressions"]:
-        held, values = labels[each["key"].text], [value.text for value in each["values"]]
-        if each["operator"].text == "In" and held.text not in values:
-            return False
-        if each["operator"].text == "Exists" and not held:
-            return False
-    return True
+    """Whether a label selector selects labels; an empty one of an affinity selects nothing."""
+    return bool(selector) and matches(selector, labels)
 
 
 def _gangs(workload: Workload) -> Iterator[Role]:
