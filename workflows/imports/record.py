@@ -1,0 +1,34 @@
+"""An import as one JSON object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.workflows.imports.account import Fate
+from argosy.workflows.imports.convert import Imported
+
+
+def record(imported: Imported, output: str = "") -> dict[str, Any]:
+    """Kind, name, the run as TOML, and what became of each value."""
+    entries = [
+        {
+            "fate": entry.fate.value,
+            "path": entry.node.path,
+            "part": entry.part,
+            "file": entry.node.origin.file,
+            "document": imported.account.document_of(entry),
+            "line": entry.node.line,
+            "into": entry.into,
+            "why": entry.why,
+            "advice": entry.advice,
+        }
+        for fate in Fate
+        for entry in imported.account.of(fate)
+    ]
+    return {
+        "kind": imported.kind,
+        "name": imported.name,
+        "output": output,
+        "toml": imported.toml,
+        "account": entries,
+    }
