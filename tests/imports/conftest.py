@@ -1,8 +1,7 @@
-"""Manifests in, a run and its account out, by way of the command line."""
+"""Manifests in, a run and its account out."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,9 @@ import yaml
 from click.testing import CliRunner
 
 from argosy.workflows.cli import main
+from argosy.workflows.imports.convert import convert
+from argosy.workflows.imports.record import record
+from argosy.workflows.lint.reading import read_file, read_text
 from tests.imports.account import Account
 
 Argosy = Callable[..., tuple[int, str, str]]
@@ -32,17 +34,16 @@ def argosy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Argosy:
 
 
 @pytest.fixture
-def imported(argosy: Argosy, tmp_path: Path) -> Callable[..., tuple[dict[str, Any], Account]]:
+def imported() -> Callable[..., tuple[dict[str, Any], Account]]:
     """(the run as TOML reads it, its account) of a text, an object or a file."""
 
-    def run(manifest: str | Path | dict[str, Any], *options: str) -> tuple[dict[str, Any], Account]:
-        if not isinstance(manifest, Path):
-            file = tmp_path / "manifest.yaml"
-            file.write_text(manifest if isinstance(manifest, str) else yaml.safe_dump(manifest))
-            manifest = file
-        code, out, err = argosy("import", str(manifest), "--json", *options)
-        assert code == 0, err
-        account = Account(json.loads(out))
+    def run(manifest: str | Path | dict[str, Any], **options: str) -> tuple[dict[str, Any], Account]:
+        if isinstance(manifest, Path):
+            source = read_file(manifest)
+        else:
+            text = manifest if isinstance(manifest, str) else yaml.safe_dump(manifest)
+            source = read_text(text.encode(), "manifest.yaml")
+        account = Account(record(convert([source], **options)))
         return account.run, account
 
     return run

@@ -49,12 +49,14 @@ JUNK = (
 _settings = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 
-class Plain(yaml.SafeLoader):
-    """YAML without dates: 2026-99-99 is text to Kubernetes."""
+class Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML without dates and tags: 2026-99-99 is text to Kubernetes."""
 
 
 for _tag in ("timestamp", "int", "float", "binary", "set", "omap", "pairs"):
     Plain.add_constructor(f"tag:yaml.org,2002:{_tag}", lambda loader, node: getattr(node, "value", ""))
+
+Plain.add_multi_constructor("!", lambda loader, tag, node: getattr(node, "value", ""))
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -154,8 +156,9 @@ SCRIPTS = st.lists(
     st.sampled_from(
         ["torchrun", "python", "-m", "x.y", "train.py", "--a=1", "\"$@\"", "$X", "${X:-2}", "$(date)", "&&", ";", "|",
          "if [ 1 ]; then", "fi", "for i in 1; do", "done", "cat <<E\n", "\nE\n", "\n", "'", '"', "`", "\\", "cd /a",
-         "&", "export A=1", "bash -c", "'python b.py'", "mpirun -np 2", "accelerate launch", "(", ")", "{", "}", "case", "#",
-         "$((1+2))", "deepspeed", "--", "-", "exec", "env", "timeout 5", "conda run -n x", "${", "$", "*", "é", "$'a'"]
+         "&", "export A=1", "bash -c", "'python b.py'", "mpirun -np 2", "accelerate launch", "(", ")", "{", "}", "case",
+         "#", "$((1+2))", "deepspeed", "--", "-", "exec", "env", "timeout 5", "conda run -n x", "${", "*", "é",
+         "$", "$'a'"]
     ),
     max_size=12,
 ).map(" ".join)  # fmt: skip

@@ -53,6 +53,10 @@ class Draft:
         """A comment on a field's line."""
         self._notes[path] = text
 
+    def has_note(self, path: str) -> bool:
+        """Whether a field has a comment."""
+        return path in self._notes
+
     def get(self, path: str, default: Any = None) -> Any:
         """What a field holds so far."""
         return self._fields.get(path, default)
@@ -85,6 +89,14 @@ class Draft:
                 self.drop(path)
             return (f"{path}.{key}" if key else path), node
         return None
+
+    def replace(self, path: str, index: int, value: Any) -> Node | None:
+        """Put something else in an entry's place; the value of the manifest that the entry came from."""
+        held = self._fields.get(path, [])
+        if index >= len(held):
+            return None
+        held[index] = value
+        return self._origins.get((path, str(index)))
 
     def _remove(self, path: str, held: list[Any], index: int) -> None:
         del held[index]

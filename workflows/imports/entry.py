@@ -14,6 +14,7 @@ from argosy.workflows.imports.besides import Surroundings
 from argosy.workflows.imports.commands import Started, container_commands, line_commands, peeled
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.launchers import WHY, Does, Launch, Option, read_launch
+from argosy.workflows.imports.masking import masked
 from argosy.workflows.imports.shell import SHELLS, Command, read_script
 from argosy.workflows.imports.source import Source
 from argosy.workflows.imports.word import Values, Word, fill, join
@@ -94,7 +95,7 @@ def _nothing(container: Container, started: Started) -> str:
         why = "command and args are lists of words in Kubernetes, and here one is not"
     elif started.commands:
         shown = " ".join((started.commands[-1].part or _shown(started.commands[-1].words)).split())[:80]
-        why = f"{shown!r} starts no Python script that can be read here"
+        why = f"{masked(shown)!r} starts no Python script that can be read here"
     else:
         why = "no command, so only its image knows what it runs"
     return f"{place}: {why}; {_REMEDY}"
@@ -172,7 +173,9 @@ def _write(entry: Entry, around: Surroundings) -> None:
     first = fill(launch.entry[0], around.values)
     if first.missing or not first.words or not first.words[0]:
         place = f"line {launch.entry[0].node.line}"
-        raise InputError(f"{place}: {launch.entry[0].source[:80]!r} names no script that is known here; {_REMEDY}")
+        raise InputError(
+            f"{place}: {masked(launch.entry[0].source)[:80]!r} names no script that is known here; {_REMEDY}"
+        )
     torchrun = launch.launcher == "torchrun"
     for word in join(launch.head):
         if torchrun or launch.launcher == "python":

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
+from argosy.workflows.imports.word import FILL_IN
 from argosy.workflows.lint.node import Node
 from argosy.workflows.spec.refusal import Refusal, as_input_error
 from argosy.workflows.spec.run import TrainingRun
@@ -36,8 +37,14 @@ def _take_out(error: ValidationError, draft: Draft, account: Account, near: Node
     place = [str(part) for part in first["loc"] if part != "[key]"]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, Refusal) and cause.field:
-        place += cause.field.split(".") if cause.field in ("volumes.name", "volumes.mount_path") else [cause.field]
+        place += cause.field.split(".")
     why = str(as_input_error(error, TrainingRun)).partition(" (also wrong: ")[0]
+    if place[:1] == ["args"] and len(place) == 2 and place[1].isdigit():
+        # An argument that is left out would make the next one the value of the option before it.
+        node = draft.replace("args", int(place[1]), FILL_IN)
+        draft.note("args", f"write a value in place of {FILL_IN}")
+        account.by_hand(node if node is not None else near, f"{why}; write it in place of {FILL_IN}", "args")
+        return
     taken = draft.take_out(place) if ".".join(place) not in _NEEDED else None
     if taken is None:
         raise as_input_error(error, TrainingRun) from None

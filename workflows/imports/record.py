@@ -6,6 +6,7 @@ from typing import Any
 
 from argosy.workflows.imports.account import Fate
 from argosy.workflows.imports.convert import Imported
+from argosy.workflows.imports.masking import masked
 
 
 def record(imported: Imported, output: str = "") -> dict[str, Any]:
@@ -14,12 +15,12 @@ def record(imported: Imported, output: str = "") -> dict[str, Any]:
         {
             "fate": entry.fate.value,
             "path": entry.node.path,
-            "part": entry.part,
+            "part": masked(entry.part),
             "file": entry.node.origin.file,
             "document": imported.account.document_of(entry),
             "line": entry.node.line,
             "into": entry.into,
-            "why": entry.why,
+            "why": masked(entry.why),
             "advice": entry.advice,
         }
         for fate in Fate

@@ -16,6 +16,7 @@ _FOLDER: Final = re.compile(
     r"--?((output|checkpoint|ckpt|save|model|results?)[-_]?(dir|path|folder|directory)|save|checkpoint[-_]?(s|out)?"
     r"|output|default[-_]root[-_]dir|run[-_]dir|save[-_]?to)"
 )
+_IMAGE: Final = "the image needs argosy beside torch: pip install 'argosy[train]'"
 _NEED: Final = "a run has succeeded when a verified checkpoint reached its end: "
 _FABRICS: Final = (
     ("vpc.amazonaws.com/efa", "aws-efa"),
@@ -37,9 +38,9 @@ _SIGNS: Final = (
 
 def suggest(pod: Pod, container: Container, draft: Draft, account: Account) -> None:
     """Say what no value of the manifest says."""
-    account.advise(
-        container.image or container.node, "the image needs argosy beside torch: pip install 'argosy[train]'"
-    )
+    account.advise(container.image or container.node, _IMAGE, "image")
+    if not draft.has_note("image"):
+        draft.note("image", _IMAGE)
     _checkpoint(container.node, draft, account)
     if not draft.get("gang.fabric"):
         _fabric(pod, container, account)
@@ -96,5 +97,5 @@ def _fabric(pod: Pod, container: Container, account: Account) -> None:
         text = str(pod.spec.data) + str(pod.metadata.data)
         found = next((fabric for sign, fabric in _SIGNS if sign in text), None)
     if found is not None:
-        why = f'gang.fabric = "{found}" sets what this network needs, checked; the manifest\'s own values win'
+        why = f'gang.fabric = "{found}" sets what this network needs: argosy explain-config fabric.{found}'
         account.advise(near, why, "gang.fabric")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from argosy.workflows.imports.account import Account, Entry, Fate
+from argosy.workflows.imports.masking import masked
 
 HEADS: Final = {
     Fate.BY_HAND: "left to you",
@@ -67,7 +68,7 @@ def _lines(entries: Sequence[Entry]) -> str:
 
 def _why(entry: Entry, *, single: bool = True) -> str:
     into = f"-> {entry.into}" if entry.into and single and not entry.advice else ""
-    return ": ".join(text for text in (into, entry.why) if text)
+    return masked(": ".join(text for text in (into, entry.why) if text))
 
 
 def _path(entry: Entry) -> str:
@@ -94,7 +95,7 @@ def _short(entry: Entry) -> str:
 
 
 def _one_line(text: str) -> str:
-    text = " ".join(text.split())
+    text = " ".join(masked(text).split())
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
