@@ -48,6 +48,14 @@ def test_a_role_without_replicas_has_no_pods(imported: Imported) -> None:
     assert "0 replicas" in account.text_of("spec.pytorchReplicaSpecs.Worker", 0)
 
 
+def test_an_elastic_gang_has_the_nodes_that_it_starts_with(imported: Imported) -> None:
+    document = pytorch(Worker={"replicas": 3})
+    document["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 64}
+    run, account = imported(document)
+    assert run["gang"]["nnodes"] == "1:3"
+    assert account.fates_in("spec.elasticPolicy.maxReplicas") == {"changed"}
+
+
 def test_a_number_that_is_filled_in_later_is_left_to_the_author(imported: Imported) -> None:
     run, account = imported(pytorch(Worker={"replicas": "${N}"}))
     assert run["gang"]["nnodes"] == 1

@@ -144,21 +144,20 @@ class Surroundings:
             elif word.part or program != "":
                 self.account.changed(word, "argosy's launch starts torchrun, with signals passed on")
 
-    def assign(self, option: Option, assignments: dict[str, tuple[str | None, Word]], word: Word) -> None:
+    def assign(self, option: Option, assignments: dict[str, tuple[str | None, Word]]) -> None:
         """``mpirun -x NAME=value``: ``-x NAME`` passes on what the pod has anyway."""
-        texts = [each.source for each in option.words[1:]]
-        name, given, _ = (texts[0] if texts else "").partition("=")
-        if len(option.words) > 2:
-            found = fill(option.words[2], self.values)
-            assignments[name] = None if found.missing else " ".join(found.words), option.words[2]
-        elif given:
-            found = fill(option.words[1], self.values)
-            value = None if found.missing else " ".join(found.words).partition("=")[2]
-            assignments[name] = value, option.words[1]
-        if len(option.words) > 2 or given:
-            self.account.changed(word, f"{name} is set for every rank", f"env.{name}")
-        else:
-            self.account.changed(word, "every rank has its pod's variables")
+        *marks, last = join(option.words)
+        for word in marks:
+            self.account.changed(word, "set for every rank")
+        name, given, _ = (option.words[1].source if len(option.words) > 1 else "").partition("=")
+        if len(option.words) < 3 and not given:
+            self.account.changed(last, "every rank has its pod's variables")
+            return
+        found = fill(option.words[-1], self.values)
+        text = None if found.missing else " ".join(found.words)
+        if text is not None and given:
+            text = text.partition("=")[2]
+        assignments[name] = text, last
 
     # ---- where the training stands
 
@@ -168,7 +167,7 @@ class Surroundings:
             pass
         else:
             why = f"the training stands in {command.inside}: argosy starts it on every node, always"
-            self.account.advise(command.node, why)
+            self.account.advise(command.node, why, "script")
         if command.redirected and command.part:
             words = join([Word((), command.node, command.redirected)])
             for word in words:

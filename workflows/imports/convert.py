@@ -11,7 +11,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.entry import Entry, take_entry
-from argosy.workflows.imports.fitting import fit
+from argosy.workflows.imports.fitting import NO_IMAGE, fit
 from argosy.workflows.imports.head import take_head
 from argosy.workflows.imports.kinds import READERS
 from argosy.workflows.imports.pod import take_pod
@@ -28,7 +28,7 @@ from argosy.workflows.lint.view.workload import Workload
 from argosy.workflows.spec.run import TrainingRun
 
 _BESIDES: Final = {
-    "Service": "the gang has a headless Service of its own",
+    "Service": "ranks meet over argosy's channel",
     "PodGroup": "gang.placement is none for now: nodes are waited for by the channel",
     "ConfigMap": "apply it yourself where a volume or a variable still names it",
     "Secret": "apply it yourself; the run names it",
@@ -112,7 +112,11 @@ def _container(source: Source) -> Container:
 def _image(container: Container, draft: Draft, account: Account) -> None:
     if container.image.is_scalar:
         account.kept(container.image, "image")
-    draft.put("image", container.image.text or "<none>", container.image if container.image.is_scalar else None)
+        draft.put("image", container.image.text, container.image)
+    else:
+        draft.put("image", NO_IMAGE)
+        draft.note("image", "write your image: the manifest names none")
+        account.by_hand(container.image, "it is no text")
 
 
 def _gang(source: Source, container: Container, entry: Entry | None, draft: Draft, account: Account) -> None:
@@ -126,13 +130,16 @@ def _gang(source: Source, container: Container, entry: Entry | None, draft: Draf
     if gpus and ranks > gpus:
         account.advise(container.node, f"{ranks} ranks on {gpus} GPUs: one rank per GPU", "gang.nproc_per_node")
         ranks = gpus
-    if entry is not None and entry.launch.launcher == "python" and not source.ranks_per_node and ranks > 1:
+    alone = entry is not None and entry.launch.launcher == "python" and not entry.command.inside
+    if entry is not None and alone and not source.ranks_per_node and ranks > 1:
         why = f"one process has {gpus} GPUs today: nproc_per_node = {ranks} starts one on each"
         account.advise(entry.launch.head[0].node, why, "gang.nproc_per_node")
     draft.put("gang.nproc_per_node", ranks)
     elsewhere = source.starts.pod.main if source.starts is not None else None
     if elsewhere is not None:
         account.changed(elsewhere.node["env"], "variables of the launcher's own pod reach no rank")
+        for key in ("command", "args"):
+            account.changed(container.node[key], "no sshd: argosy's launch starts torchrun in it")
 
 
 def _ranks(source: Source, entry: Entry | None, gpus: int, nodes: int) -> int:

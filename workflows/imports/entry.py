@@ -68,7 +68,8 @@ def take_entry(
     if entry is None and not any(given):
         raise InputError(_nothing(starter, started))
     if not started.whole:
-        account.advise(container.node["args"] or container.node, "the shell's text could not be read whole: compare")
+        why = "the shell's text could not be read whole: compare what it does"
+        account.advise(container.node["args"] or container.node, why, "script")
     if container.node["workingDir"]:
         draft.put("working_dir", container.node["workingDir"].text, container.node["workingDir"])
         account.kept(container.node["workingDir"], "working_dir")
@@ -235,13 +236,14 @@ def _option(option: Option, entry: Entry, around: Surroundings) -> None:
         entry.total = int((option.value or "0")[:9])
     if option.does is Does.NODES:
         entry.nodes = option.value or ""
+    if option.does is Does.ASSIGN:
+        around.assign(option, entry.assignments)
+        return
     for word in words:
         if option.does is Does.VARIABLE and option.value is not None:
             value = option.value if len(option.words) > 1 or "=" in option.words[0].source else "true"
             entry.assignments[option.variable] = value, option.words[0]
             account.changed(word, f"{option.variable} says the same to every rank", f"env.{option.variable}")
-        elif option.does is Does.ASSIGN:
-            around.assign(option, entry.assignments, word)
         elif option.does is Does.MODULE:
             account.kept(word, "module")
         elif option.does is Does.PROGRAM:
@@ -256,9 +258,10 @@ def _habits(launch: Launch, account: Account) -> None:
     head = launch.head[0]
     if launch.launcher in ("deepspeed", "torch.distributed.launch"):
         why = f"{launch.launcher} passes --local_rank to the script, torchrun does not: read LOCAL_RANK"
-        account.advise(head.node, why)
+        account.advise(head.node, why, "script")
     if any(option.name in ("config-file",) for option in launch.options):
-        account.advise(head.node, "accelerate's config file is not read: say what it says in [env] or in the script")
+        why = "accelerate's config file is not read: say what it says in [env] or in the script"
+        account.advise(head.node, why, "env")
 
 
 def _working_dir(container: Container, draft: Draft, account: Account) -> None:

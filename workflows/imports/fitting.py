@@ -13,7 +13,7 @@ from argosy.workflows.lint.node import Node
 from argosy.workflows.spec.refusal import Refusal, as_input_error
 from argosy.workflows.spec.run import TrainingRun
 
-IMAGE: Final = "write.your/image:here"
+NO_IMAGE: Final = "write.your/image:here"
 _ROUNDS: Final = 500
 _NEEDED: Final = ("name", "script", "module", "gang.nnodes")
 
@@ -50,7 +50,7 @@ def _take_out(error: ValidationError, draft: Draft, account: Account, near: Node
         raise as_input_error(error, TrainingRun) from None
     path, node = taken
     if path == "image":
-        draft.put("image", IMAGE)
+        draft.put("image", NO_IMAGE)
         draft.note("image", "write your image: the manifest's was not one")
     if node is not None:
         account.by_hand(node, why)

@@ -17,6 +17,9 @@ _OTHERS: Final = {
     "habana.ai/gaudi": "Gaudi is trained on with Habana's torch and HCCL",
     "huawei.com/ascend": "Ascend is trained on with torch_npu and HCCL",
 }
+_LEAST: Final = 8
+_PER_GPU: Final = 16
+"""GiB where no limit is given: little enough for small nodes, and what is too little is found in the first minutes."""
 _REMEDY: Final = "argosy's ranks are torchrun's over NCCL, RCCL or Gloo; keep this manifest"
 
 
@@ -102,10 +105,10 @@ def fit_sizes(draft: Draft, account: Account, place: Node) -> None:
     size = quantity(shared) if shared else None
     limit = quantity(memory) if memory else None
     if limit is None:
-        guess = f"{max(2, round(2 * (size or 0) / 2**30))}Gi"
+        guess = f"{max(_LEAST, _PER_GPU * (draft.get('gang.resources.gpu') or 0), round(2 * (size or 0) / 2**30))}Gi"
         draft.put("gang.resources.memory", guess)
         draft.note("gang.resources.memory", "a guess: no limit was given")
-        why = f"no memory limit was given: {guess} is a guess, and the limit of a pod"
+        why = f"no memory limit was given, and a gang's pods have one: {guess} is a guess"
         account.advise(place["resources"], why, "gang.resources.memory")
         limit = quantity(guess)
     if size is not None and limit is not None and size > limit:

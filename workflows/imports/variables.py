@@ -18,6 +18,7 @@ from argosy.workflows.lint.view.environment import Variable
 from argosy.workflows.spec.environment import check_environment as check_names
 from argosy.workflows.spec.refusal import Refusal
 
+_RANKS: Final = "set for each rank by argosy's launcher"
 Assigned = Mapping[str, tuple[str | None, Word]]
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_]\w*)\)")
 _LAUNCHER: Final = re.compile(
@@ -46,9 +47,14 @@ def take_variables(container: Container, assigned: Assigned, bundle: Bundle, dra
             account.changed(variable.node, f"the command sets {name} itself")
         elif _accepted(name, value, variable.node, account):
             draft.put_item("env", name, value, variable.node)
-            account.kept(variable.node, f"env.{name}")
+            if re.fullmatch(r"<[^<>]+>", value):
+                account.by_hand(variable.node, "it is to be filled in", f"env.{name}")
+            else:
+                account.kept(variable.node, f"env.{name}")
     for name, (text, word) in assigned.items():
-        if text is None:
+        if _LAUNCHER.fullmatch(name):
+            account.changed(word, _RANKS)
+        elif text is None:
             account.by_hand(word, f"what {name} is set to is not in the files: write it into [env]", f"env.{name}")
         elif _accepted(name, text, word, account):
             draft.put_item("env", name, text, word.node)
@@ -70,7 +76,7 @@ def _value(variable: Variable, variables: Mapping[str, Variable]) -> str | None:
 
 def _accepted(name: str, value: str, what: Node | Word, account: Account) -> bool:
     if _LAUNCHER.fullmatch(name):
-        account.changed(what, f"{name} is set for each rank by argosy's launcher")
+        account.changed(what, _RANKS)
         return False
     try:
         check_names({name: value})
@@ -85,7 +91,7 @@ def _reference(name: str, variable: Variable, draft: Draft, account: Account) ->
     secret = source.at("secretKeyRef.name").text
     node = variable.node
     if _LAUNCHER.fullmatch(name):
-        account.changed(node, f"{name} is set for each rank by argosy's launcher")
+        account.changed(node, _RANKS)
     elif secret:
         _add_secret(secret, node, draft)
         key = source.at("secretKeyRef.key").text

@@ -30,15 +30,16 @@ def pytorch(workload: Workload, bundle: Bundle, account: Account) -> Source:
     ranks, elastic = spec["nprocPerNode"], spec["elasticPolicy"]
     low, high = nodes, nodes
     if elastic:
-        low, high = elastic["minReplicas"].number or nodes, elastic["maxReplicas"].number or nodes
-        for key in ("minReplicas", "maxReplicas"):
-            account.kept(elastic[key], "gang.nnodes")
+        low = min(max(elastic["minReplicas"].number or nodes, 1), nodes)
+        account.kept(elastic["minReplicas"], "gang.nnodes")
+        if elastic["maxReplicas"].number == nodes:
+            account.kept(elastic["maxReplicas"], "gang.nnodes")
+        else:
+            account.changed(elastic["maxReplicas"], "a gang has at most the nodes that it starts with", "gang.nnodes")
         for key in ("rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf", "standalone"):
             account.changed(elastic[key], MEET)
         account.changed(elastic["maxRestarts"], OWNER)
         account.lost(elastic["metrics"], "the gang's size follows its nodes, not a metric")
-        for role in roles if elastic["maxReplicas"].number else []:
-            account.changed(role.replicas_node, "elasticPolicy says how many: min:max", "gang.nnodes")
         account.kept(elastic["nProcPerNode"], "gang.nproc_per_node")
         ranks = ranks or elastic["nProcPerNode"]
     account.kept(ranks, "gang.nproc_per_node")
