@@ -21,10 +21,6 @@ class Account:
         """What became of the value at a path: what is said of it, else of the nearest value above it."""
         return {each["fate"] for each in _nearest(path, document, self._said())}
 
-    def covered_by_object(self, path: str, document: int) -> bool:
-        """Whether what is said of it is said of a whole that keeps or replaces all that is in it."""
-        return path not in {each["path"] for each in self.entries if each["document"] == document}
-
     def text_of(self, path: str, document: int) -> str:
         """All that is said of a value, as one text."""
         return " ".join(f"{each['path']} {each['why']}" for each in _nearest(path, document, self._said()))

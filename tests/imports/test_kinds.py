@@ -39,6 +39,7 @@ def test_a_master_unlike_its_workers_is_said_to_differ(imported: Imported) -> No
     assert (run["gang"]["nnodes"], run["gang"]["resources"]["gpu"]) == (4, 2)
     where = "spec.pytorchReplicaSpecs.Master.template.spec.containers[0].env"
     assert account.fates_in(f"{where}[0].value") == {"not representable"}
+    assert account.fates_in("spec.pytorchReplicaSpecs.Master.template.spec.containers[0].image") == {"kept"}
     assert "Worker's is taken" in account.text_of(where, 0)
 
 

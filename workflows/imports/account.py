@@ -123,9 +123,9 @@ class Account:
         found = self._place(entry.node)
         return found[0][0] if found is not None else 0
 
-    def close(self) -> None:
-        """Whatever nobody looked at has no place in a run: say so by name."""
-        spoken = set(self._entries)
+    def close(self, later: Sequence[Node] = ()) -> None:
+        """Whatever nobody looked at has no place in a run: say so by name; ``later`` is looked at afterwards."""
+        spoken = {*self._entries, *((self._number(node), node.path) for node in later)}
         above: set[Key] = set()
         for held in list(self._entries.values()):
             node: Node | None = held[0].node.parent
@@ -136,6 +136,24 @@ class Account:
         for number, root in enumerate(self._roots):
             for node in _unspoken(root, number, spoken, above):
                 self.lost(node, "argosy has no field for it")
+
+    def mirror(self, one: Node, other: Node) -> None:
+        """Say of a template what was said of another one, where they are the same."""
+        number, start = self._number(one), one.path
+        below = {node.path: node for node in other.walk()}
+        for (document, path), held in list(self._entries.items()):
+            inside = path == start or path.startswith((f"{start}.", f"{start}["))
+            if document != number or not inside:
+                continue
+            found = below.get(other.path + path[len(start) :])
+            for entry in held if found is not None else []:
+                for node in _equal(entry.node, found or other):
+                    if not self._spoken(node) or entry.part:
+                        self._say(entry.fate, Word((), node, entry.part), entry.into, entry.why)
+
+    def _spoken(self, node: Node) -> bool:
+        found = self._place(node)
+        return found is not None and found[0] in self._entries
 
     # ---- places
 
@@ -165,3 +183,16 @@ def _unspoken(node: Node, number: int, spoken: set[Key], above: set[Key]) -> Ite
         return
     for below in [*node.entries.values(), *node.items]:
         yield from _unspoken(below, number, spoken, above)
+
+
+def _equal(one: Node, other: Node) -> Iterator[Node]:
+    """The highest values of the other that are as the one's."""
+    if one.data == other.data:
+        yield other
+    elif one.is_mapping and other.is_mapping:
+        for key, value in other.entries.items():
+            if key in one:
+                yield from _equal(one[key], value)
+    elif one.is_list and len(one.items) == len(other.items):
+        for left, right in zip(one.items, other.items, strict=True):
+            yield from _equal(left, right)

@@ -93,6 +93,10 @@ def convert(files: Sequence[SourceFile], workload: str | None = None, script: st
     suggest(container.pod, container, draft, account)
     _besides(bundle, document, account)
     run = fit(draft, account, container.node)
+    first, *others = source.training
+    account.close([role.template for role in others])
+    for role in others:
+        account.mirror(first.template, role.template)
     account.close()
     head = [f"Imported from {document.kind} {document.name or document.kind.lower()} ({document.file})."]
     return Imported(document.kind, document.name, run, draft.toml(head), account)
@@ -159,7 +163,6 @@ def _ranks(source: Source, entry: Entry | None, gpus: int, nodes: int) -> int:
 def _same_in_all(source: Source, account: Account) -> None:
     first, *others = source.training
     for role in others:
-        account.kept(role.template, "", f"the same as {first.name}'s")
         _compare(first.template, role.template, first.name, account)
 
 

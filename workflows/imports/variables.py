@@ -46,11 +46,7 @@ def take_variables(container: Container, assigned: Assigned, bundle: Bundle, dra
         elif name in assigned:
             account.changed(variable.node, f"the command sets {name} itself")
         elif _accepted(name, value, variable.node, account):
-            draft.put_item("env", name, value, variable.node)
-            if re.fullmatch(r"<[^<>]+>", value):
-                account.by_hand(variable.node, "it is to be filled in", f"env.{name}")
-            else:
-                account.kept(variable.node, f"env.{name}")
+            draft.put_item("env", name, value, variable.place)
     for name, (text, word) in assigned.items():
         if _LAUNCHER.fullmatch(name):
             account.changed(word, _RANKS)
@@ -61,6 +57,22 @@ def take_variables(container: Container, assigned: Assigned, bundle: Bundle, dra
             account.kept(word, f"env.{name}")
     _secret_sources(container, bundle, draft, account)
     _take_out_harmful(draft, variables, assigned, account)
+    for name, variable in variables.items():
+        if name in draft.get("env", {}) and name not in assigned:
+            _keep(variable, account)
+
+
+def _keep(variable: Variable, account: Account) -> None:
+    """It is in ``[env]``; what else the item holds is not."""
+    node, into = variable.node, f"env.{variable.name}"
+    if re.fullmatch(r"<[^<>]+>", variable.value or ""):
+        account.by_hand(node, "it is to be filled in", into)
+    elif not node.is_mapping:
+        account.kept(node, into)
+    else:
+        reference = node.at("valueFrom.configMapKeyRef")
+        for held in (node["name"], node["value"], *(reference[key] for key in ("name", "key", "optional"))):
+            account.kept(held, into)
 
 
 def _value(variable: Variable, variables: Mapping[str, Variable]) -> str | None:
@@ -115,7 +127,8 @@ def _secret_sources(container: Container, bundle: Bundle, draft: Draft, account:
         secret, config = source.at("secretRef.name"), source.at("configMapRef.name")
         if secret.is_scalar:
             _add_secret(secret.text, source, draft)
-            account.kept(source["secretRef"], "secrets")
+            for key in ("name", "optional"):
+                account.kept(source["secretRef"][key], "secrets")
             account.by_hand(source["prefix"], "a prefix has no place: name the Secret's keys so")
         elif config and bundle.config_map(config.text, container.pod.document) is not None:
             account.changed(source, "the ConfigMap's values are written into [env]", "env")
