@@ -6,19 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 import pytest
 import yaml
 from hera.workflows import models as m
-from pydantic import BaseModel
 
 from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.supervisor.settings import read_settings
 from argosy.workflows.engine import schema
+from tests.strange import strange
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = sorted((ROOT / "tests/goldens").glob("*.yaml"))
@@ -68,24 +67,6 @@ def test_every_field_is_one_of_argos(compiled: list[Path]) -> None:
         document = yaml.safe_load(path.read_text())
         model = m.WorkflowTemplate if document["kind"] == "WorkflowTemplate" else m.Workflow
         assert list(strange(document, model, path.name)) == []
-
-
-def strange(value: Any, kind: Any, path: str) -> Iterator[str]:
-    """Fields of ``value`` that the model (made from Argo's own schema, 4.0.5) does not have."""
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [each for each in get_args(kind) if each is not type(None)]
-        found = [list(strange(value, each, path)) for each in kinds]
-        yield from min(found, key=len)
-    elif isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, dict):
-        fields = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
-        for key, item in value.items():
-            if key not in fields:
-                yield f"{path}.{key}"
-            else:
-                yield from strange(item, fields[key], f"{path}.{key}")
-    elif isinstance(value, list) and get_args(kind):
-        for index, item in enumerate(value):
-            yield from strange(item, get_args(kind)[0], f"{path}[{index}]")
 
 
 def test_the_check_of_fields_can_fail() -> None:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, output
 from argosy.workflows.cli.output import emit, next_commands, say, typed
-from argosy.workflows.imports.account import Account, Entry, Fate
 from argosy.workflows.imports.convert import Imported, convert
+from argosy.workflows.imports.record import record
+from argosy.workflows.imports.telling import summary, told
 from argosy.workflows.lint.reading import SourceFile, find_files, read_file, read_text
-
-_HEADS = {
-    Fate.KEPT: "kept",
-    Fate.CHANGED: "changed",
-    Fate.BY_HAND: "left to you",
-    Fate.LOST: "not representable",
-}
 
 
 @click.command()
@@ -59,12 +53,12 @@ def command(
     if output is not None:
         _write(output, imported.toml, force)
     if as_json:
-        emit(_record(imported, output))
+        emit(record(imported, str(output or "")))
         return
     if output is None:
         click.echo(imported.toml, nl=False)
         sys.stdout.flush()
-    _tell(imported.account, everything=explain)
+    _tell(imported, everything=explain)
     if output is not None:
         next_commands(
             [
@@ -86,12 +80,12 @@ def _read(paths: Sequence[str]) -> list[SourceFile]:
 
 
 def _check(imported: Imported) -> None:
-    """What is written must compile: a value that a run does not take is said now, by the name it has there."""
+    """What is written must compile, and be what it says when it is read again."""
     from argosy.workflows.compile import compile_run
-    from argosy.workflows.spec.run import TrainingRun
+    from argosy.workflows.spec.load import parse_run
 
     try:
-        compile_run(TrainingRun(**imported.data))
+        compile_run(parse_run(imported.toml))
     except InputError as error:
         raise InputError(f"{imported.kind} {imported.name!r}: {error}") from error
 
@@ -108,39 +102,13 @@ def _write(path: Path, text: str, force: bool) -> None:
         raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error
 
 
-def _tell(account: Account, *, everything: bool) -> None:
-    counts = ", ".join(f"{len(account.of(fate))} {_HEADS[fate]}" for fate in Fate)
-    say(counts, err=True)
-    for fate in Fate:
-        found = account.of(fate)
-        if found and (everything or fate is not Fate.KEPT):
-            click.secho(f"\n{_HEADS[fate]}:", err=True, bold=True)
-            for entry in found:
-                say(f"  {_line(entry)}", err=True)
-
-
-def _line(entry: Entry) -> str:
-    into = f" -> {entry.into}" if entry.into else ""
-    return f"{entry.place}{into}{': ' if entry.why else ''}{entry.why}"
-
-
-def _record(imported: Imported, output: Path | None) -> dict[str, Any]:
-    entries = [
-        {
-            "fate": entry.fate.value,
-            "path": entry.node.path,
-            "file": entry.node.origin.file,
-            "line": entry.node.line,
-            "into": entry.into,
-            "why": entry.why,
-        }
-        for fate in Fate
-        for entry in imported.account.of(fate)
-    ]
-    return {
-        "kind": imported.kind,
-        "name": imported.name,
-        "output": str(output or ""),
-        "toml": imported.toml,
-        "account": entries,
-    }
+def _tell(imported: Imported, *, everything: bool) -> None:
+    say(f"{imported.kind} {imported.name}: {summary(imported.account)}", err=True)
+    width = min(shutil.get_terminal_size((120, 24)).columns, 140)
+    for kind, text in told(imported.account, everything=everything, width=width):
+        if kind == "head":
+            click.secho(f"\n{text}", err=True, bold=True)
+        else:
+            say(text, err=True)
+    if not everything:
+        click.echo("\n--explain tells what became of every value.", err=True)

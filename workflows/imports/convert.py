@@ -5,33 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.entry import Entry, take_entry
+from argosy.workflows.imports.fitting import NO_IMAGE, fit
+from argosy.workflows.imports.head import take_head
 from argosy.workflows.imports.kinds import READERS
 from argosy.workflows.imports.pod import take_pod
+from argosy.workflows.imports.resources import fit_sizes
 from argosy.workflows.imports.source import Source, find_workload
+from argosy.workflows.imports.suggestions import suggest
 from argosy.workflows.imports.variables import take_variables
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.reading import SourceFile
 from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.quantity import quantity
 from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.spec.run import TrainingRun
 
-_LONGEST = 40
-_BESIDES = {
-    "Service": "the gang has a headless Service of its own",
+_BESIDES: Final = {
+    "Service": "ranks meet over argosy's channel",
     "PodGroup": "gang.placement is none for now: nodes are waited for by the channel",
     "ConfigMap": "apply it yourself where a volume or a variable still names it",
     "Secret": "apply it yourself; the run names it",
     "PersistentVolumeClaim": "apply it yourself; the run mounts it",
     "PersistentVolume": "apply it yourself",
-    "Namespace": "compile for a namespace with argo submit -n",
+    "StorageClass": "apply it yourself",
+    "Namespace": "argo submit -n names the namespace",
     "ServiceAccount": "apply it yourself; the run names it",
     "TrainingRuntime": "what it says is taken into the run",
     "ClusterTrainingRuntime": "what it says is taken into the run",
@@ -45,13 +49,13 @@ class Imported:
     Args:
         kind: ``PyTorchJob``.
         name: the object's.
-        data: the run as nested tables.
+        run: the run.
         toml: the run as text.
     """
 
     kind: str
     name: str
-    data: dict[str, Any]
+    run: TrainingRun
     toml: str
     account: Account
 
@@ -72,50 +76,30 @@ def convert(files: Sequence[SourceFile], workload: str | None = None, script: st
             raise InputError(f"{file.name}, line {bad.line}: {bad.message}; {bad.remedy}")
     bundle = Bundle(files)
     chosen = find_workload(bundle, workload)
-    draft, account = Draft(), Account()
-    _head(chosen.document, draft, account)
+    draft, account = Draft(), Account([root for file in files for root in file.roots])
+    document = chosen.document
+    take_head(document, draft, account)
     source = READERS[chosen.family](chosen, bundle, account)
     container = _container(source)
-    if container.image:
-        draft.put("image", container.image.text)
-        account.kept(container.image, "image")
+    _image(container, draft, account)
     entry = take_entry(source, container, bundle, draft, account, (script, module))
     draft.put("code", "")
-    _gang(source, container, entry.ranks if entry is not None else None, draft, account)
-    _environment(source, container, entry, bundle, draft, account)
     take_pod(container.pod, container, draft, account)
+    _gang(source, container, entry, draft, account)
+    take_variables(container, entry.assignments if entry is not None else {}, bundle, draft, account)
     _same_in_all(source, account)
-    _sizes(draft, account, container.node)
+    fit_sizes(draft, account, container.node)
     _deadline(chosen, draft, account)
-    _besides(bundle, chosen.document, account)
-    account.close([document.root for document in bundle.documents if document.host is None])
-    name = chosen.document.name
-    head = f"Imported from {chosen.document.kind} {name} ({chosen.document.file})."
-    return Imported(chosen.document.kind, name, draft.data(), draft.toml(head), account)
-
-
-def _head(document: Document, draft: Draft, account: Account) -> None:
-    root, metadata = document.root, document.metadata
-    account.known(root["apiVersion"], root["kind"], root["status"])
-    name = _slug(document.name or document.kind.lower())
-    draft.put("name", name)
-    node = metadata["name"] or metadata["generateName"]
-    if name == document.name:
-        account.kept(node, "name")
-    else:
-        account.changed(node, f"a run's name has at most {_LONGEST} of a-z, 0-9 and '-': {name}", "name")
-    if metadata["namespace"]:
-        account.changed(metadata["namespace"], f"argo submit -n {metadata['namespace'].text} names the namespace")
-    for kind in ("labels", "annotations"):
-        for key, value in metadata[kind].entries.items():
-            queue = key.startswith("kueue.x-k8s.io/")
-            why = "gang.placement is none for now: no queue admits it" if queue else f"a run has no {kind} of its own"
-            account.lost(value, why)
-
-
-def _slug(text: str) -> str:
-    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST].strip("-")
-    return slug if slug[:1].isalpha() else f"train-{slug}"[:_LONGEST].strip("-")
+    suggest(container.pod, container, draft, account)
+    _besides(bundle, document, account)
+    run = fit(draft, account, container.node)
+    first, *others = source.training
+    account.close([role.template for role in others])
+    for role in others:
+        account.mirror(first.template, role.template)
+    account.close()
+    head = [f"Imported from {document.kind} {document.name or document.kind.lower()} ({document.file})."]
+    return Imported(document.kind, document.name, run, draft.toml(head), account)
 
 
 def _container(source: Source) -> Container:
@@ -129,33 +113,57 @@ def _container(source: Source) -> Container:
     return found
 
 
-def _gang(source: Source, container: Container, told: int | None, draft: Draft, account: Account) -> None:
+def _image(container: Container, draft: Draft, account: Account) -> None:
+    if container.image.is_scalar:
+        account.kept(container.image, "image")
+        draft.put("image", container.image.text, container.image)
+    else:
+        draft.put("image", NO_IMAGE)
+        draft.note("image", "write your image: the manifest names none")
+        account.by_hand(container.image, "it is no text")
+
+
+def _gang(source: Source, container: Container, entry: Entry | None, draft: Draft, account: Account) -> None:
     low, high = source.nodes
+    told = re.fullmatch(r"(\d{1,5}):(\d{1,5})", entry.nodes) if entry is not None else None
+    if told is not None and low == high == int(told[2]) and 1 <= int(told[1]) < high:
+        low = int(told[1])
     draft.put("gang.nnodes", high if low == high else f"{low}:{high}")
     gpus = container.gpus or 0
-    ranks = source.ranks_per_node or told or gpus or 1
+    ranks = _ranks(source, entry, gpus, high)
     if gpus and ranks > gpus:
-        account.changed(container.limits, f"{ranks} ranks on {gpus} GPUs: one rank per GPU", "gang.nproc_per_node")
+        account.advise(container.node, f"{ranks} ranks on {gpus} GPUs: one rank per GPU", "gang.nproc_per_node")
         ranks = gpus
+    alone = entry is not None and entry.launch.launcher == "python" and not entry.command.inside
+    if entry is not None and alone and not source.ranks_per_node and ranks > 1:
+        why = f"one process has {gpus} GPUs today: nproc_per_node = {ranks} starts one on each"
+        account.advise(entry.launch.head[0].node, why, "gang.nproc_per_node")
     draft.put("gang.nproc_per_node", ranks)
+    elsewhere = source.starts.pod.main if source.starts is not None else None
+    if elsewhere is not None:
+        account.changed(elsewhere.node["env"], "variables of the launcher's own pod reach no rank")
+        for key in ("command", "args"):
+            account.changed(container.node[key], "no sshd: argosy's launch starts torchrun in it")
 
 
-def _environment(
-    source: Source, container: Container, entry: Entry | None, bundle: Bundle, draft: Draft, account: Account
-) -> None:
-    assigned = entry.assignments if entry is not None else {}
-    place = entry.process.node if entry is not None else container.node
-    take_variables(container, assigned, place, bundle, draft, account)
-    starter = source.starts.pod.main if source.starts is not None else None
-    for item in starter.node["env"] if starter is not None else []:
-        account.changed(item, "variables of the launcher's own pod reach no rank")
+def _ranks(source: Source, entry: Entry | None, gpus: int, nodes: int) -> int:
+    """Ranks of a node: what the kind says, else the launcher's options, else its GPUs."""
+    for text in (source.ranks_per_node, entry.ranks if entry is not None else ""):
+        if re.fullmatch(r"[1-9]\d{0,3}", text):
+            return int(text)
+        if text in ("auto", "gpu"):
+            return gpus or 1
+        if text == "cpu":
+            return 1
+    if entry is not None and entry.total and nodes:
+        return max(1, entry.total // nodes)
+    return gpus or 1
 
 
 def _same_in_all(source: Source, account: Account) -> None:
     first, *others = source.training
     for role in others:
         _compare(first.template, role.template, first.name, account)
-        account.known(role.template, *(node for node in role.template.walk() if node.is_mapping or node.is_list))
 
 
 def _compare(one: Node, other: Node, name: str, account: Account) -> None:
@@ -166,32 +174,14 @@ def _compare(one: Node, other: Node, name: str, account: Account) -> None:
         for left, right in zip(one.items, other.items, strict=True):
             _compare(left, right, name, account)
     elif other.data != one.data:
-        account.lost(other, f"differs from {name}: every node of a gang runs the same, and {name}'s is taken")
-
-
-def _sizes(draft: Draft, account: Account, place: Node) -> None:
-    """``/dev/shm`` counts towards the memory, so it must fit."""
-    shared, memory = draft.get("gang.shm_size"), draft.get("gang.resources.memory")
-    size = quantity(shared) if shared else None
-    limit = quantity(memory) if memory else None
-    if size is not None and limit is None:
-        guess = f"{max(4, round(2 * size / 2**30))}Gi"
-        draft.put("gang.resources.memory", guess)
-        account.by_hand(place["resources"], f"no memory limit was given: gang.resources.memory = {guess} is a guess")
-    elif size is not None and limit is not None and size > limit:
-        draft.put("gang.shm_size", memory)
-        account.changed(
-            place["resources"], "/dev/shm counts towards the memory limit and cannot exceed it", "gang.shm_size"
-        )
-    elif limit is None:
-        account.by_hand(place["resources"], "no memory limit was given: write gang.resources.memory (2Gi otherwise)")
+        account.lost(other, f"every node of a gang runs the same, and {name}'s is taken, where this differs")
 
 
 def _deadline(workload: Workload, draft: Draft, account: Account) -> None:
     for place in (workload.spec, workload.spec["runPolicy"], workload.roles[0].job):
         seconds = place["activeDeadlineSeconds"]
-        if seconds.number:
-            draft.put("deadlines.run_seconds", seconds.number)
+        if seconds.number is not None and seconds.number > 0:
+            draft.put("deadlines.run_seconds", seconds.number, seconds)
             account.kept(seconds, "deadlines.run_seconds")
 
 

@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
+from argosy.workflows.imports.besides import Surroundings
+from argosy.workflows.imports.commands import Started, container_commands, line_commands, peeled
 from argosy.workflows.imports.draft import Draft
+from argosy.workflows.imports.launchers import WHY, Does, Launch, Option, read_launch
+from argosy.workflows.imports.masking import masked
+from argosy.workflows.imports.shell import SHELLS, Command, read_script
 from argosy.workflows.imports.source import Source
+from argosy.workflows.imports.word import Values, Word, fill, join
 from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.process import Process, processes
 
-_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun")
-_MET = frozenset(
-    [
-        "nnodes",
-        "node-rank",
-        "master-addr",
-        "master-port",
-        "rdzv-backend",
-        "rdzv-endpoint",
-        "rdzv-id",
-        "rdzv-conf",
-        "standalone",
-        "local-addr",
-        "num-nodes",
-        "hostfile",
-        "num-machines",
-        "machine-rank",
-        "main-process-ip",
-        "main-process-port",
-    ]
-)
-_COUNTED = ("nproc-per-node", "num-gpus", "num_gpus", "gpus-per-node")
-_REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)|\$\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)")
+_REMEDY: Final = "give --script PATH (in the image) or --module NAME"
+_GUESS: Final = "/workspace"
 
 
 @dataclass(slots=True)
@@ -45,13 +30,19 @@ class Entry:
     """The command that trains.
 
     Args:
-        assignments: variables that the text around it sets, by name.
-        ranks: processes per node that its launcher is told, None when it is not.
+        launch: what starts the ranks.
+        ranks: processes per node that it is told: a number, ``gpu``, ``cpu``, ``auto``; ``""`` when it is not.
+        total: ranks of the whole gang, where that is what it is told.
+        nodes: what it is told of nodes: ``2``, ``1:4``.
+        assignments: variables that the text around it sets: the value, and the word that sets it.
     """
 
-    process: Process
-    ranks: int | None = None
-    assignments: dict[str, str] = field(default_factory=dict)
+    launch: Launch
+    command: Command
+    ranks: str = ""
+    total: int | None = None
+    nodes: str = ""
+    assignments: dict[str, tuple[str | None, Word]] = field(default_factory=dict)
 
 
 def take_entry(
@@ -65,178 +56,220 @@ def take_entry(
     Raises:
         InputError: nothing says what is run.
     """
-    found = _commands(source, container, bundle)
-    chosen = _training(found)
-    script, module = given
-    if chosen is None and not script and not module:
-        raise InputError(
-            f"container {container.name!r} (line {container.node.line}): no command that starts a Python script, so "
-            "only its image knows what it runs; give --script PATH (in the image) or --module NAME"
-        )
-    for key in ("command", "args"):
-        account.kept(container.node[key], "script, args")
+    starter = source.starts.pod.main if source.starts is not None else container
+    starter = starter if starter is not None else container
     if source.entrypoint is not None:
-        account.kept(source.entrypoint, "script, args")
+        known = {name: each.value for name, each in bundle.environment(container).items()}
+        started = line_commands(source.entrypoint, known)
+    else:
+        started = container_commands(starter, bundle)
+    around = Surroundings(draft, account, Values(dict(started.values.known), started.values.positional))
+    entry = _read(started, around)
+    if entry is None and not any(given):
+        raise InputError(_nothing(starter, started))
+    if not started.whole:
+        why = "the shell's text could not be read whole: compare what it does"
+        account.advise(container.node["args"] or container.node, why, "script")
     if container.node["workingDir"]:
-        draft.put("working_dir", container.node["workingDir"].text)
+        draft.put("working_dir", container.node["workingDir"].text, container.node["workingDir"])
         account.kept(container.node["workingDir"], "working_dir")
-    for process in found:
-        if process is not chosen:
-            _besides(process, draft, account)
-    entry = Entry(chosen) if chosen is not None else None
+    if around.folder is not None:
+        draft.put("working_dir", around.folder, around.folder_word.node if around.folder_word else None)
     if entry is not None:
-        _launched(entry, container, bundle, draft, account)
-    if script:
-        draft.put("script", script)
-    if module:
-        draft.put("module", module)
+        _write(entry, around)
+    for name, value in zip(("script", "module"), given, strict=True):
+        if value:
+            draft.drop("script")
+            draft.drop("module")
+            draft.put(name, value)
+    _working_dir(container, draft, account)
+    for node in starter.argv if source.entrypoint is None else []:
+        account.rest(node, "argosy starts the script itself, without a shell")
     return entry
 
 
-def _commands(source: Source, container: Container, bundle: Bundle) -> list[Process]:
-    if source.entrypoint is not None:
-        shell = [_word(source.entrypoint, "sh"), _word(source.entrypoint, "-c"), source.entrypoint]
-        return processes(shell)
-    starter = source.starts.pod.main if source.starts is not None else container
-    return list(bundle.processes(starter if starter is not None else container))
-
-
-def _word(place: Node, text: str) -> Node:
-    from argosy.workflows.lint.view.made import made_text
-
-    return made_text(place, text)
-
-
-def _training(found: list[Process]) -> Process | None:
-    launched = [each for each in found if each.program in _LAUNCHERS and each.operands]
-    python = [each for each in found if each.program == "python" and _python_entry(each.words[1:]) is not None]
-    return next(iter([*launched, *reversed(python)]), None)
-
-
-def _launched(entry: Entry, container: Container, bundle: Bundle, draft: Draft, account: Account) -> None:
-    process = entry.process
-    words = list(process.operands if process.program in _LAUNCHERS else process.words[1:])
-    if process.program in _LAUNCHERS:
-        words = _strip_python(words)
-        _options(entry, account)
-    entry.assignments = {each.name: each.value for each in process.assignments if each.value is not None}
-    known = {name: variable.value for name, variable in bundle.environment_of(process, container).items()}
-    module = "m" in process.options or "module" in process.options
-    parsed = (_Parsed(module=words[0], args=words[1:]) if module and words else _python_entry(words)) if words else None
-    if parsed is None:
-        raise InputError(
-            f"container {container.name!r} (line {process.node.line}): {process.text[:80]!r} starts no Python script; "
-            "give --script PATH (in the image) or --module NAME"
-        )
-    draft.put("script" if parsed.script else "module", parsed.script or parsed.module)
-    arguments = [_filled(word, known, process, account) for word in parsed.args]
-    if arguments:
-        draft.put("args", arguments)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    script: str = ""
-    module: str = ""
-    args: list[str] = field(default_factory=list)
-
-
-def _python_entry(words: list[str] | tuple[str, ...]) -> _Parsed | None:
-    """What ``python`` is told: its own options are left out."""
-    for index, word in enumerate(words):
-        if word == "-m" and index + 1 < len(words):
-            return _Parsed(module=words[index + 1], args=list(words[index + 2 :]))
-        if word == "-c":
-            return None
-        if not word.startswith("-"):
-            is_script = word.endswith(".py") or "/" in word
-            return _Parsed(script=word.removeprefix("./"), args=list(words[index + 1 :])) if is_script else None
-    return None
-
-
-def _strip_python(words: list[str]) -> list[str]:
-    """``mpirun … python train.py`` starts the script by name of the interpreter."""
-    rest = words
-    while rest and ("=" in rest[0] and not rest[0].startswith("-")):
-        rest = rest[1:]
-    if rest and re.fullmatch(r"(.*/)?python[\d.]*", rest[0]):
-        rest = rest[1:]
-        while rest and rest[0] in ("-u", "-O", "-B"):
-            rest = rest[1:]
-    return rest
-
-
-def _options(entry: Entry, account: Account) -> None:
-    process = entry.process
-    for name, value in process.options.items():
-        shown = f"--{name}={value}" if value else f"--{name}"
-        if name in _COUNTED:
-            entry.ranks = int(value) if value.isdigit() else entry.ranks
-        elif name in _MET:
-            account.changed(process.node, f"{process.program} {shown}: ranks meet over argosy's channel")
-        elif name == "max-restarts":
-            account.changed(process.node, f"{process.program} {shown}: argosy's supervisor owns restarts: see [retry]")
-        elif name in (
-            "np",
-            "n",
-            "hosts",
-            "H",
-            "host",
-            "x",
-            "bind-to",
-            "map-by",
-            "mca",
-            "allow-run-as-root",
-            "m",
-            "module",
-        ):
-            continue
-        else:
-            account.lost(
-                process.node, f"{process.program} {shown}: argosy starts torchrun itself; pass it in another way"
-            )
-
-
-def _filled(word: str, known: Mapping[str, str | None], process: Process, account: Account) -> str:
-    """A word with the variables in it, where their values are known."""
-
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[2] or found[3]
-        held = known.get(name)
-        if held is None or (found[1] is None and not process.in_shell):
-            account.by_hand(process.node, f"the argument {word!r} holds {found[0]}, whose value is not in the file")
-            return name
-        account.changed(process.node, f"the argument {word!r} is written with the value of {name}", "args")
-        return held
-
-    return _REFERENCE.sub(value, word)
-
-
-def _besides(process: Process, draft: Draft, account: Account) -> None:
-    """Other commands of the script: a folder to work in, or something that has no place."""
-    if process.program == "cd" and len(process.words) == 2 and process.words[1].startswith("/"):
-        draft.put("working_dir", process.words[1])
-        account.changed(process.node, f"{process.text[:60]!r} is the run's working_dir", "working_dir")
-    elif process.program in (
-        "set",
-        "echo",
-        "true",
-        "ulimit",
-        "date",
-        "env",
-        "printenv",
-        "hostname",
-        "nvidia-smi",
-        "ls",
-    ):
-        account.changed(process.node, f"{process.text[:60]!r} is left out: it does nothing for the training")
-    elif process.program in ("pip", "pip3", "apt-get", "apt", "conda", "uv"):
-        account.by_hand(
-            process.node, f"{process.text[:80]!r}: build it into the image, every start pays for it otherwise"
-        )
-    elif process.program in ("aws", "s5cmd", "gsutil", "gcloud", "rclone", "azcopy"):
-        account.by_hand(
-            process.node, f"{process.text[:80]!r}: argosy stages data before the GPUs wait: write [dataset] uri"
-        )
+def _nothing(container: Container, started: Started) -> str:
+    place = f"container {container.name!r} (line {container.node.line})"
+    if started.unread:
+        why = f"it starts {started.unread!r}, a script of the image that only the image holds"
+    elif container.node["command"].is_scalar or container.node["args"].is_scalar:
+        why = "command and args are lists of words in Kubernetes, and here one is not"
+    elif started.commands:
+        shown = " ".join((started.commands[-1].part or _shown(started.commands[-1].words)).split())[:80]
+        why = f"{masked(shown)!r} starts no Python script that can be read here"
     else:
-        account.lost(process.node, f"{process.text[:80]!r}: a run starts one script; do this in it, or in the image")
+        why = "no command, so only its image knows what it runs"
+    return f"{place}: {why}; {_REMEDY}"
+
+
+def _shown(words: Sequence[Word]) -> str:
+    return " ".join(word.source for word in words)
+
+
+# ---- finding it
+
+
+def _read(started: Started, around: Surroundings) -> Entry | None:
+    """The training among the commands; what stands before it is accounted for as it is met."""
+    launches = [_launch(command, around.values) for command in started.commands]
+    chosen = _choose(started.commands, launches)
+    entry: Entry | None = None
+    for index, command in enumerate(started.commands):
+        launch = launches[index]
+        if index == chosen and launch is not None:
+            entry = Entry(launch, command, assignments=dict(around.exported))
+            wrappers, _, _ = peeled(command.words, around.values)
+            around.before([*wrappers, *launch.before], entry.assignments)
+            for each in command.assignments:
+                entry.assignments[each.name] = around.value(each), each.value
+        else:
+            around.command(command, after=entry is not None)
+    return entry
+
+
+def _choose(commands: Sequence[Command], launches: Sequence[Launch | None]) -> int | None:
+    """The first that starts ranks, else the last Python script; one that is not in a branch before one that is."""
+    found = [index for index, launch in enumerate(launches) if launch is not None and launch.entry]
+    ranks = [index for index in found if (launches[index] or _NONE).launcher != "python"]
+    plain = [index for index in found if index not in ranks][::-1]
+    return next(iter([*ranks, *plain]), None)
+
+
+_NONE: Final = Launch("", [])
+
+
+def _launch(command: Command, values: Values) -> Launch | None:
+    if not command.words or command.inside == "a function":
+        return None
+    rest = peeled(command.words, values)[2]
+    launch = read_launch(rest, values) if rest else None
+    if launch is None or launch.launcher != "mpirun":
+        return launch
+    return _inner(launch, values)
+
+
+def _inner(launch: Launch, values: Values) -> Launch | None:
+    """``mpirun … python train.py``: what every rank is told to start."""
+    before, program, rest = peeled(launch.entry, values)
+    if posixpath.basename(program) in SHELLS and len(rest) > 2 and rest[-1].literal is not None:
+        commands, _ = read_script(rest[-1].literal or "", rest[-1].node)
+        rest = next((list(each.words) for each in reversed(commands) if each.words), [])
+        rest = [replace(word, part=rest[-1].part) for word in rest] if rest else []
+        before, _, rest = peeled(rest, values)
+    inner = read_launch(rest, values) if rest else None
+    if inner is None or inner.launcher != "python" or not inner.entry:
+        return None
+    launch.before += before
+    launch.head += inner.head
+    launch.options += inner.options
+    launch.entry, launch.module = inner.entry, inner.module
+    return launch
+
+
+# ---- writing it
+
+
+def _write(entry: Entry, around: Surroundings) -> None:
+    launch, draft, account = entry.launch, around.draft, around.account
+    first = fill(launch.entry[0], around.values)
+    if first.missing or not first.words or not first.words[0]:
+        place = f"line {launch.entry[0].node.line}"
+        raise InputError(
+            f"{place}: {masked(launch.entry[0].source)[:80]!r} names no script that is known here; {_REMEDY}"
+        )
+    torchrun = launch.launcher == "torchrun"
+    for word in join(launch.head):
+        if torchrun or launch.launcher == "python":
+            account.kept(word, "gang.launcher", "argosy starts torchrun")
+        else:
+            account.changed(word, "torchrun starts the ranks", "gang.launcher")
+    for option in launch.options:
+        _option(option, entry, around)
+    field = "module" if launch.module else "script"
+    text = first.words[0]
+    draft.put(field, text if launch.module else _path(text, draft), launch.entry[0].node)
+    _arguments(entry, first.words[1:], around, field)
+    around.branch(entry.command)
+    _habits(launch, account)
+
+
+def _path(text: str, draft: Draft) -> str:
+    """A script's path without ``./`` and ``..``."""
+    if text.startswith("/"):
+        return posixpath.normpath(text)
+    path = posixpath.normpath(text)
+    folder = draft.get("working_dir", "")
+    return posixpath.normpath(posixpath.join(folder, path)) if path.startswith("..") and folder else path
+
+
+def _arguments(entry: Entry, first: list[str], around: Surroundings, field: str) -> None:
+    script, *words = entry.launch.entry
+    kept, arguments = [script], list(first)
+    for word in words:
+        found = fill(word, around.values)
+        for text in found.words:
+            around.draft.append("args", text, word.node)
+        arguments += found.words
+        if found.missing:
+            shown = ", ".join(dict.fromkeys(found.missing))
+            around.account.by_hand(word, f"{shown} has no value in the files: write it in place of FILL-IN", "args")
+            around.draft.note("args", f"write the value of {shown} in place of FILL-IN")
+        elif found.used:
+            names = ", ".join(dict.fromkeys(found.used))
+            around.account.changed(word, f"written with the value of {names}", "args")
+        else:
+            kept.append(word)
+    for word in join(kept) if all(each.part for each in kept) else kept:
+        into = field if word is script else f"{field}, args" if script.part and word.part else "args"
+        around.account.kept(word, into)
+
+
+def _option(option: Option, entry: Entry, around: Surroundings) -> None:
+    account, words = around.account, join(option.words)
+    shown = f"{entry.launch.launcher} --{option.name}"
+    if option.does is Does.RANKS:
+        entry.ranks = option.value or ""
+        for word in words:
+            account.kept(word, "gang.nproc_per_node")
+        return
+    if option.does is Does.TOTAL and (option.value or "").isdigit():
+        entry.total = int((option.value or "0")[:9])
+    if option.does is Does.NODES:
+        entry.nodes = option.value or ""
+    if option.does is Does.ASSIGN:
+        around.assign(option, entry.assignments)
+        return
+    for word in words:
+        if option.does is Does.VARIABLE and option.value is not None:
+            value = option.value if len(option.words) > 1 or "=" in option.words[0].source else "true"
+            entry.assignments[option.variable] = value, option.words[0]
+            account.changed(word, f"{option.variable} says the same to every rank", f"env.{option.variable}")
+        elif option.does is Does.MODULE:
+            account.kept(word, "module")
+        elif option.does is Does.PROGRAM:
+            raise InputError(f"line {word.node.line}: {shown}: {WHY[Does.PROGRAM]}; {_REMEDY}")
+        elif option.does in WHY:
+            account.changed(word, WHY[option.does])
+        else:
+            account.lost(word, f"{shown} has no place: argosy starts torchrun itself")
+
+
+def _habits(launch: Launch, account: Account) -> None:
+    head = launch.head[0]
+    if launch.launcher in ("deepspeed", "torch.distributed.launch"):
+        why = f"{launch.launcher} passes --local_rank to the script, torchrun does not: read LOCAL_RANK"
+        account.advise(head.node, why, "script")
+    if any(option.name in ("config-file",) for option in launch.options):
+        why = "accelerate's config file is not read: say what it says in [env] or in the script"
+        account.advise(head.node, why, "env")
+
+
+def _working_dir(container: Container, draft: Draft, account: Account) -> None:
+    script = draft.get("script", "")
+    if script and not script.startswith("/") and not draft.get("working_dir"):
+        draft.put("working_dir", _GUESS)
+        draft.note("working_dir", "a guess: the image's WORKDIR, where the script lies")
+        why = f"{script!r} lies in the image's WORKDIR, which no manifest says: {_GUESS} is a guess"
+        account.advise(container.node, why, "working_dir")
+    if not re.fullmatch(r"/.*", draft.get("working_dir", "/")):
+        draft.drop("working_dir")

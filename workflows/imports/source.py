@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Final
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
@@ -10,7 +11,23 @@ from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.workload import Role, Workload
 
-FAMILIES = ("pytorch", "tensorflow", "xgboost", "mpi", "trainer", "jobset", "job", "volcano", "ray")
+FAMILIES: Final = ("pytorch", "tensorflow", "xgboost", "mpi", "trainer", "jobset", "job", "volcano", "ray")
+RUNTIMES: Final = ("TrainingRuntime", "ClusterTrainingRuntime")
+_REFUSED: Final = {
+    "PaddleJob": "Paddle starts its ranks itself",
+    "JAXJob": "jax.distributed starts its ranks itself",
+    "MXJob": "MXNet has parameter servers, and Kubeflow has removed it",
+    "RayService": "it serves and does not end",
+    "RayCluster": "it has no entrypoint, so nothing says what is trained; name a RayJob",
+    "Deployment": "it serves and does not end",
+    "StatefulSet": "it serves and does not end; a training in it belongs in a Job or a JobSet",
+    "DaemonSet": "it serves and does not end",
+    "ReplicaSet": "it serves and does not end",
+    "Workflow": "argosy compiles to one itself; import the object that trains in it",
+    "WorkflowTemplate": "argosy compiles to one itself; import the object that trains in it",
+    "CronWorkflow": "argosy compiles to one itself; import the object that trains in it",
+    "Pod": "nothing gathers several of them; write a Job around it",
+}
 
 
 @dataclass(slots=True)
@@ -21,18 +38,18 @@ class Source:
         workload: the object.
         training: roles whose pods train; all run the same, the first one's template is taken.
         nodes: pods that train; ``(min, max)`` for an elastic gang.
-        ranks_per_node: where the kind says it (nprocPerNode, slotsPerWorker); None: the launcher's options do.
-        starts: the role whose command starts the ranks: MPI's launcher, Ray's head; else the first training role.
+        ranks_per_node: where the kind says it (nprocPerNode, slotsPerWorker): a number, ``auto``, ``gpu``, ``cpu``;
+            ``""``: the launcher's options do.
+        starts: the role whose command starts the ranks: MPI's launcher; else the first training role.
         entrypoint: a command line in the object's own spec (Ray).
     """
 
     workload: Workload
     training: list[Role]
     nodes: tuple[int, int]
-    ranks_per_node: int | None = None
+    ranks_per_node: str = ""
     starts: Role | None = None
     entrypoint: Node | None = None
-    hints: list[str] = field(default_factory=list)
 
 
 def find_workload(bundle: Bundle, name: str | None) -> Workload:
@@ -46,16 +63,11 @@ def find_workload(bundle: Bundle, name: str | None) -> Workload:
         InputError: there is none, or there are several and none is named.
     """
     found = [each for each in bundle.workloads if each.family in FAMILIES and each.document.host is None]
-    found = [each for each in found if each.document.kind not in ("TrainingRuntime", "ClusterTrainingRuntime")]
+    found = [each for each in found if each.document.kind not in (*RUNTIMES, *_REFUSED)]
+    if not found:
+        raise InputError(_none(bundle))
     named = [each for each in found if name is None or each.document.name == name]
     kinds = ", ".join(f"{each.document.kind} {each.document.name!r}" for each in found)
-    if not found:
-        others = sorted({each.kind for each in bundle.documents})
-        held = f" (it holds {', '.join(others)})" if others else ""
-        raise InputError(
-            f"no training in it{held}; name a file with a PyTorchJob, TFJob, XGBoostJob, MPIJob, TrainJob, JobSet, "
-            "Job, Volcano Job or RayJob"
-        )
     if not named:
         raise InputError(f"--workload {name}: there is no such object; there are {kinds}")
     if len(named) > 1:
@@ -63,10 +75,32 @@ def find_workload(bundle: Bundle, name: str | None) -> Workload:
     return named[0]
 
 
+def _none(bundle: Bundle) -> str:
+    for each in bundle.documents:
+        if each.kind in _REFUSED:
+            place = f"{each.file}, line {each.root.line}"
+            return f"{each.kind} {each.name!r} ({place}) cannot be imported: {_REFUSED[each.kind]}"
+    others = sorted({each.kind for each in bundle.documents if each.kind})
+    held = f" (it holds {', '.join(others)})" if others else ""
+    return (
+        f"no training in it{held}; name a file with a PyTorchJob, TFJob, XGBoostJob, MPIJob, TrainJob, JobSet, "
+        "Job, Volcano Job or RayJob"
+    )
+
+
 def count(role: Role, account: Account) -> int:
     """A role's replicas; what is filled in later is one, and said to be."""
     account.kept(role.replicas_node, "gang.nnodes")
     if role.replicas is None:
-        account.by_hand(role.replicas_node, "the number is filled in later: write gang.nnodes yourself")
+        account.by_hand(role.replicas_node, "the number is filled in later: write gang.nnodes", "gang.nnodes")
         return 1
-    return role.replicas
+    return max(role.replicas, 0)
+
+
+def present(roles: list[Role], account: Account) -> list[Role]:
+    """The roles that have pods, the one whose template is taken first: most GPUs, then most pods."""
+    for role in roles:
+        if role.replicas == 0:
+            account.changed(role.node, f"{role.name or 'it'} has 0 replicas: it has no pods")
+    held = [role for role in roles if role.replicas != 0]
+    return sorted(held, key=lambda role: (-(role.pod.gpus or 0), -(role.replicas or 0)))

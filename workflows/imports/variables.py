@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from argosy.steps.nccl.checks import check_environment
 from argosy.steps.nccl.facts import Facts
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
+from argosy.workflows.imports.word import Word
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.container import Container
@@ -16,41 +18,61 @@ from argosy.workflows.lint.view.environment import Variable
 from argosy.workflows.spec.environment import check_environment as check_names
 from argosy.workflows.spec.refusal import Refusal
 
-_REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
-_LAUNCHER = re.compile(
+_RANKS: Final = "set for each rank by argosy's launcher"
+Assigned = Mapping[str, tuple[str | None, Word]]
+_REFERENCE: Final = re.compile(r"\$\(([A-Za-z_]\w*)\)")
+_LAUNCHER: Final = re.compile(
     r"(LOCAL_|GROUP_|ROLE_)?(RANK|WORLD_SIZE)|LOCAL_WORLD_SIZE|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_.*|PET_.*"
-    r"|JOB_COMPLETION_INDEX|NODE_RANK|NNODES|NPROC_PER_NODE"
+    r"|JOB_COMPLETION_INDEX|NODE_RANK|NNODES|NPROC_PER_NODE|(OMPI|PMIX?|HYDRA)_.*"
 )
 
 
-def take_variables(
-    container: Container, assigned: Mapping[str, str], place: Node, bundle: Bundle, draft: Draft, account: Account
-) -> None:
+def take_variables(container: Container, assigned: Assigned, bundle: Bundle, draft: Draft, account: Account) -> None:
     """Write ``[env]`` and ``secrets``.
 
     Args:
-        assigned: what the command's text sets besides; ``place`` is that text.
+        assigned: what the command's text sets besides.
     """
     variables = dict(bundle.environment(container))
-    env = {}
+    for item in container.node["env"]:
+        if not item["name"].text:
+            account.by_hand(item, "a variable needs a name")
+        elif variables[item["name"].text].node.yaml is not item.yaml:
+            account.changed(item, f"{item['name'].text} is set again below")
     for name, variable in variables.items():
         value = _value(variable, variables)
-        if value is not None and _accepted(name, value, variable.node, account):
-            env[name] = value
-        elif value is None:
+        if value is None:
             _reference(name, variable, draft, account)
-    for name, text in assigned.items():
-        if _accepted(name, text, place, account):
-            env[name] = text
-            account.changed(place, f"{name} is set for every rank", f"env.{name}")
+        elif name in assigned:
+            account.changed(variable.node, f"the command sets {name} itself")
+        elif _accepted(name, value, variable.node, account):
+            draft.put_item("env", name, value, variable.place)
+    for name, (text, word) in assigned.items():
+        if _LAUNCHER.fullmatch(name):
+            account.changed(word, _RANKS)
+        elif text is None:
+            account.by_hand(word, f"what {name} is set to is not in the files: write it into [env]", f"env.{name}")
+        elif _accepted(name, text, word, account):
+            draft.put_item("env", name, text, word.node)
+            account.kept(word, f"env.{name}")
     _secret_sources(container, bundle, draft, account)
-    for name in _harmful(env, variables, place, account):
-        del env[name]
-    for name in env:
-        if name in variables and name not in assigned:
-            account.kept(variables[name].node, f"env.{name}")
-    if env:
-        draft.put("env", env)
+    _take_out_harmful(draft, variables, assigned, account)
+    for name, variable in variables.items():
+        if name in draft.get("env", {}) and name not in assigned:
+            _keep(variable, account)
+
+
+def _keep(variable: Variable, account: Account) -> None:
+    """It is in ``[env]``; what else the item holds is not."""
+    node, into = variable.node, f"env.{variable.name}"
+    if re.fullmatch(r"<[^<>]+>", variable.value or ""):
+        account.by_hand(node, "it is to be filled in", into)
+    elif not node.is_mapping:
+        account.kept(node, into)
+    else:
+        reference = node.at("valueFrom.configMapKeyRef")
+        for held in (node["name"], node["value"], *(reference[key] for key in ("name", "key", "optional"))):
+            account.kept(held, into)
 
 
 def _value(variable: Variable, variables: Mapping[str, Variable]) -> str | None:
@@ -64,14 +86,14 @@ def _value(variable: Variable, variables: Mapping[str, Variable]) -> str | None:
     return None if re.search(r"\$\(|\{\{", filled) else filled
 
 
-def _accepted(name: str, value: str, node: Node, account: Account) -> bool:
+def _accepted(name: str, value: str, what: Node | Word, account: Account) -> bool:
     if _LAUNCHER.fullmatch(name):
-        account.changed(node, f"{name} is set for each rank by argosy's launcher")
+        account.changed(what, _RANKS)
         return False
     try:
         check_names({name: value})
     except Refusal as refusal:
-        account.by_hand(node, f"{name}: {refusal}")
+        account.by_hand(what, f"{name}: {refusal}")
         return False
     return True
 
@@ -79,50 +101,52 @@ def _accepted(name: str, value: str, node: Node, account: Account) -> bool:
 def _reference(name: str, variable: Variable, draft: Draft, account: Account) -> None:
     source = variable.node["valueFrom"]
     secret = source.at("secretKeyRef.name").text
-    if secret:
-        _add_secret(secret, draft)
+    node = variable.node
+    if _LAUNCHER.fullmatch(name):
+        account.changed(node, _RANKS)
+    elif secret:
+        _add_secret(secret, node, draft)
         key = source.at("secretKeyRef.key").text
         note = f"all keys of Secret {secret!r} become variables"
-        renamed = "" if key == name else f"; its key is {key!r}, so name the key {name} in it"
-        (account.by_hand if renamed else account.changed)(variable.node, f"{note}{renamed}")
-    elif _LAUNCHER.fullmatch(name):
-        account.changed(variable.node, f"{name} is set for each rank by argosy's launcher")
+        if key == name:
+            account.changed(node, note, "secrets")
+        else:
+            account.by_hand(node, f"{note}: its key {key!r} must be named {name} in it", "secrets")
     elif source["fieldRef"] or source["resourceFieldRef"]:
-        account.lost(variable.node, f"{name} is a field of the pod: read it in the script")
+        account.lost(node, f"{name} is a field of the pod: read it in the script")
     elif source["configMapKeyRef"]:
-        account.by_hand(
-            variable.node, f"{name} comes from a ConfigMap that is not among the files: write it into [env]"
-        )
+        config = source.at("configMapKeyRef.name").text
+        why = f"{name} comes from ConfigMap {config!r}, which is not among the files: write it into [env]"
+        account.by_hand(node, why, f"env.{name}")
     else:
-        account.by_hand(variable.node, f"the value of {name} is filled in later: write it into [env]")
+        account.by_hand(node, f"the value of {name} is filled in later: write it into [env]", f"env.{name}")
 
 
 def _secret_sources(container: Container, bundle: Bundle, draft: Draft, account: Account) -> None:
     for source in container.node["envFrom"]:
         secret, config = source.at("secretRef.name"), source.at("configMapRef.name")
-        if secret:
-            _add_secret(secret.text, draft)
-            if source["prefix"]:
-                account.by_hand(source, f"the prefix {source['prefix'].text!r} has no place: name the Secret's keys so")
-            account.kept(source, "secrets")
+        if secret.is_scalar:
+            _add_secret(secret.text, source, draft)
+            for key in ("name", "optional"):
+                account.kept(source["secretRef"][key], "secrets")
+            account.by_hand(source["prefix"], "a prefix has no place: name the Secret's keys so")
         elif config and bundle.config_map(config.text, container.pod.document) is not None:
             account.changed(source, "the ConfigMap's values are written into [env]", "env")
         elif config:
             account.by_hand(source, f"ConfigMap {config.text!r} is not among the files: write its values into [env]")
 
 
-def _add_secret(name: str, draft: Draft) -> None:
-    held = draft.get("secrets", [])
-    draft.put("secrets", held if name in held else [*held, name])
+def _add_secret(name: str, node: Node, draft: Draft) -> None:
+    if name not in draft.get("secrets", []):
+        draft.append("secrets", name, node)
 
 
-def _harmful(env: Mapping[str, str], variables: Mapping[str, Variable], place: Node, account: Account) -> list[str]:
+def _take_out_harmful(draft: Draft, variables: Mapping[str, Variable], assigned: Assigned, account: Account) -> None:
     """Variables that compile would refuse: they do nothing, or nothing works with them."""
-    dropped = []
-    for finding in check_environment(dict(env), Facts()):
+    env = dict(draft.get("env", {}))
+    for finding in check_environment(env, Facts()):
         name = finding.variables[0]
-        if finding.level == "error" and name in env and name not in dropped:
-            dropped.append(name)
-            node = variables[name].node if name in variables else place
-            account.changed(node, f"{name} is left out: {finding.message} ({finding.rule})")
-    return dropped
+        if finding.level == "error" and name in draft.get("env", {}):
+            draft.take_out(["env", name])
+            what = assigned[name][1] if name in assigned else variables[name].node
+            account.changed(what, f"{name} is left out: {finding.message} ({finding.rule})")

@@ -83,7 +83,9 @@ class Pod(Table):
     """``[gang.pod]``: what the gang's pods have besides what argosy gives them."""
 
     labels: dict[LabelKey, LabelValue] = Field(default={}, description="Labels of the gang's pods.")
-    annotations: dict[LabelKey, Line] = Field(default={}, description="Annotations of the gang's pods.")
+    annotations: dict[LabelKey, Annotated[str, AfterValidator(check_literal)]] = Field(
+        default={}, description="Annotations of the gang's pods."
+    )
     affinity: KubeObject = Field(
         default={}, description="A pod's affinity, as Kubernetes has it: nodeAffinity, podAffinity, podAntiAffinity."
     )

@@ -1,28 +1,13 @@
-"""Job, JobSet, Volcano Job."""
+"""Job, CronJob, JobSet, Volcano Job."""
 
 from __future__ import annotations
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
-from argosy.workflows.imports.source import Source, count
+from argosy.workflows.imports.kinds.reasons import JOB, JOBSET, OWNER, VOLCANO, changed_all
+from argosy.workflows.imports.source import Source, count, present
 from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.workload import Role, Workload
-
-_OWNER = "argosy's supervisor owns restarts: see [retry]"
-_JOB_FIELDS = {
-    "completionMode": "every pod of a gang has its index",
-    "backoffLimit": _OWNER,
-    "backoffLimitPerIndex": _OWNER,
-    "maxFailedIndexes": _OWNER,
-    "podFailurePolicy": "argosy judges every failure by its cause: see [retry] exit_codes for the script's own codes",
-    "podReplacementPolicy": "a new gang starts only when the old one's pods are gone",
-    "successPolicy": "a run has succeeded when every rank ended well and a verified checkpoint reached its end",
-    "ttlSecondsAfterFinished": "the workflow and its gang are cleaned up by argosy",
-    "suspend": "Argo starts the workflow when it is submitted",
-    "manualSelector": "the gang's pods are found by argosy's labels",
-    "selector": "the gang's pods are found by argosy's labels",
-}
 
 
 def job(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -30,70 +15,79 @@ def job(workload: Workload, bundle: Bundle, account: Account) -> Source:
     del bundle
     role = workload.roles[0]
     nodes = _job(role, account)
+    document = workload.document
+    if document.kind == "CronJob":
+        why = "a run is started once: argo cron with the compiled workflow, or a Sensor, starts it again"
+        account.by_hand(document.spec["schedule"], why)
+        for key in ("timeZone", "concurrencyPolicy", "startingDeadlineSeconds", "suspend"):
+            account.lost(document.spec[key], "of a CronJob's schedule: say it in the CronWorkflow")
+        for key in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+            account.changed(document.spec[key], "finished workflows stay for a week")
+        account.lost(document.spec.at("jobTemplate.metadata"), "a run has no labels and annotations of its own")
+    if role.completions and role.replicas and role.completions > role.replicas:
+        why = f"{role.completions} completions by {role.replicas} pods at once is a queue of tasks, not a gang"
+        raise InputError(f"{document.kind} {document.name!r} (line {role.replicas_node.line}): {why}; keep the Job")
     return Source(workload, [role], (nodes, nodes))
 
 
 def jobset(workload: Workload, bundle: Bundle, account: Account) -> Source:
     """The replicated job with the GPUs trains, else the largest; the others have no place in a gang."""
     del bundle
-    if not workload.roles:
-        raise InputError(f"JobSet {workload.document.name!r}: spec.replicatedJobs is empty")
-    training = max(workload.roles, key=lambda role: ((role.pod.gpus or 0) > 0, role.replicas or 0))
-    for role in workload.roles:
-        if role is not training:
-            account.lost(role.node, "a gang has nodes of one kind: this replicated job has no place in it")
-    nodes = _job(training, account)
-    account.known(training.node["name"])
-    _change(account, training.node["replicas"], "a gang is one Job with a pod per node", "gang.nnodes")
-    spec = workload.spec
-    reasons = {
-        "failurePolicy": _OWNER,
-        "successPolicy": "a run has succeeded when every rank ended well and a verified checkpoint reached its end",
-        "network": "argosy's gang has DNS names and publishes not-ready addresses",
-        "startupPolicy": "a gang starts all at once",
-        "suspend": "Argo starts the workflow when it is submitted",
-        "ttlSecondsAfterFinished": "the workflow and its gang are cleaned up by argosy",
-        "coordinator": "ranks meet over argosy's channel",
-        "managedBy": "the supervisor owns the gang",
-    }
-    for key, why in reasons.items():
-        _change(account, spec[key], why)
-    return Source(workload, [training], (nodes, nodes))
+    roles = present(workload.roles, account)
+    if not roles:
+        raise InputError(f"JobSet {workload.document.name!r}: spec.replicatedJobs has no pods, so nothing trains")
+    same = [role for role in roles if role.pod.main is not None and _alike(role, roles[0])]
+    for role in roles:
+        if role not in same:
+            account.lost(role.node, f"a gang has nodes of one kind: replicated job {role.name!r} has no place in it")
+    nodes = 0
+    for role in same:
+        nodes += _job(role, account)
+        account.changed(role.node["name"], "a gang is one Job with a pod per node")
+        account.changed(role.node["groupName"], "a gang is one Job with a pod per node")
+        account.changed(role.node["dependsOn"], "a gang starts all at once")
+        account.changed(role.node["replicas"], "a gang is one Job with a pod per node", "gang.nnodes")
+        account.lost(role.node.at("template.metadata"), "a gang's Job has argosy's own labels")
+    changed_all(account, workload.spec, JOBSET)
+    return Source(workload, same, (nodes, nodes))
+
+
+def _alike(one: Role, other: Role) -> bool:
+    """Whether both do the same work: the same GPUs and the same image."""
+    left, right = one.pod.main, other.pod.main
+    return (
+        left is not None
+        and right is not None
+        and one.pod.gpus == other.pod.gpus
+        and (left.image.text == right.image.text)
+    )
 
 
 def volcano(workload: Workload, bundle: Bundle, account: Account) -> Source:
     """Tasks are nodes: a master is a rank like the others."""
     del bundle
-    if not workload.roles:
-        raise InputError(f"Volcano Job {workload.document.name!r}: spec.tasks is empty")
-    with_gpus = [role for role in workload.roles if role.pod.gpus]
-    training = with_gpus or workload.roles
-    for role in workload.roles:
-        if role not in training:
-            account.lost(role.node, "a gang has nodes of one kind: this task has no place in it")
+    roles = present(workload.roles, account)
+    with_gpus = [role for role in roles if role.pod.gpus != 0]
+    training = with_gpus or [role for role in roles if role.name not in ("mpimaster", "launcher")] or roles
+    if not training:
+        raise InputError(f"Volcano Job {workload.document.name!r}: spec.tasks has no pods, so nothing trains")
+    # mpimaster runs mpirun, mpiworker runs sshd: https://volcano.sh/en/docs/user-guide/how_to_use_mpi_plugin/
+    starts = next((role for role in roles if role not in training and "mpi" in role.name), None)
+    for role in roles:
+        if role is starts:
+            account.changed(role.node, "no launcher pod: torchrun starts the ranks on each node, without ssh")
+        elif role not in training:
+            account.lost(role.node, f"a gang has nodes of one kind: task {role.name!r} has no place in it")
     for role in training:
-        account.known(role.node["name"])
-        for key in ("policies", "maxRetry", "minAvailable", "dependsOn"):
-            _change(account, role.node[key], _OWNER)
-    spec = workload.spec
-    for key in ("policies", "maxRetry"):
-        _change(account, spec[key], _OWNER)
-    for key in ("plugins", "minSuccess", "ttlSecondsAfterFinished"):
-        _change(account, spec[key], "argosy's gang has names, ranks and an end of its own")
-    for key in ("minAvailable", "queue", "networkTopology", "schedulerName"):
-        if spec[key]:
-            account.lost(spec[key], "gang.placement is none for now: nodes are waited for by the channel")
+        account.changed(role.node["name"], "a gang's nodes are node-0, node-1, …")
+        for key in ("policies", "maxRetry", "minAvailable", "dependsOn", "partitionPolicy", "topologyPolicy"):
+            account.changed(role.node[key], OWNER if key in ("policies", "maxRetry") else "a gang starts all at once")
+    changed_all(account, workload.spec, VOLCANO)
     nodes = sum(count(role, account) for role in training)
-    return Source(workload, training, (nodes, nodes))
+    return Source(workload, training, (nodes, nodes), starts=starts)
 
 
 def _job(role: Role, account: Account) -> int:
-    for key, why in _JOB_FIELDS.items():
-        _change(account, role.job[key], why)
+    changed_all(account, role.job, JOB)
     account.kept(role.job["completions"], "gang.nnodes")
     return count(role, account)
-
-
-def _change(account: Account, node: Node, why: str, into: str = "") -> None:
-    if node.exists:
-        account.changed(node, why, into)

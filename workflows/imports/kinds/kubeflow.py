@@ -4,114 +4,118 @@ from __future__ import annotations
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
-from argosy.workflows.imports.source import Source, count
+from argosy.workflows.imports.kinds.reasons import MEET, OWNER, RUN_POLICY, changed_all
+from argosy.workflows.imports.source import Source, count, present
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.workload import Role, Workload
 
-_OWNER = "argosy's supervisor owns restarts: see [retry]"
+_TF_CONFIG = (
+    "torchrun starts the ranks and sets no TF_CONFIG: build it in the script from RANK, WORLD_SIZE, MASTER_ADDR and "
+    "MASTER_PORT before the strategy is made"
+)
+_DMLC = (
+    "torchrun starts the ranks and sets no DMLC_*: start xgboost's tracker on rank 0 at MASTER_ADDR and pass it to "
+    "xgboost.collective.CommunicatorContext"
+)
+_MPI = "a script for Horovod or MPI reads its rank from MPI: use torch.distributed, or RANK, LOCAL_RANK, WORLD_SIZE"
 
 
 def pytorch(workload: Workload, bundle: Bundle, account: Account) -> Source:
     """Master and Worker are one gang: rank 0 is a rank like the others."""
     del bundle
     spec = workload.spec
-    nodes = _replicas(workload.roles, account)
-    ranks = spec["nprocPerNode"]
-    elastic = spec["elasticPolicy"]
+    roles = _roles(workload, workload.roles, account)
+    nodes = _replicas(roles, account)
+    ranks, elastic = spec["nprocPerNode"], spec["elasticPolicy"]
     low, high = nodes, nodes
     if elastic:
-        low, high = elastic["minReplicas"].number or nodes, elastic["maxReplicas"].number or nodes
-        for key in ("minReplicas", "maxReplicas"):
-            account.kept(elastic[key], "gang.nnodes")
+        low = min(max(elastic["minReplicas"].number or nodes, 1), nodes)
+        account.kept(elastic["minReplicas"], "gang.nnodes")
+        if elastic["maxReplicas"].number == nodes:
+            account.kept(elastic["maxReplicas"], "gang.nnodes")
+        else:
+            account.changed(elastic["maxReplicas"], "a gang has at most the nodes that it starts with", "gang.nnodes")
         for key in ("rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf", "standalone"):
-            _changed(account, elastic[key], "ranks meet over argosy's channel")
-        _changed(account, elastic["maxRestarts"], _OWNER)
-        if elastic["metrics"]:
-            account.lost(elastic["metrics"], "the gang's size follows its nodes, not a metric")
+            account.changed(elastic[key], MEET)
+        account.changed(elastic["maxRestarts"], OWNER)
+        account.lost(elastic["metrics"], "the gang's size follows its nodes, not a metric")
+        account.kept(elastic["nProcPerNode"], "gang.nproc_per_node")
         ranks = ranks or elastic["nProcPerNode"]
     account.kept(ranks, "gang.nproc_per_node")
-    _run_policy(workload, account)
-    return Source(workload, workload.roles, (low, high), ranks.number)
+    changed_all(account, spec["runPolicy"], RUN_POLICY)
+    return Source(workload, roles, (min(low, high), max(low, high)), ranks.text)
 
 
 def tensorflow(workload: Workload, bundle: Bundle, account: Account) -> Source:
     """Chief and Worker train by collectives; parameter servers have no like."""
     del bundle
-    servers = next((role for role in workload.roles if role.name == "PS" and role.replicas != 0), None)
+    servers = next((role for role in workload.roles if role.name.upper() == "PS" and role.replicas != 0), None)
     if servers is not None:
         raise InputError(
             f"TFJob with parameter servers ({servers.node.path}, line {servers.node.line}): argosy trains by "
             "collectives; write the script for MultiWorkerMirroredStrategy, or keep the TFJob"
         )
-    training = [role for role in workload.roles if role.name != "Evaluator"]
-    for role in workload.roles:
-        if role.name == "Evaluator":
-            account.by_hand(role.node, "the evaluation becomes a step of its own: write [evaluation]")
-    nodes = _replicas(training, account)
-    _run_policy(workload, account)
-    hint = (
-        "torchrun starts the ranks and sets no TF_CONFIG: build it in the script from RANK, WORLD_SIZE, MASTER_ADDR "
-        "and MASTER_PORT before the strategy is made"
-    )
-    account.by_hand(workload.document.root["kind"], hint)
-    return Source(workload, training, (nodes, nodes), 1)
+    judging = [role for role in workload.roles if role.name == "Evaluator"]
+    for role in judging:
+        account.by_hand(role.node, "the evaluation becomes a step of its own: write [evaluation]", "evaluation")
+    roles = _roles(workload, [role for role in workload.roles if role not in judging], account)
+    nodes = _replicas(roles, account)
+    changed_all(account, workload.spec["runPolicy"], RUN_POLICY)
+    account.changed(workload.spec["successPolicy"], "a run has succeeded when every rank ended well")
+    account.changed(workload.spec["enableDynamicWorker"], 'write gang.nnodes = "min:max"')
+    account.advise(workload.document.root["kind"], _TF_CONFIG, "script")
+    return Source(workload, roles, (nodes, nodes), "1")
 
 
 def xgboost(workload: Workload, bundle: Bundle, account: Account) -> Source:
     """Master and Worker are one gang."""
     del bundle
-    nodes = _replicas(workload.roles, account)
-    _run_policy(workload, account)
-    hint = (
-        "torchrun starts the ranks and sets no DMLC_*: start xgboost's tracker on rank 0 at MASTER_ADDR and pass it to "
-        "xgboost.collective.CommunicatorContext"
-    )
-    account.by_hand(workload.document.root["kind"], hint)
-    return Source(workload, workload.roles, (nodes, nodes), 1)
+    roles = _roles(workload, workload.roles, account)
+    nodes = _replicas(roles, account)
+    changed_all(account, workload.spec["runPolicy"], RUN_POLICY)
+    account.advise(workload.document.root["kind"], _DMLC, "script")
+    return Source(workload, roles, (nodes, nodes), "1")
 
 
 def mpi(workload: Workload, bundle: Bundle, account: Account) -> Source:
     """The workers train; what the launcher's ``mpirun`` starts is the script."""
     del bundle
+    spec = workload.spec
     launcher = next((role for role in workload.roles if role.name == "Launcher"), None)
     training = [role for role in workload.roles if role.name == "Worker"]
     if launcher is None or not training:
         raise InputError(f"MPIJob {workload.document.name!r}: needs a Launcher and a Worker in spec.mpiReplicaSpecs")
-    nodes = _replicas(training, account)
-    slots = workload.spec["slotsPerWorker"]
+    roles = _roles(workload, training, account)
+    nodes = _replicas(roles, account)
+    slots = spec["slotsPerWorker"]
     account.kept(slots, "gang.nproc_per_node")
     account.changed(launcher.node, "no launcher pod: torchrun starts the ranks on each node, without ssh")
-    account.known(launcher.node)
-    for key in ("sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation", "runLauncherAsWorker"):
-        _changed(account, workload.spec[key], "torchrun starts the ranks, without ssh and MPI")
-    _run_policy(workload, account)
-    hint = "a script for Horovod or MPI reads its rank from MPI: use torch.distributed, or RANK, LOCAL_RANK, WORLD_SIZE"
-    account.by_hand(workload.document.root["kind"], hint)
-    return Source(workload, training, (nodes, nodes), slots.number or 1, starts=launcher)
+    if spec["runLauncherAsWorker"].flag:
+        nodes += 1
+        account.changed(spec["runLauncherAsWorker"], "the launcher's pod is one more node", "gang.nnodes")
+    for key in ("sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation", "mpiDistribution", "mainContainer"):
+        account.changed(spec[key], "torchrun starts the ranks, without ssh and MPI")
+    # v1 has these beside runPolicy: https://github.com/kubeflow/mpi-operator/tree/master/pkg/apis/kubeflow
+    changed_all(account, spec, {key: why for key, why in RUN_POLICY.items() if key != "schedulingPolicy"})
+    changed_all(account, spec["runPolicy"], RUN_POLICY)
+    account.advise(workload.document.root["kind"], _MPI, "script")
+    return Source(workload, roles, (nodes, nodes), slots.text or "1", starts=launcher)
+
+
+def _roles(workload: Workload, roles: list[Role], account: Account) -> list[Role]:
+    found = present(roles, account)
+    if not found:
+        document = workload.document
+        raise InputError(f"{document.kind} {document.name!r}: no replicas, so nothing trains; write their number")
+    return found
 
 
 def _replicas(roles: list[Role], account: Account) -> int:
     for role in roles:
-        _changed(account, role.node["restartPolicy"], _OWNER)
+        _policy(role.node, account)
     return sum(count(role, account) for role in roles)
 
 
-def _run_policy(workload: Workload, account: Account) -> None:
-    policy = workload.spec["runPolicy"]
-    reasons = {
-        "cleanPodPolicy": "the supervisor deletes the gang when it ends; logs are kept in the run's store",
-        "ttlSecondsAfterFinished": "the workflow and its gang are cleaned up by argosy",
-        "backoffLimit": _OWNER,
-        "suspend": "Argo starts the workflow when it is submitted",
-        "managedBy": "the supervisor owns the gang",
-    }
-    for key, why in reasons.items():
-        _changed(account, policy[key], why)
-    if policy["schedulingPolicy"]:
-        account.lost(policy["schedulingPolicy"], "gang.placement is none for now: nodes are waited for by the channel")
-
-
-def _changed(account: Account, node: Node, why: str) -> None:
-    if node.exists:
-        account.changed(node, why)
+def _policy(node: Node, account: Account) -> None:
+    account.changed(node["restartPolicy"], OWNER)

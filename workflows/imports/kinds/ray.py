@@ -1,12 +1,19 @@
-"""RayJob and RayCluster."""
+"""RayJob."""
 
 from __future__ import annotations
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
+from argosy.workflows.imports.kinds.reasons import RAY, changed_all
 from argosy.workflows.imports.source import Source, count
 from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.lint.view.workload import Role, Workload
+
+_RAY = (
+    "the entrypoint runs once on each rank under torchrun, without Ray: a script for ray.train needs its TorchTrainer "
+    "taken out (init_process_group with RANK and WORLD_SIZE does its work), or keep the RayJob"
+)
+_RUNTIME = "no Ray is started: build pip packages into the image, write env_vars into [env]"
 
 
 def ray(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -14,37 +21,47 @@ def ray(workload: Workload, bundle: Bundle, account: Account) -> Source:
     del bundle
     document = workload.document
     entrypoint = document.spec["entrypoint"]
-    if not entrypoint:
+    if not entrypoint.is_scalar:
         raise InputError(
-            f"{document.kind} {document.name!r}: no spec.entrypoint, so nothing says what is trained; name a RayJob"
+            f"{document.kind} {document.name!r}: no spec.entrypoint, so nothing says what is trained; name a RayJob "
+            "that has one"
         )
     roles = [role for role in workload.roles if not role.launcher]
-    groups = [role for role in roles if role.name != "head"]
-    with_gpus = [role for role in roles if role.pod.gpus]
-    training = with_gpus or groups or roles
+    training = _training(roles)
     for role in roles:
-        account.known(role.node["groupName"])
-        if role.node["rayStartParams"]:
-            account.changed(role.node["rayStartParams"], "no Ray is started: torchrun starts the ranks")
-        for key in ("minReplicas", "maxReplicas", "numOfHosts", "scaleStrategy"):
-            if role.node[key].exists:
-                account.changed(role.node[key], "the gang has a fixed number of nodes", "gang.nnodes")
         if role not in training:
-            account.changed(role.node, "no Ray head: torchrun's ranks need none")
+            why = "no Ray head: torchrun's ranks need none" if role.name == "head" else _other(role)
+            (account.changed if role.name == "head" or not role.replicas else account.lost)(role.node, why)
+            continue
+        account.changed(role.node["groupName"], "a gang's nodes are node-0, node-1, …")
+        account.changed(role.node["rayStartParams"], "no Ray is started: torchrun starts the ranks")
+        for key in ("minReplicas", "maxReplicas", "numOfHosts", "scaleStrategy", "idleTimeoutSeconds"):
+            account.changed(role.node[key], "the gang has a fixed number of nodes", "gang.nnodes")
+        for key in ("serviceType", "headService", "enableIngress"):
+            account.changed(role.node[key], "no Ray is started: torchrun starts the ranks")
     nodes = sum(count(role, account) for role in training)
     cluster = document.spec["rayClusterSpec"]
-    for key in ("rayVersion", "enableInTreeAutoscaling", "autoscalerOptions"):
-        if cluster[key].exists:
-            account.changed(cluster[key], "no Ray is started")
-    for key in ("submissionMode", "submitterPodTemplate", "submitterConfig", "entrypointNumCpus", "entrypointNumGpus"):
-        if document.spec[key].exists:
-            account.changed(document.spec[key], "the nodes run the entrypoint themselves")
-    for key in ("shutdownAfterJobFinishes", "ttlSecondsAfterFinished", "suspend", "backoffLimit", "deletionStrategy"):
-        if document.spec[key].exists:
-            account.changed(document.spec[key], "argosy's supervisor owns the gang's life")
-    hint = (
-        "the entrypoint runs once on each rank under torchrun, without Ray: a script for ray.train needs its "
-        "TorchTrainer taken out (init_process_group with RANK and WORLD_SIZE does its work), or keep the RayJob"
-    )
-    account.by_hand(document.root["kind"], hint)
+    for key in ("rayVersion", "enableInTreeAutoscaling", "autoscalerOptions", "gcsFaultToleranceOptions", "suspend"):
+        account.changed(cluster[key], "no Ray is started")
+    changed_all(account, document.spec, RAY)
+    account.by_hand(document.spec["runtimeEnvYAML"], _RUNTIME)
+    account.lost(document.spec["entrypointResources"], "no Ray is started")
+    account.advise(document.root["kind"], _RAY, "script")
     return Source(workload, training, (nodes, nodes), entrypoint=entrypoint)
+
+
+def _training(roles: list[Role]) -> list[Role]:
+    """Groups with GPUs, else workers, else the head alone; a group of another number of GPUs is another kind."""
+    workers = [role for role in roles if role.name != "head" and role.replicas != 0]
+    with_gpus = [role for role in [*workers, *roles[:1]] if role.pod.gpus != 0 and role.replicas != 0]
+    found = with_gpus or workers or roles[:1]
+    if not found:
+        raise InputError("a RayJob without rayClusterSpec runs on another cluster; name the pods that train")
+    most = max(found, key=lambda role: (role.pod.gpus or 0, role.replicas or 0))
+    return [most, *(role for role in found if role is not most and role.pod.gpus == most.pod.gpus)]
+
+
+def _other(role: Role) -> str:
+    if not role.replicas:
+        return f"{role.name} has 0 replicas: it has no pods"
+    return f"a gang has nodes of one kind: group {role.name!r} has no place in it"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argosy.workflows.imports.account import Account
+from argosy.workflows.imports.kinds.reasons import JOB, JOBSET, PLACEMENT, changed_all
 from argosy.workflows.imports.source import Source, count
 from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.made import made_list, made_mapping
 from argosy.workflows.lint.view.workload import Role, Workload
 
-# https://github.com/kubeflow/trainer/tree/master/manifests/base/runtimes: what they are made for.
-_FRAMEWORKS = ("torch-distributed", "torchtune", "deepspeed-distributed", "mlx-distributed")
+_INITIALIZER = "data is staged by argosy: write [dataset] uri; a model's weights are data like others"
+_PATCH = "write what it changes into [gang], [gang.resources], [gang.pod] or [env]"
 
 
 def trainer(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -24,46 +26,74 @@ def trainer(workload: Workload, bundle: Bundle, account: Account) -> Source:
     account.kept(ranks, "gang.nproc_per_node")
     reference = spec["runtimeRef"]
     kind = reference["kind"].text or "ClusterTrainingRuntime"
+    named = f"{kind} {reference['name'].text!r}"
     runtime = bundle.find(kind, reference["name"].text, workload.document)
     if runtime is not None:
-        found = bundle.workload(runtime)
-        held = [each for each in found.roles if each.name == "node"] if found is not None else []
-        role = replace(role, template=_merged(role, held[0])) if held else role
-        account.changed(reference, f"{kind} {reference['name'].text!r} is among the files: what it says is taken")
-        if not spec["trainer"]["numNodes"] and held:
-            nodes = held[0].replicas or 1
-        ranks = (
-            ranks or runtime.spec.at("mlPolicy.torch.numProcPerNode") or runtime.spec.at("mlPolicy.mpi.numProcPerNode")
-        )
-        _runtime(held[0] if held else role, account)
+        account.changed(reference, f"{named} is among the files: what it says is taken")
+        held = _trainer_role(bundle.workload(runtime))
+        if held is not None:
+            role = replace(role, template=_merged(role, held))
+            if not spec["trainer"]["numNodes"]:
+                nodes = count(held, account)
+        ranks = ranks or _runtime(runtime, spec["trainer"], held, account)
     elif reference:
-        account.by_hand(
-            reference, f"{kind} {reference['name'].text!r} is not among the files: what it adds is not known"
-        )
-    for key in ("initializer", "runtimePatches", "podTemplateOverrides"):
-        if spec[key]:
-            account.by_hand(spec[key], _INITIALIZER if key == "initializer" else "write it into [gang.pod] or [gang]")
-    for key in ("suspend", "managedBy", "labels", "annotations"):
-        if spec[key].exists:
-            account.changed(spec[key], "the supervisor owns the gang")
-    return Source(workload, [role], (nodes, nodes), ranks.number)
+        account.by_hand(reference, f"{named} is not among the files: what it adds is not known")
+    account.by_hand(spec["initializer"], _INITIALIZER, "dataset")
+    for key in ("runtimePatches", "podTemplateOverrides", "podSpecOverrides"):
+        account.by_hand(spec[key], _PATCH)
+    for key in ("labels", "annotations"):
+        account.lost(spec[key], f"a run has no {key} of its own")
+    changed_all(account, spec, JOBSET)
+    return Source(workload, [role], (nodes, nodes), ranks.text)
 
 
-_INITIALIZER = "data is staged by argosy: write [dataset] uri; a model's weights are data like others"
+def _trainer_role(runtime: Workload | None) -> Role | None:
+    roles = runtime.roles if runtime is not None else []
+    named = [each for each in roles if each.name in ("node", "trainer-node")]
+    marked = [each for each in roles if "trainer" in str(each.node.at("template.metadata.labels").data)]
+    return next(iter([*named, *marked, *roles]), None)
 
 
 def _merged(role: Role, runtime: Role) -> Node:
     """The runtime's pod with what the TrainJob says of its trainer in place of the runtime's."""
     trainer, spec = role.template.at("spec").at("containers").items[0], runtime.template["spec"]
     containers = spec["containers"].items
-    base = next((each for each in containers if each["name"].text == "node"), containers[0] if containers else trainer)
-    fields = {**base.entries, **trainer.entries}
+    named = [each for each in containers if each["name"].text in ("node", "trainer")]
+    base = next(iter([*named, *containers]), trainer)
+    own = {key: value for key, value in trainer.entries.items() if value}
+    fields = {**base.entries, **own}
     fields["env"] = made_list(trainer, [*base["env"], *trainer["env"]])
     if not fields["env"].items:
         del fields["env"]
-    pod = {**spec.entries, "containers": made_list(trainer, [made_mapping(trainer, fields)])}
+    others = [each for each in containers if each is not base and each.yaml is not base.yaml]
+    pod = {**spec.entries, "containers": made_list(trainer, [made_mapping(trainer, fields), *others])}
     return made_mapping(trainer, {"spec": made_mapping(trainer, pod), "metadata": runtime.template["metadata"]})
 
 
-def _runtime(role: Role, account: Account) -> None:
-    account.changed(role.node, "the runtime's pod template is taken; its policies are argosy's own")
+def _runtime(document: Document, trainer: Node, role: Role | None, account: Account) -> Node:
+    """What the runtime says besides its pod; the number of processes per node."""
+    spec = document.spec
+    policy = spec["mlPolicy"]
+    for kind in ("torch", "mpi"):
+        account.kept(policy[kind]["numProcPerNode"], "gang.nproc_per_node")
+    account.changed(policy, "torchrun starts the ranks on each node")
+    account.kept(policy["numNodes"], "gang.nnodes")
+    account.lost(spec["podGroupPolicy"], PLACEMENT)
+    jobset = spec.at("template.spec")
+    changed_all(account, jobset, JOBSET)
+    for each in jobset["replicatedJobs"]:
+        if role is None or each.yaml is not role.node.yaml:
+            account.by_hand(each, _INITIALIZER if "initializer" in each["name"].text else "a gang has one kind of node")
+            continue
+        account.changed(each["name"], "a gang is one Job with a pod per node")
+        account.changed(each["replicas"], "a gang is one Job with a pod per node")
+        account.changed(each["dependsOn"], "a gang starts all at once")
+        account.changed(each.at("template.metadata"), "a gang's Job has argosy's own labels")
+        for key in ("completions", "parallelism"):
+            account.changed(each.at("template.spec")[key], "the trainer's numNodes is gang.nnodes", "gang.nnodes")
+        changed_all(account, each.at("template.spec"), JOB)
+        for container in each.at("template.spec.template.spec.containers"):
+            for key in ("image", "command", "args", "resources"):
+                if trainer["resourcesPerNode" if key == "resources" else key]:
+                    account.changed(container[key], "the TrainJob's own is taken")
+    return policy["torch"]["numProcPerNode"] or policy["mpi"]["numProcPerNode"]

@@ -1,0 +1,229 @@
+"""What is particular to a kind, and what is refused with its reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from argosy.steps.contract.errors import InputError
+from tests.imports.account import Account
+from tests.imports.cases import FOLDER
+
+Imported = Callable[..., tuple[dict[str, Any], Account]]
+Job = Callable[..., dict[str, Any]]
+TRAIN = {"command": ["torchrun", "/a/t.py"]}
+
+
+def replicas(kind: str, field: str, **roles: dict[str, Any]) -> dict[str, Any]:
+    """A Kubeflow job of roles: ``Worker={"replicas": 2, "container": {...}}``."""
+    specs = {}
+    for name, role in roles.items():
+        container = {"name": "c", "image": "example/train:1", **TRAIN, **role.get("container", {})}
+        rest = {key: value for key, value in role.items() if key not in ("container", "pod")}
+        specs[name] = {**rest, "template": {"spec": {"containers": [container], **role.get("pod", {})}}}
+    return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": "x"}, "spec": {field: specs}}
+
+
+def pytorch(**roles: dict[str, Any]) -> dict[str, Any]:
+    return replicas("PyTorchJob", "pytorchReplicaSpecs", **roles)
+
+
+def test_a_master_unlike_its_workers_is_said_to_differ(imported: Imported) -> None:
+    gpus = {"resources": {"limits": {"nvidia.com/gpu": 2, "memory": "8Gi"}}}
+    master = {"replicas": 1, "container": {"env": [{"name": "ROLE", "value": "master"}]}}
+    run, account = imported(pytorch(Master=master, Worker={"replicas": 3, "container": gpus}))
+    assert (run["gang"]["nnodes"], run["gang"]["resources"]["gpu"]) == (4, 2)
+    where = "spec.pytorchReplicaSpecs.Master.template.spec.containers[0].env"
+    assert account.fates_in(f"{where}[0].value") == {"not representable"}
+    assert account.fates_in("spec.pytorchReplicaSpecs.Master.template.spec.containers[0].image") == {"kept"}
+    assert "Worker's is taken" in account.text_of(where, 0)
+
+
+def test_a_role_without_replicas_has_no_pods(imported: Imported) -> None:
+    run, account = imported(pytorch(Master={"replicas": 1}, Worker={"replicas": 0, "container": {"image": "other"}}))
+    assert run["gang"]["nnodes"] == 1
+    assert "0 replicas" in account.text_of("spec.pytorchReplicaSpecs.Worker", 0)
+
+
+def test_an_elastic_gang_has_the_nodes_that_it_starts_with(imported: Imported) -> None:
+    document = pytorch(Worker={"replicas": 3})
+    document["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 64}
+    run, account = imported(document)
+    assert run["gang"]["nnodes"] == "1:3"
+    assert account.fates_in("spec.elasticPolicy.maxReplicas") == {"changed"}
+
+
+def test_a_number_that_is_filled_in_later_is_left_to_the_author(imported: Imported) -> None:
+    run, account = imported(pytorch(Worker={"replicas": "${N}"}))
+    assert run["gang"]["nnodes"] == 1
+    assert account.fates_in("spec.pytorchReplicaSpecs.Worker.replicas") == {"by hand"}
+
+
+def test_an_image_that_is_filled_in_later_is_not_the_default(imported: Imported, job: Job) -> None:
+    run, account = imported(job({**TRAIN, "image": "<your-image>"}))
+    assert run["image"] == "write.your/image:here"
+    assert account.fates_in("spec.template.spec.containers[0].image") == {"by hand"}
+    assert "# write your image" in account.record["toml"]
+
+
+def test_the_launcher_of_an_mpi_job_may_be_a_node(imported: Imported) -> None:
+    document = yaml.safe_load((FOLDER / "mpijob-v2beta1.yaml").read_text())
+    document["spec"]["runLauncherAsWorker"] = True
+    assert imported(document)[0]["gang"]["nnodes"] == 3
+
+
+def test_items_of_a_list_and_a_name_among_several(imported: Imported, job: Job) -> None:
+    one, other = job(TRAIN), job({"command": ["python", "/b/u.py"]})
+    other["metadata"]["name"] = "other"
+    both = {"apiVersion": "v1", "kind": "List", "items": [one, other]}
+    run, account = imported(json.dumps(both), workload="other")
+    assert run["script"] == "/b/u.py"
+    assert account.fates_in("items[0]") == {"not representable"}
+    with pytest.raises(InputError, match="several trainings in it: Job 'job', Job 'other'"):
+        imported(both)
+    with pytest.raises(InputError, match="there is no such object"):
+        imported(both, workload="third")
+
+
+def test_the_schedule_of_a_cron_job_is_left_to_the_author(imported: Imported, job: Job) -> None:
+    cron = {"schedule": "0 3 * * *", "suspend": True, "jobTemplate": {"spec": job(TRAIN)["spec"]}}
+    document = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": cron}
+    run, account = imported(document)
+    assert (run["name"], run["gang"]["nnodes"]) == ("nightly", 2)
+    assert account.fates_in("spec.schedule") == {"by hand"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("My_Job.v2", "my-job-v2"), ("9lives", "train-9lives"), ("a" * 60, "a" * 40), ("gpt-", "gpt"), ("---", "train")],
+)
+def test_a_name_is_made_one_that_a_run_may_have(imported: Imported, job: Job, name: str, expected: str) -> None:
+    document = job(TRAIN)
+    document["metadata"] = {"generateName": name}
+    assert imported(document)[0]["name"] == expected
+
+
+@pytest.mark.parametrize(
+    ("resources", "fabric"),
+    [
+        ({"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 32}, "aws-efa"),
+        ({"nvidia.com/gpu": 8, "rdma/ib": 1}, "ib-sriov"),
+        ({"nvidia.com/gpu": 8, "rdma/rdma_shared_device_a": 1}, "ib-shared"),
+        ({"nvidia.com/gpu": 8, "nvidia.com/rdma-vf": 16}, "oci-roce"),
+        ({"nvidia.com/gpu": 8}, ""),
+    ],
+)
+def test_the_fabric_is_suggested_by_its_adapters(
+    imported: Imported, job: Job, resources: dict[str, int], fabric: str
+) -> None:
+    from argosy.workflows.fabric.catalogue import profile_names
+
+    _, account = imported(job({**TRAIN, "resources": {"limits": {**resources, "memory": "64Gi"}}}))
+    said = account.why("gang.fabric = ")
+    assert (f'"{fabric}"' in said) if fabric else not said
+    assert not fabric or fabric in profile_names()
+
+
+@pytest.mark.parametrize(
+    ("args", "folder", "path"),
+    [
+        (["--output_dir", "out"], "/w", "out"),
+        (["--checkpoint-dir=./ckpt/a"], "/w", "ckpt/a"),
+        (["--save_dir", "/w/out"], "/w", "out"),
+        (["--output_dir", "/mnt/out"], "/w", None),
+        (["--output_dir", "s3://b/out"], "/w", None),
+        (["--output_dir", "."], "/w", None),
+        (["--save_steps", "100"], "/w", None),
+    ],
+)
+def test_the_folder_of_checkpoints_is_guessed_from_the_arguments(
+    imported: Imported, job: Job, args: list[str], folder: str, path: str | None
+) -> None:
+    run, account = imported(job({"command": ["torchrun", "t.py", *args], "workingDir": folder}))
+    assert run.get("checkpoint", {}) == ({"mode": "opaque", "path": path} if path else {})
+    assert "checkpoint" in account.why("" if path is None else "is taken for the folder")
+
+
+def test_shared_memory_fits_the_memory(imported: Imported, job: Job) -> None:
+    mount = {"volumeMounts": [{"name": "d", "mountPath": "/dev/shm"}]}
+    volume = [{"name": "d", "emptyDir": {"medium": "Memory", "sizeLimit": "64Gi"}}]
+    run, account = imported(job({**TRAIN, **mount}, volumes=volume))
+    assert (run["gang"]["shm_size"], run["gang"]["resources"]["memory"]) == ("64Gi", "128Gi")
+    assert "a guess" in account.why("gang.resources.memory")
+    small = {"resources": {"limits": {"memory": "16Gi"}}}
+    run, account = imported(job({**TRAIN, **mount, **small}, volumes=volume))
+    assert (run["gang"]["shm_size"], run["gang"]["resources"]["memory"]) == ("16Gi", "16Gi")
+    assert account.why("counts towards the memory limit")
+
+
+def test_an_argument_that_a_run_does_not_take_keeps_its_place(imported: Imported, job: Job) -> None:
+    run, account = imported(job({"command": ["torchrun", "/a/t.py", "--key", "sk-" + "a" * 30, "--x", "1"]}))
+    assert run["args"] == ["--key", "FILL-IN", "--x", "1"]
+    assert "credential" in account.why("FILL-IN")
+    assert "a" * 30 not in json.dumps(account.record)
+
+
+def test_a_credential_in_a_script_is_not_shown(imported: Imported, job: Job) -> None:
+    token = "hf_" + "a" * 30
+    script = (
+        f"export HF_TOKEN={token} && pip install --index-url=https://me:{'b' * 20}@host/x y && python /a/t.py {token}"
+    )
+    run, account = imported(job({"command": ["sh", "-c", script], "env": [{"name": "API_KEY", "value": "c" * 20}]}))
+    shown = json.dumps(account.record)
+    assert not [secret for secret in (token, "b" * 20, "c" * 20) if secret in shown]
+    assert run.get("env", {}) == {}
+    assert {"HF_TOKEN=***", "pip install *** y"} <= {each["part"] for each in account.entries} | {
+        each["part"].replace("--index-url=***", "***") for each in account.entries
+    }
+
+
+REFUSED = {
+    "parameter servers": (
+        replicas("TFJob", "tfReplicaSpecs", PS={"replicas": 2}, Worker={"replicas": 2}),
+        "parameter servers .*collectives",
+    ),
+    "TPUs": (
+        pytorch(Worker={"replicas": 1, "container": {"resources": {"limits": {"google.com/tpu": 4}}}}),
+        "TPUs are trained on with torch_xla",
+    ),
+    "Gaudi": (
+        pytorch(Worker={"replicas": 1, "container": {"resources": {"limits": {"habana.ai/gaudi": 8}}}}),
+        "Gaudi is trained on with",
+    ),
+    "Trainium": (
+        pytorch(Worker={"replicas": 1, "container": {"resources": {"limits": {"aws.amazon.com/neuroncore": 8}}}}),
+        "Trainium",
+    ),
+    "no replicas": (pytorch(Worker={"replicas": 0}), "nothing trains"),
+    "no roles": (pytorch(), "nothing trains"),
+    "no launcher": (replicas("MPIJob", "mpiReplicaSpecs", Worker={"replicas": 1}), "needs a Launcher and a Worker"),
+    "JAX": (replicas("JAXJob", "jaxReplicaSpecs", Worker={"replicas": 1}), "JAXJob 'x' .*cannot be imported"),
+    "no entrypoint": (
+        {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}, "spec": {"rayClusterSpec": {}}},
+        "no spec.entrypoint",
+    ),
+    "a cluster": ({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "r"}}, "no entrypoint"),
+    "a deployment": ({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}, "serves"),
+    "a pod": ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, "write a Job around it"),
+    "a workflow": ({"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}, "itself"),
+    "a service": ({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}, r"it holds Service"),
+    "a queue of tasks": (
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "q"},
+         "spec": {"completions": 9, "parallelism": 3}},
+        "a queue of tasks",
+    ),
+    "nothing": ("", "no training in it"),
+    "no YAML": ("a: [", "is not YAML"),
+    "a chart": ("kind: {{ .Values.kind }}\n", "helm template"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_imported_is_refused_with_the_reason(imported: Imported, name: str) -> None:
+    manifest, why = REFUSED[name]
+    with pytest.raises(InputError, match=why):
+        imported(manifest)
