@@ -20,8 +20,12 @@ _INT: Final = "tag:yaml.org,2002:int"
 _FLOAT: Final = "tag:yaml.org,2002:float"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _TRUE: Final = ("true", "yes", "on", "y")
-# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>. Never guessed.
-_FILLED_LATER: Final = re.compile(r"\{\{|\$\(|\$\{|^<[^<>]+>$")
+# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…} and $X, a guide's <…>, and the
+# __X__ and @X@ that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators). Never
+# guessed.
+_FILLED_LATER: Final = re.compile(
+    r"\{\{|\$\(|\$\{|^<[^<>]+>$|^\$[A-Za-z_]\w*$|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|@[A-Z][A-Z0-9_]*@"
+)
 
 
 @dataclass(frozen=True, slots=True)
