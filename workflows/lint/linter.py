@@ -56,7 +56,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
     for file in files:
         for each in file.unreadable:
             place = (file.name, each.line, each.column, each.column + 1)
-            yield Finding(each.rule, RULES[each.rule].level, *place, each.message, each.remedy)
+            yield Finding(each.rule, each.level or RULES[each.rule].level, *place, each.message, each.remedy)
 
 
 def _of_rules(bundle: Bundle, texts: dict[str, SourceFile]) -> Iterator[Finding]:

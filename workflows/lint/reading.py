@@ -12,6 +12,7 @@ import yaml
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.lint.document import Document
+from argosy.workflows.lint.finding import Level
 from argosy.workflows.lint.node import Node, Origin
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -32,6 +33,7 @@ class Unreadable:
     column: int
     message: str
     remedy: str
+    level: Level | None = None
 
 
 @dataclass(slots=True)
@@ -206,8 +208,8 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
-        lines: dict[str, int] = {}
-        for key, _ in node.value:
+        seen_keys: dict[str, tuple[int, yaml.Node]] = {}
+        for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if not isinstance(key, yaml.ScalarNode):
                 yield Unreadable(
@@ -215,16 +217,25 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
                     "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
                     'quote it ("{{ … }}"), or render the template first: helm template CHART | argosy lint -',
                 )
-            if name and name != "<<" and name in lines:
-                mark = key.start_mark
+            if name and name != "<<" and name in seen_keys:
+                mark, (line, first) = key.start_mark, seen_keys[name]
+                same = _same(first, value)
                 yield Unreadable(
                     *("YAML002", mark.line + 1, mark.column + 1),
-                    f"the key {name!r} stands twice in one mapping, first on line {lines[name]}",
+                    f"the key {name!r} stands twice in one mapping, first on line {line}"
+                    + (", with the same value" if same else ": what the first one says is lost"),
                     "keep one: Kubernetes takes the last or refuses the file",
+                    Level.WARNING if same else None,
                 )
-            lines[name] = key.start_mark.line + 1
+            seen_keys[name] = (key.start_mark.line + 1, value)
     for each in _below(node):
         yield from _wrong_keys(each, seen)
+
+
+def _same(one: yaml.Node, other: yaml.Node) -> bool:
+    """Whether two scalars say the same."""
+    scalars = isinstance(one, yaml.ScalarNode) and isinstance(other, yaml.ScalarNode)
+    return scalars and (one.tag, one.value) == (other.tag, other.value)
 
 
 def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:

@@ -137,7 +137,7 @@ def script_index(words: Sequence[str]) -> int | None:
     if shell is None:
         return None
     for later in range(shell + 1, len(words)):
-        if re.fullmatch(r"-[a-z]*c", words[later]):
+        if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", words[later]):  # bash -ecx: the order of the letters is free
             return _first_operand(words, later + 1)
         if not words[later].startswith(("-", "+")) and words[later] not in ("pipefail", "errexit"):
             return None

@@ -28,11 +28,7 @@ _MEANT: Final = re.compile(
 def never_mounted(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     """A volume that no container mounts does nothing, or was meant for one."""
     del bundle
-    used = {
-        mount["name"].text
-        for container in pod.all_containers
-        for mount in [*container.node["volumeMounts"], *container.node["volumeDevices"]]
-    }
+    used = _mounted(pod)
     of_a_template = pod.document.group == "argoproj.io"  # its volumes stand for all templates
     for name, volume in pod.volumes.items():
         if name not in used and not of_a_template and pod.containers:
@@ -41,6 +37,15 @@ def never_mounted(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
                 f"no container mounts the volume {name!r}",
                 "mount it with volumeMounts, or remove it",
             )
+
+
+def _mounted(pod: Pod) -> set[str]:
+    """Names of the volumes that a container mounts."""
+    return {
+        mount["name"].text
+        for container in pod.all_containers
+        for mount in [*container.node["volumeMounts"], *container.node["volumeDevices"]]
+    }
 
 
 @rule("STORE008", Level.ERROR, on=Pod)
@@ -68,8 +73,11 @@ def host_directory(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     """A directory of the node: another one for each pod of a gang, and none of a restarted pod's new node."""
     workload = bundle.workload(pod.document)
     many = workload is not None and workload.family != "argo" and (workload.total is None or workload.total > 1)
-    for volume in pod.volumes.values():
+    used = _mounted(pod)
+    for name, volume in pod.volumes.items():
         path = volume.at("hostPath.path")
+        if name not in used:  # STORE007 says so
+            continue
         if not path or path.open or any(path.text == each or path.text.startswith(f"{each}/") for each in _SYSTEM):
             continue
         why = "each node has its own" if many else "a restarted pod may come to another node"
