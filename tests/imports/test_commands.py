@@ -70,6 +70,7 @@ ARGV = {
     "defaults": (shell("torchrun /a/t.py ${A:-1} ${B-2} ${C:-} --d=${D:-x/y}"), "/a/t.py 1 2 --d=x/y"),
     "set before": (shell("LR=0.1\nEXTRA='--wd 3 --b'\ntorchrun /a/t.py --lr $LR $EXTRA \"$EXTRA\""),
                    ("/a/t.py", "--lr", "0.1", "--wd", "3", "--b", "--wd 3 --b")),
+    "all in a variable": (shell("CMD='/a/t.py --lr 1'; torchrun $CMD --x"), "/a/t.py --lr 1 --x"),
     "the shell's arguments": (shell('exec torchrun /a/t.py "$@"', "--", "--a", "b c"), ("/a/t.py", "--a", "b c")),
     "no arguments of the shell": (shell('torchrun /a/t.py "$@" $* x'), "/a/t.py x"),
     "numbered": (shell("torchrun /a/t.py $1 ${2}", "name", "one", "two"), "/a/t.py one two"),

@@ -204,21 +204,25 @@ def _path(text: str, draft: Draft) -> str:
 
 def _arguments(entry: Entry, first: list[str], around: Surroundings, field: str) -> None:
     script, *words = entry.launch.entry
-    kept, arguments = [script], list(first)
+    kept, missing = [script], list[str]()
+    for text in first:  # torchrun $CMD
+        around.draft.append("args", text, script.node)
     for word in words:
         found = fill(word, around.values)
         for text in found.words:
             around.draft.append("args", text, word.node)
-        arguments += found.words
         if found.missing:
             shown = ", ".join(dict.fromkeys(found.missing))
             around.account.by_hand(word, f"{shown} has no value in the files: write it in place of FILL-IN", "args")
-            around.draft.note("args", f"write the value of {shown} in place of FILL-IN")
+            missing += dict.fromkeys(found.missing)
         elif found.used:
             names = ", ".join(dict.fromkeys(found.used))
             around.account.changed(word, f"written with the value of {names}", "args")
         else:
             kept.append(word)
+    if missing:
+        shown = " ".join(masked(", ".join(dict.fromkeys(missing))).split())
+        around.draft.note("args", f"FILL-IN stands for {shown if len(shown) <= 80 else 'what only a pod knows'}")
     for word in join(kept) if all(each.part for each in kept) else kept:
         into = field if word is script else f"{field}, args" if script.part and word.part else "args"
         around.account.kept(word, into)
