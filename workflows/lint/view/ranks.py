@@ -61,6 +61,12 @@ def together(workload: Workload, bundle: Bundle) -> bool:
     return True
 
 
+def alone(workload: Workload, role: Role) -> bool:
+    """Whether it is one pod that trains nothing (a driver, a data server, an initializer), restarted as it likes."""
+    trainer = workload.family == "trainer" and role.name == "node"
+    return workload.family in ("jobset", "trainer") and role.replicas == 1 and role.pod.gpus == 0 and not trainer
+
+
 def _is_rank(role: Role, bundle: Bundle) -> bool:
     for container, process in launches(role.pod, bundle):
         if process.program not in TORCH or (option(process, container, bundle, "nnodes") or "1") != "1":

@@ -65,12 +65,17 @@ def _split(first: Node) -> list[Edit]:
 def option_and_value(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """An option and its value in one word, with a space between them."""
     del bundle
-    for node in literal_words(container):
+    words = literal_words(container)
+    for before, node in zip([None, *words], words, strict=False):
         match = _OPTION.fullmatch(node.text.strip())
         if match is None or node.text.startswith("--mca"):
             continue
         single = not re.search(r"\s", match[2].strip())
-        own = bool(container.node["command"])
+        # Behind an option without a value it may be that value: --setup_param "--verbose 128 2 0" of TCPX's daemon.
+        value = before is not None and re.fullmatch(r"--?[A-Za-z][\w-]*", before.text) is not None
+        if value and not single:
+            continue
+        own = bool(container.node["command"]) and not value
         yield Problem(
             node,
             f"{_short(node.text)} is one word, and no option has a space in its name",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.document import Document
@@ -12,8 +13,12 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.container import Container
+from argosy.workflows.lint.view.launch import Launch
+from argosy.workflows.lint.view.workload import Workload
 from argosy.workflows.lint.view.world import ranks_of
 
+# deepspeed/runtime/config.py: with an mpu the batch is divided among its data-parallel ranks only.
+_OF_A_MODEL: Final = re.compile(r"parallel[-_]size|sequence[-_]parallel")
 _WHOLE, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 
 
@@ -33,7 +38,7 @@ def in_a_script(container: Container, bundle: Bundle) -> Iterator[Problem]:
     if container.script is None or f'"{_WHOLE}"' not in container.script.text:
         return
     workload = bundle.workload(container.pod.document)
-    worlds = {ranks_of(each, workload, bundle) for each in bundle.launches(workload)} if workload is not None else set()
+    worlds = {_replicas(each, workload, bundle) for each in bundle.launches(workload)} if workload else set()
     for config in _configs(container.script.text):
         yield from _judge(config, container.script, worlds.pop() if len(worlds) == 1 else None)
 
@@ -67,8 +72,14 @@ def _ranks(document: Document, bundle: Bundle) -> int | None:
             for volume in role.pod.volumes.values()
         )
         if mounts:
-            worlds |= {ranks_of(each, workload, bundle) for each in bundle.launches(workload)}
+            worlds |= {_replicas(each, workload, bundle) for each in bundle.launches(workload)}
     return worlds.pop() if len(worlds) == 1 else None
+
+
+def _replicas(launch: Launch, workload: Workload, bundle: Bundle) -> int | None:
+    """Ranks that the batch is divided among; None where a model may span several (Megatron, sequence parallelism)."""
+    said = [*launch.process.words, launch.process.node.text]
+    return None if any(_OF_A_MODEL.search(each) for each in said) else ranks_of(launch, workload, bundle)
 
 
 def _judge(config: dict[str, Any], node: Node, ranks: int | None) -> Iterator[Problem]:

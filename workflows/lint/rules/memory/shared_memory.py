@@ -106,14 +106,14 @@ def unbounded(container: Container, bundle: Bundle) -> Iterator[Problem]:
         )
 
 
-@rule("MEM003", Level.ERROR, on=Container)
+@rule("MEM003", Level.WARNING, on=Container)
 def eats_the_limit(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """Pages of a tmpfs are charged to the container's memory limit."""
     del bundle
     limit = container.limit("memory")
     for path, volume in _memory_volumes(container):
         size = quantity(volume["sizeLimit"].text)
-        if not limit or size is None or size < limit / 2:
+        if not limit or size is None or size <= limit / 2:
             continue
         whole = size >= limit
         yield Problem(
@@ -121,7 +121,7 @@ def eats_the_limit(container: Container, bundle: Bundle) -> Iterator[Problem]:
             f"{path} may grow to {volume['sizeLimit'].text}, which is charged to the container's memory limit of "
             f"{container.limits['memory'].text}" + (": full, it leaves nothing for the process" if whole else ""),
             "raise the memory limit by the size of the volume, or lower sizeLimit",
-            level=Level.ERROR if whole else Level.WARNING,
+            level=None if whole else Level.NOTE,
         )
 
 

@@ -10,7 +10,7 @@ from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.ranks import argo_template
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.lint.view.workload import Role, Workload
 
 _ACTIONS: Final = (
     *("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts"),
@@ -45,13 +45,20 @@ def no_restarts(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     )
 
 
+def _ends_first(workload: Workload, role: Role) -> bool:
+    """Whether others of the JobSet start when it has completed, so that no rank of it is left."""
+    name = role.name
+    waited = (each for other in workload.roles for each in other.node["dependsOn"] if each["name"].text == name)
+    return any(each["status"].text == "Complete" for each in waited)
+
+
 @rule("RESTART014", Level.WARNING, on=Workload)
 def overlap(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Recreate makes each Job anew as soon as its own pods are gone."""
     del bundle
     policy = _spec(workload)["failurePolicy"]
     strategy = policy["restartStrategy"]
-    jobs = sum(role.node["replicas"].number or 1 for role in workload.roles)
+    jobs = sum(role.node["replicas"].number or 1 for role in workload.roles if not _ends_first(workload, role))
     if (policy["maxRestarts"].number or 0) < 1 or jobs < 2 or strategy.open:
         return
     if (strategy.text or "Recreate") == "Recreate":

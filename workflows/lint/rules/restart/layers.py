@@ -10,7 +10,7 @@ from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import argo_template, option, rejoins, together, torch_launch
+from argosy.workflows.lint.view.ranks import alone, argo_template, option, rejoins, together, torch_launch
 from argosy.workflows.lint.view.workload import Workload
 
 _WITHOUT_END = 1_000_000
@@ -30,7 +30,7 @@ class Layer(NamedTuple):
 def _layers(workload: Workload, bundle: Bundle) -> Iterator[Layer]:
     yield from _in_the_pod(workload, bundle)
     spec = workload.spec
-    limits = [role.job["backoffLimit"] for role in workload.roles if role.job]
+    limits = [role.job["backoffLimit"] for role in workload.roles if role.job and not alone(workload, role)]
     if workload.family in ("job", "jobset", "trainer") and limits:
         limit = max(limits, key=lambda node: node.number or 0)
         times = limit.number if limit else 6

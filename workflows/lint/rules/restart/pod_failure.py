@@ -52,7 +52,7 @@ def refused(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     for role, each in _rules(workload):
         action, codes = each["action"], each["onExitCodes"]
         yield from _action(role, action)
-        if codes and each["onPodConditions"]:
+        if codes and each["onPodConditions"].items:  # an empty list counts for nothing
             yield Problem(each, "a rule with onExitCodes and onPodConditions, which the API refuses", "write two rules")
         names = [container.name for container in role.pod.all_containers]
         name = codes["containerName"]

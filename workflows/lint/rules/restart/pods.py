@@ -8,7 +8,7 @@ from typing import Final
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import rejoins, together, torch_launch
+from argosy.workflows.lint.view.ranks import alone, rejoins, together, torch_launch
 from argosy.workflows.lint.view.workload import Role, Workload
 
 # kubeflow.org/v1 defaults: https://github.com/kubeflow/training-operator pkg/apis/kubeflow.org/v1/*_defaults.go
@@ -27,12 +27,6 @@ def _in_place(workload: Workload) -> bool:
     return spec.at("failurePolicy.restartStrategy").text == "InPlaceRestart"
 
 
-def _alone(workload: Workload, role: Role) -> bool:
-    """Whether it is one pod that trains nothing (a driver, a data server, an initializer), restarted as it likes."""
-    trainer = workload.family == "trainer" and role.name == "node"
-    return workload.family in ("jobset", "trainer") and role.replicas == 1 and role.pod.gpus == 0 and not trainer
-
-
 @rule("RESTART001", Level.WARNING, on=Workload)
 def backoff(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A Job replaces its failed pods one by one."""
@@ -42,7 +36,7 @@ def backoff(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         limit = role.job["backoffLimit"]
         if not role.job or role.job["backoffLimitPerIndex"] or role.launcher or _rejoins(role, bundle):
             continue
-        if _alone(workload, role):
+        if alone(workload, role):
             continue
         if limit.open or (limit and limit.number in (0, None)):
             continue
@@ -103,7 +97,7 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for role in workload.roles:
         policy = role.restart_policy
-        if workload.document.kind == "TrainJob" or policy.open or _rejoins(role, bundle) or _alone(workload, role):
+        if workload.document.kind == "TrainJob" or policy.open or _rejoins(role, bundle) or alone(workload, role):
             continue
         if (policy.text or default) not in ("OnFailure", "Always") or (policy.text == "Always" and role.job):
             continue
