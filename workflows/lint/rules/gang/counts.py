@@ -33,7 +33,7 @@ def side_by_side(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         many, width = completions.number, parallel.number if parallel else 1
         if many is None or width is None or many == width or parallel.open:
             continue
-        if workload.document.kind == "Job" and workload.family == "job" and not _ranks(role, workload, bundle):
+        if workload.family == "job" and not _ranks(role, workload, bundle):
             continue
         if workload.family != "job" and not (many > width and (role.pod.gpus or _ranks(role, workload, bundle))):
             continue

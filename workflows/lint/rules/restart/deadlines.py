@@ -41,15 +41,15 @@ def while_queued(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if template is None or host is None or not who:
         return
     spec = host.spec["workflowSpec"] or host.spec
-    for node in (template["activeDeadlineSeconds"], spec["activeDeadlineSeconds"]):
-        if node and not (node is not template["activeDeadlineSeconds"] and template["activeDeadlineSeconds"]):
-            yield Problem(
-                node,
-                f"activeDeadlineSeconds: {node.text} counts from the start of Argo's pod, while "
-                f"{workload.document.kind} may still wait in {who}: a long queue ends the step, and the "
-                f"{workload.document.kind} runs on",
-                "write the deadline into the object that is queued: its clock stops while it is suspended",
-            )
+    node = spec["activeDeadlineSeconds"]
+    if node and not template["activeDeadlineSeconds"]:  # ARGO032 says it of a template's own
+        yield Problem(
+            node,
+            f"activeDeadlineSeconds: {node.text} counts from the start of the workflow, while "
+            f"{workload.document.kind} may still wait in {who}: a long queue ends the workflow, and the "
+            f"{workload.document.kind} runs on",
+            "write the deadline into the object that is queued: its clock stops while it is suspended",
+        )
 
 
 @rule("RESTART028", Level.NOTE, on=Workload)

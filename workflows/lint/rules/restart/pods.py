@@ -109,6 +109,13 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         )
 
 
+def _default(workload: Workload, role: Role) -> str:
+    """What the operator writes; https://github.com/kubeflow/mpi-operator pkg/apis/kubeflow/v2beta1/constants.go."""
+    if workload.family == "mpi":
+        return "OnFailure" if role.name == "Launcher" else "Never"
+    return _DEFAULTS.get(workload.document.kind, "the operator's default")
+
+
 @rule("RESTART039", Level.WARNING, on=Workload)
 def overwritten(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The operator writes the replica's policy over the template's."""
@@ -117,8 +124,8 @@ def overwritten(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for role in workload.roles:
         own, replicas = role.template.at("spec.restartPolicy"), role.node["restartPolicy"]
-        if own and own.text != replicas.text:
-            means = replicas.text or _DEFAULTS.get(workload.document.kind, "the operator's default")
+        means = replicas.text or _default(workload, role)
+        if own and own.text != means:
             yield Problem(
                 own,
                 f"{role.name}: restartPolicy: {own.text} in the pod template is overwritten by the replica's, {means}",
