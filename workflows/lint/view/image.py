@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+MOVING: Final = ("latest", "nightly", "main", "master", "edge", "develop", "dev", "head", "HEAD")
+"""Tags that every build is pushed under again."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,7 @@ class Image:
     @property
     def moves(self) -> bool:
         """Whether the same name may stand for another image tomorrow, as far as one can tell from it."""
-        return not self.digest and self.tag in ("", "latest")
+        return not self.digest and (self.tag == "" or self.tag in MOVING)
 
 
 def image(text: str) -> Image:

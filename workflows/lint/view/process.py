@@ -8,6 +8,7 @@ expand is left as it stands.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -127,8 +128,17 @@ def processes(argv: list[Node], scripts: Mapping[str, Node] | None = None) -> li
     known = next((index for index, word in enumerate(words) if word in (scripts or {})), None)
     if known is not None and scripts and known <= 1:
         return list(_in_script(scripts[words[known]].text, scripts[words[known]], {}))
-    made = _process(words, argv[0], "", [], in_shell=False)
+    # A whole command line as one word (ARGV001) is read as what was meant, so that the other rules can speak of it.
+    meant = _split(words[0]) if re.search(r"\S\s+\S", words[0].strip()) and len(words) == 1 else words
+    made = _process(meant, argv[0], "", [], in_shell=False)
     return [made] if made is not None else []
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
 
 
 def script_index(words: Sequence[str]) -> int | None:

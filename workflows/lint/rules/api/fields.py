@@ -58,7 +58,7 @@ def _value(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
     if not node or kind in ("any", ""):
         return
     found = misfit(node, kind)
-    if found is not None:
+    if found is not None and not _of_a_command(node):
         yield found
     elif kind.startswith("["):
         for item in node:
@@ -68,6 +68,14 @@ def _value(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             yield from _value(below, inner(kind), trail)
     elif fields_of(kind):
         yield from _object(node, kind, trail)
+
+
+def _of_a_command(node: Node) -> bool:
+    """Whether it is a word of a container's command, of which ARGV003 speaks."""
+    holder = node.parent
+    if holder is None or holder.key not in ("command", "args") or holder.parent is None:
+        return False
+    return holder.parent["image"].exists
 
 
 def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:

@@ -29,7 +29,11 @@ def one_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if workload.family in ("argo", "pod", "ray"):
         return
     for each in bundle.launches(workload):
-        if _single(each.role) or not each.several_nodes or each.program not in ("torchrun", "accelerate", "deepspeed"):
+        if (
+            _single(each.role)
+            or not each.several_nodes
+            or not (each.torch or each.program in ("accelerate", "deepspeed"))
+        ):
             continue
         if each.torch and each.backend != "static":
             continue

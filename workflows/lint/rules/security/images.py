@@ -20,7 +20,7 @@ def moving_tag(container: Container, bundle: Bundle) -> Iterator[Problem]:
         return
     workload = bundle.workload(container.pod.document)
     many = workload is not None and workload.gang
-    what = "has no tag" if not image(node.text).tag else "is tagged latest"
+    what = "has no tag" if not image(node.text).tag else f"is tagged {image(node.text).tag}"
     why = "the nodes of the gang, and its restarts, may run different images" if many else "a restart may run another"
     yield Problem(
         node,
