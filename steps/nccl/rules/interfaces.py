@@ -38,6 +38,9 @@ def loopback(scene: Scene) -> Iterator[EnvironmentFinding]:
         level: Level = "error" if scene.many_nodes() else "warning"
         message = f"NCCL_SOCKET_IFNAME={scene.text(_IFNAME)} leads to no other pod"
         yield EnvironmentFinding("NCCL025", level, (_IFNAME,), message, "remove it", Remove(_IFNAME))
+    elif "lo" in wanted and scene.facts.nodes != 1:
+        message = f"NCCL_SOCKET_IFNAME={scene.text(_IFNAME)} offers the loopback, on which no other pod is"
+        yield EnvironmentFinding("NCCL025", "warning", (_IFNAME,), message, "take lo out of the list")
 
 
 def absent(scene: Scene) -> Iterator[EnvironmentFinding]:

@@ -16,6 +16,7 @@ from argosy.workflows.lint.view.process import SHELLS
 
 _PROGRAM: Final = re.compile(r"[\w./+-]+(\s+\S.*)", re.DOTALL)
 _OPTION: Final = re.compile(r"(--[A-Za-z][\w.-]*)[ \t]+(\S.*)", re.DOTALL)
+_OF_MPIRUN: Final = re.compile(r"(-x|-np|-npernode|-N|-H|-hostfile)[ \t]+(\S+)")
 _SHELL_SYNTAX: Final = re.compile(r"[&|;<>`$*?~\\\"'(){}\[\]\n]")
 # Interpreters' options whose next word is a program of its own.
 CODE_FOLLOWS: Final = ("-c", "-e", "--eval", "--expression")
@@ -67,8 +68,11 @@ def option_and_value(container: Container, bundle: Bundle) -> Iterator[Problem]:
     del bundle
     words = literal_words(container)
     for before, node in zip([None, *words], words, strict=False):
-        match = _OPTION.fullmatch(node.text.strip())
+        match = _OPTION.fullmatch(node.text.strip()) or _OF_MPIRUN.fullmatch(node.text.strip())
         if match is None or node.text.startswith("--mca"):
+            continue
+        if match.re is _OF_MPIRUN:
+            yield _two_words(node, match)
             continue
         single = not re.search(r"\s", match[2].strip())
         # Behind an option without a value it may be that value: --setup_param "--verbose 128 2 0" of TCPX's daemon.
@@ -83,6 +87,14 @@ def option_and_value(container: Container, bundle: Bundle) -> Iterator[Problem]:
             edits=[SetValue(node, f"{match[1]}={match[2].strip()}")] if single and own else (),
             level=None if own else Level.WARNING,
         )
+
+
+def _two_words(node: Node, match: re.Match[str]) -> Problem:
+    return Problem(
+        node,
+        f"{_short(node.text)} is one word, and no option has a space in its name",
+        f"write two items, {match[1]} and {match[2]}",
+    )
 
 
 @rule("ARGV003", Level.ERROR, on=Container)

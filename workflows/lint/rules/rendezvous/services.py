@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import AddKey, Level, Problem, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
@@ -144,6 +145,33 @@ def missing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "without it they have no DNS names",
                 f"add a headless Service {named.node.text} that selects them",
             )
+
+
+@rule("REND006", Level.WARNING, on=Document)
+def selects_nothing(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A Service for pods that the files do not have: a typing error, or pods of another file."""
+    if not document.is_a("Service", ""):
+        return
+    found, beside = Service(document), {id(each) for each in bundle.beside(document)}
+    near = [each for each in bundle.workloads if id(each.document) in beside]
+    if not near or not found.selector.entries or any(value.open for value in found.selector.entries.values()):
+        return
+    if any(named.node.text == document.name for each in near for named in _own_names(each)):
+        return  # REND004
+    pods = [(each, role) for each in bundle.workloads for role in each.roles if role.template]
+    ranks = any(
+        master[1].host == document.name
+        for each in near
+        for launch in talks(each, bundle)
+        if (master := launch.master) is not None
+    )
+    if (found.headless or ranks) and not any(found.selects(each, role, bundle) for each, role in pods):
+        yield Problem(
+            found.selector,
+            f"the Service {document.name} selects none of the pods among the files"
+            + (", and the ranks dial it" if ranks else ""),
+            "write labels that the pod template has, or those that the Job's controller adds",
+        )
 
 
 def _found(workload: Workload, bundle: Bundle) -> Iterator[tuple[Named, Service]]:
