@@ -19,6 +19,7 @@ from benchmarks.staging.origin.process import Origin
 from benchmarks.staging.outcome import Outcome, speeds
 from benchmarks.staging.rounds import Rounds, Run, faster, fetched_anew, fill, interleaved, measured, median
 from benchmarks.staging.warm import warm
+from benchmarks.staging.warm_gang import warm_gang
 
 SMALL = Dataset("small", 2_000, 16 << 10, 16 << 10)
 LARGE = Dataset("large", 8, 64 << 20, 64 << 20)
@@ -234,6 +235,12 @@ def warm_nodes(bench: Bench) -> Outcome:
         return warm(origin, SMALL, scratch, nnodes=2, rounds=bench.rounds)
 
 
+def demo_gang(bench: Bench) -> Outcome:
+    """The demo's gang, whose cache is warm, until it trains."""
+    with bench.scratch() as scratch:
+        return warm_gang(scratch, bench.rounds)
+
+
 CONTESTS: dict[str, Callable[[Bench], Outcome]] = {
     "small-0ms": small,
     "small-30ms": small_far,
@@ -245,5 +252,6 @@ CONTESTS: dict[str, Callable[[Bench], Outcome]] = {
     "kill": killed,
     "gang": four_nodes,
     "warm-nodes": warm_nodes,
+    "warm-gang": demo_gang,
     "many-30ms": many,
 }
