@@ -79,7 +79,7 @@ def test_committed_when_complete_restored_after_a_kill(make_gang: Callable[[int]
     newest = checkpoints.newest()
     assert newest is not None
     # The step of a script that saves before it prints is the one it told last: never more than the files hold.
-    assert newest.step == 29
+    assert 19 < newest.step <= 29
     assert not newest.final
     labels = [event["step"] for event in gang.events("checkpoint_committed")]
     assert labels == sorted(set(labels))
