@@ -25,9 +25,11 @@ _NO_STRING: Final = re.compile(
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE"
     r"|n|N|no|No|NO|off|Off|OFF|false|False|FALSE"
 )
-# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, and the __X__ and @X@
+# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, the __X__, @X@
 # that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators). Never guessed.
-_FILLED_LATER: Final = re.compile(r"\{\{|\$\(|\$\{|^<[^<>]+>$|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|@[A-Z][A-Z0-9_]*@")
+_FILLED_LATER: Final = re.compile(
+    r"\{\{|\$\(|\$\{|^<[^<>]+>$|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|@[A-Z][A-Z0-9_]*@|PLACEHOLDER"
+)
 # envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
 _ONE_VARIABLE: Final = re.compile(r"\$[A-Za-z_]\w*")
 

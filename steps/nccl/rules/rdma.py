@@ -63,9 +63,9 @@ def timeout(scene: Scene) -> Iterator[EnvironmentFinding]:
     """Minutes of silence before an error."""
     name = "NCCL_IB_TIMEOUT"
     value = scene.number(name)
-    if value is None or (0 < value <= 22):
+    if value is None or (0 < value <= 22) or not 0 <= value <= 31:  # NCCL014: out of range
         return
-    endless = value <= 0 or value >= 32
+    endless = value == 0
     seconds = 4.096e-6 * 2**value * (scene.number("NCCL_IB_RETRY_CNT") or 7) if not endless else 0
     waits = "waits for ever" if endless else f"waits {seconds / 60:.0f} minutes"
     message = f"{name}={value}: NCCL {waits} before it says that a link is dead"

@@ -92,7 +92,9 @@ VERSIONS: Final[dict[str, Gone]] = {
     ),
     "kubeflow.org/v2alpha2": Gone(Level.ERROR, "does not exist", "write trainer.kubeflow.org/v1alpha1"),
     "extensions/v1beta1": Gone(
-        Level.ERROR, "is not served since Kubernetes 1.22", "apps/v1 (Deployment, DaemonSet) or networking.k8s.io/v1"
+        Level.ERROR,
+        "is not served since Kubernetes 1.22",
+        "write networking.k8s.io/v1 for an Ingress or a NetworkPolicy, apps/v1 for a Deployment or a DaemonSet",
     ),
     "apps/v1beta1": Gone(Level.ERROR, "is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),
     "apps/v1beta2": Gone(Level.ERROR, "is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),

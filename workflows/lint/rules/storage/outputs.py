@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
@@ -11,6 +13,8 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.container import Container
 from argosy.workflows.lint.view.output import Output, outputs, writers
 from argosy.workflows.lint.view.volume import READ_ONLY_SOURCES, claim_of, mount_of, source_of, template_of
+
+_CHECKPOINTS: Final = re.compile(r"/(checkpoints?|ckpts?)$")
 
 
 def _places(container: Container, bundle: Bundle) -> Iterator[tuple[Output, Container, Node | None]]:
@@ -30,10 +34,20 @@ def _kept_by_argo(path: str, container: Container) -> bool:
     return any(each and (path == each or each.startswith(f"{path}/") or path.startswith(f"{each}/")) for each in paths)
 
 
+def _mounts_by_name(container: Container, known: list[str]) -> Iterator[tuple[Output, Container, Node]]:
+    """Mounts whose path says that checkpoints are kept there, where no option of the command names them."""
+    if container.init or container.gpus == 0 or container.pod.document.kind == "TrainJob":
+        return
+    for path, mount in container.mounts.items():
+        if _CHECKPOINTS.search(path) and not any(each == path or each.startswith(f"{path}/") for each in known):
+            yield Output(path, "the mount", mount["mountPath"]), container, mount
+
+
 @rule("STORE015", Level.WARNING, on=Container)
 def lost(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """What is written into the container or an emptyDir is gone with the pod."""
-    for output, writer, mount in _places(container, bundle):
+    places = list(_places(container, bundle))
+    for output, writer, mount in [*places, *_mounts_by_name(container, [each.path for each, _, _ in places])]:
         if _kept_by_argo(output.path, container):
             continue
         where = _gone_with_the_pod(output.path, mount, writer)
