@@ -200,10 +200,15 @@ def test_objects_of_a_list_are_read_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "env", "rule"),
-    [("PyTorchJob", "MASTER_ADDR", "REND030"), ("TFJob", "TF_CONFIG", "REND030"), ("PyTorchJob", "NCCL_DEBUG", None)],
+    ("kind", "role", "env", "rule"),
+    [
+        ("PyTorchJob", "Master", "MASTER_ADDR", "REND030"),
+        ("PyTorchJob", "Worker", "MASTER_ADDR", None),  # without a Master the operator sets none of them
+        ("TFJob", "Worker", "TF_CONFIG", "REND030"),
+        ("PyTorchJob", "Master", "NCCL_DEBUG", None),
+    ],
 )
-def test_variables_of_an_operator(kind: str, env: str, rule: str | None) -> None:
+def test_variables_of_an_operator(kind: str, role: str, env: str, rule: str | None) -> None:
     field = {"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs"}[kind]
     text = textwrap.dedent(f"""\
         apiVersion: kubeflow.org/v1
@@ -211,8 +216,8 @@ def test_variables_of_an_operator(kind: str, env: str, rule: str | None) -> None
         metadata: {{name: train}}
         spec:
           {field}:
-            Worker:
-              replicas: 2
+            {role}:
+              replicas: 1
               template: {{spec: {{containers: [{{name: x, env: [{{name: {env}, value: "{{}}"}}]}}]}}}}
         """)
     assert rules(text) == ({rule} if rule else set())

@@ -33,6 +33,8 @@ def found(rule: str, env: dict[str, Value], facts: Facts) -> list[EnvironmentFin
         ("NCCL032", {"NCCL_IB_TC": "96"}, Facts(link="ib"), Facts(cloud="coreweave")),
         ("NCCL034", {"NCCL_IB_DISABLE": "1"}, Facts(resources=GPU | {"rdma/hca_a"}), Facts(resources=GPU)),
         ("NCCL036", {"NCCL_NET": "IB"}, Facts(resources=GPU), Facts(resources=GPU | {"claim/nics"})),
+        ("NCCL053", {"NCCL_IB_HCA": "=mlx5_0"}, Facts(resources=GPU), Facts(resources=GPU | {"rdma/hca_a"})),
+        ("NCCL053", {"NCCL_IB_HCA": "=mlx5_0"}, Facts(resources=GPU, nodes=2), Facts(resources=GPU, privileged=True)),
         ("NCCL036", {"NCCL_NET": "IB"}, Facts(resources=GPU), Facts(resources=GPU, host_network=True)),
         ("NCCL037", {"NCCL_NET_PLUGIN": "none"}, Facts(link="efa"), Facts(link="ib")),
         ("NCCL043", {"NCCL_NVLS_ENABLE": "1"}, Facts(gpu="A100"), Facts(gpu="H100")),

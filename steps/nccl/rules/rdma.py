@@ -1,4 +1,4 @@
-"""NCCL028-NCCL034: settings of the InfiniBand and RoCE transport."""
+"""NCCL028-NCCL034, NCCL053: settings of the InfiniBand and RoCE transport."""
 
 from __future__ import annotations
 
@@ -110,4 +110,17 @@ def disabled(scene: Scene) -> Iterator[EnvironmentFinding]:
         yield EnvironmentFinding("NCCL034", "warning", (name,), message, "remove it")
 
 
-CHECKS = (gid_index, queue_pairs, gdr_level, timeout, service_level, not_disabled, disabled)
+def no_adapter(scene: Scene) -> Iterator[EnvironmentFinding]:
+    """Settings of InfiniBand in a container that gets none of its devices."""
+    names = tuple(name for name in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX") if scene.text(name).strip() not in ("", "-1"))
+    if not names or scene.link != "none" or scene.facts.nodes in (0, 1) or scene.number("NCCL_IB_DISABLE") == 1:
+        return
+    message = (
+        f"{names[0]} is for RDMA adapters, and the container gets none (no RDMA resource or claim, no network "
+        "annotation, not privileged): NCCL goes over TCP without a word"
+    )
+    remedy = "request the adapters' resource in limits (rdma/..., vpc.amazonaws.com/efa), or remove the settings"
+    yield EnvironmentFinding("NCCL053", "warning", names, message, remedy)
+
+
+CHECKS = (gid_index, queue_pairs, gdr_level, timeout, service_level, not_disabled, disabled, no_adapter)

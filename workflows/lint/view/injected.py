@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.view.container import Container
 
@@ -30,6 +31,8 @@ _OF_KIND: Final = {
 }
 # The kubelet adds every Service's address; webhooks of clouds and of LeaderWorkerSet add theirs.
 _ANYWHERE: Final = re.compile(r"[A-Z0-9_]+_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\w+)?)|(AWS|TPU|LWS|AZURE|GOOGLE)_\w+")
+# volcano pkg/controllers/job/plugins/env and svc: VC_MASTER_HOSTS of the task master, and no VC_MASTER_HOST.
+_OF_VOLCANO: Final = re.compile(r"V[CK]_TASK_INDEX|VC_\w+_(HOSTS|NUM)")
 _RUNTIMES: Final = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 
 
@@ -44,8 +47,18 @@ def injected(name: str, container: Container) -> bool:
     if document.is_a("Job", "batch.volcano.sh"):
         plugins = document.spec["plugins"]
         of_torch = name in _TORCH and "pytorch" in plugins
-        return of_torch or name.startswith(("VC_", "VK_")) or ("tensorflow" in plugins and name == "TF_CONFIG")
+        return of_torch or bool(_OF_VOLCANO.fullmatch(name)) or ("tensorflow" in plugins and name == "TF_CONFIG")
+    if document.kind == "PyTorchJob" and name in _TORCH and not has_master(document):
+        return False
     return any(_matches(name, each) for each in _OF_KIND.get(document.kind, ()))
+
+
+def has_master(document: Document) -> bool:
+    """Whether a PyTorchJob has a Master: without one the operator sets none of MASTER_ADDR, RANK and WORLD_SIZE.
+
+    https://github.com/kubeflow/trainer/blob/v1.9.0/pkg/controller.v1/pytorch/envvar.go
+    """
+    return bool(document.spec.at("pytorchReplicaSpecs.Master")) or document.spec["pytorchReplicaSpecs"].open
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -18,6 +18,10 @@ TORCH: Final = ("torchrun", "torch.distributed.launch")
 """Launchers that exit with 1 whatever their ranks exited with."""
 LAUNCHERS: Final = (*TORCH, "accelerate", "deepspeed", "mpirun", "mpiexec", "orterun", "horovodrun")
 _RANK_VARIABLES: Final = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_NNODES", "TF_CONFIG", "NNODES")
+_GROUP_KEYS: Final = (
+    *("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.x-k8s.io/pod-group"),
+    *("pod-group-name", "kueue.x-k8s.io/pod-group-name"),
+)
 _ELASTIC_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
 
 
@@ -57,8 +61,18 @@ def together(workload: Workload, bundle: Bundle) -> bool:
         return False
     if workload.family in ("job", "jobset", "volcano"):
         trains = workload.family == "jobset" and workload.gpus != 0
-        return trains or any(_is_rank(role, bundle) for role in workload.roles)
+        return trains or _one_group(workload) or any(_is_rank(role, bundle) for role in workload.roles)
     return True
+
+
+def _one_group(workload: Workload) -> bool:
+    """Whether pods with GPUs are asked for all at once: nobody does that to independent pieces of work."""
+    if workload.gpus == 0:
+        return False
+    if workload.family == "volcano":
+        return workload.spec["minAvailable"].number == workload.total
+    metadata = [role.template["metadata"] for role in workload.roles]
+    return any(each[place][key] for each in metadata for place in ("annotations", "labels") for key in _GROUP_KEYS)
 
 
 def _is_rank(role: Role, bundle: Bundle) -> bool:
@@ -66,7 +80,10 @@ def _is_rank(role: Role, bundle: Bundle) -> bool:
         if process.program not in TORCH or (option(process, container, bundle, "nnodes") or "1") != "1":
             return True
     main = role.pod.main
-    return main is not None and any(name in bundle.environment(main) for name in _RANK_VARIABLES)
+    if main is None:
+        return False
+    variables = bundle.environment(main)
+    return "WORLD_SIZE" in variables or any(name in variables for name in _RANK_VARIABLES)
 
 
 def argo_template(workload: Workload) -> Node | None:

@@ -36,6 +36,9 @@ def trains(words: Sequence[str], program: str = "") -> bool:
         return True
     if program != "python":
         return False
+    code = next((after for word, after in pairwise(words) if word == "-c"), "")
+    if "init_process_group" in code:
+        return True
     script = next((word for word in words if _SCRIPT.fullmatch(word)), "")
     module = next((after for word, after in pairwise(words) if word == "-m"), "")
     if script:

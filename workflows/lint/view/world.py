@@ -15,9 +15,9 @@ def pods_of(launch: Launch, workload: Workload, bundle: Bundle) -> int | None:
         return workload.total
     if document.kind == "TrainJob":
         return document.spec.at("trainer.numNodes").number
-    if workload.family in ("job", "other"):
+    if workload.family in ("job", "other") and document.kind != "LeaderWorkerSet":
         return launch.role.replicas
-    if workload.family in ("jobset", "volcano"):
+    if workload.family in ("jobset", "volcano", "other"):
         roles = {id(each.role): each.role for each in bundle.launches(workload) if each.program == launch.program}
         numbers = [role.replicas for role in roles.values()]
         return None if None in numbers else sum(number or 0 for number in numbers)

@@ -11,6 +11,7 @@ from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import AddKey, Level, Problem, Remove, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rules.api.versions import KINDS, VERSIONS
 from argosy.workflows.lint.schema.fields import type_of_kind
 from argosy.workflows.lint.view.workload import Workload
 
@@ -33,6 +34,17 @@ _VERSIONS: Final = {
     "LocalQueue": "kueue.x-k8s.io/v1beta2",
 }
 _CORE: Final = {"Job": "batch/v1", **{kind: version for kind, version in _VERSIONS.items() if "." not in version}}
+# Kinds that one project has, whatever group a guide writes before them.
+_OF_ONE_GROUP: Final = {
+    **{kind: version for kind, version in _VERSIONS.items() if "." in version and kind != "Workflow"},
+    **dict.fromkeys(("XGBoostJob", "PaddleJob", "JAXJob"), "kubeflow.org/v1"),
+    **dict.fromkeys(("TrainingRuntime", "ClusterTrainingRuntime"), "trainer.kubeflow.org/v1alpha1"),
+    **dict.fromkeys(("RayCluster", "RayService"), "ray.io/v1"),
+    **dict.fromkeys(("ClusterQueue", "ResourceFlavor"), "kueue.x-k8s.io/v1beta2"),
+    **dict.fromkeys(("ServiceMonitor", "PodMonitor", "PrometheusRule"), "monitoring.coreos.com/v1"),
+    "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",
+}
+_PROJECTS: Final = (".k8s.io", ".x-k8s.io", "kubeflow.org", "ray.io", "coreos.com")
 # A stable version without a domain: those that are gone have a rule of their own.
 _CORE_LIKE: Final = re.compile(r"(?:[a-z]+/)?v\d+")
 
@@ -64,6 +76,19 @@ def version_of_kind(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A kind of Kubernetes' own under another group: ``v1`` for a Job, ``batch/v1`` for a Pod."""
     del bundle
     node, right = document.root["apiVersion"], _CORE.get(document.kind, "")
+    other = _OF_ONE_GROUP.get(document.kind, "")
+    if other and document.group != other.rpartition("/")[0] and node and not node.open:
+        if (document.api_version, document.kind) in KINDS or document.api_version in VERSIONS:
+            return
+        near = f".{document.group}".endswith(_PROJECTS) or not document.group
+        yield Problem(
+            node,
+            f"{node.text} has no kind {document.kind}" + ("" if near else " that is known: it is of another project's"),
+            f"write apiVersion: {other}",
+            [SetValue(node, other)] if near else (),
+            None if near else Level.WARNING,
+        )
+        return
     if not right or not node or node.open or node.text == right or not _CORE_LIKE.fullmatch(node.text):
         return
     yield Problem(

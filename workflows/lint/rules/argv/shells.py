@@ -14,6 +14,7 @@ from argosy.workflows.lint.rules.argv.words import is_shell, literal_words
 from argosy.workflows.lint.view.container import Container
 
 _OPERATORS: Final = ("&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&", "&>")
+_SYNTAX: Final = re.compile(r"`[^`]+`|\s(&&|\|\||\|)\s|^\s*(2?>>?|&>|\|)\s*[\w./~$-]+\s*$")
 _GLOB: Final = re.compile(r"[\w./-]+/\*(\.\w+)?|~/[\w./-]*|[\w./-]+\.\*")
 # Programs that expand patterns themselves, or read a language of their own in which these signs mean something.
 _OF_ITS_OWN: Final = (
@@ -42,7 +43,7 @@ def syntax(container: Container, bundle: Bundle) -> Iterator[Problem]:
     if program in _OF_ITS_OWN or is_shell(program) or not container.node["command"]:
         return
     for node in words[1:]:
-        if node.text in _OPERATORS or re.search(r"`[^`]+`|\s(&&|\|\||\|)\s", node.text):
+        if node.text in _OPERATORS or _SYNTAX.search(node.text):
             yield Problem(
                 node,
                 f"no shell reads this, so {program} gets {node.text!r} as an argument",

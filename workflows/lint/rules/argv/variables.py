@@ -133,10 +133,20 @@ def reference_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
     names = {name for name, _ in items}
     for name, value in items:
         for wanted in sorted(set(_REFERENCE.findall(value.text))) if value.is_scalar else ():
-            problem = None if wanted in earlier or open_sources else _reference(container, wanted, names, value)
+            own = wanted == name and wanted not in earlier
+            known = wanted in earlier or (open_sources and not own)
+            problem = None if known else _itself(wanted, value) if own else _reference(container, wanted, names, value)
             if problem is not None:
                 yield problem
         earlier.add(name)
+
+
+def _itself(name: str, value: Node) -> Problem:
+    return Problem(
+        value,
+        f"{name} is set to itself: the kubelet sees no {name} before this item and leaves the text $({name})",
+        "take the item away" if name in ("JOB_COMPLETION_INDEX", "HOSTNAME") else "write the value",
+    )
 
 
 def _reference(container: Container, wanted: str, names: Set[str], value: Node) -> Problem | None:

@@ -115,7 +115,8 @@ def spaces_around(container: Container, bundle: Bundle) -> Iterator[Problem]:
     del bundle
     for node in literal_words(container):
         text = node.text
-        if text.strip() and text != text.strip() and not node.open:
+        redirects = re.match(r"\s*(2?>|&>|\|)", text) is not None  # ARGV010 says what is wrong with it
+        if text.strip() and text != text.strip() and not node.open and not redirects:
             edits = [SetValue(node, text.strip())] if "\n" not in text else []
             yield Problem(
                 node,

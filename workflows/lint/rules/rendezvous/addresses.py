@@ -11,6 +11,7 @@ from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.rendezvous.services import talks
 from argosy.workflows.lint.view.address import Address
+from argosy.workflows.lint.view.injected import has_master
 from argosy.workflows.lint.view.labels import narrows_to_one
 from argosy.workflows.lint.view.launch import Given, Launch
 from argosy.workflows.lint.view.names import PodNames, names_made, pod_names
@@ -18,7 +19,7 @@ from argosy.workflows.lint.view.service import service
 from argosy.workflows.lint.view.workload import Role, Workload
 
 _OWN = re.compile(r"\$\{?HOSTNAME\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
-_SETS_ADDRESS = ("PyTorchJob", "TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+_SETS_ADDRESS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 
 
 def _names(workload: Workload) -> list[tuple[Role, PodNames]]:
@@ -38,6 +39,14 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A name that is meant to be one of the workload's pods, and is none."""
     own = _names(workload)
     for _, given, address in _dialled(workload, bundle):
+        if _random(workload, address) and service(bundle, address.host, workload.document) is None:
+            yield Problem(
+                given.node,
+                f"the pods of a Job that is not Indexed have random names, and none is {address.host}",
+                "write completionMode: Indexed, and a subdomain with a headless Service of its name",
+                inside=given.inside,
+            )
+            continue
         meant = [names for _, names in own if names.looks_like(address.host) or address.service in names.subdomains]
         if not meant or service(bundle, address.host, workload.document) is not None:
             continue
@@ -45,6 +54,15 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if what:
             best = next((each for each in meant if each.looks_like(address.host)), meant[0])
             yield Problem(given.node, what, f"write {best.first}", inside=given.inside)
+
+
+def _random(workload: Workload, address: Address) -> bool:
+    """Whether the name is written as an Indexed Job's pods are named, and the Job is not Indexed."""
+    name, document = workload.document.metadata["name"], workload.document
+    if document.kind != "Job" or workload.family != "job" or name.open or not name.text:
+        return False
+    mode = document.spec["completionMode"]
+    return mode.text != "Indexed" and not mode.open and bool(re.fullmatch(re.escape(name.text) + r"-\d+", address.host))
 
 
 def _wrong(address: Address, meant: list[PodNames], own: list[PodNames], bundle: Bundle, workload: Workload) -> str:
@@ -83,7 +101,7 @@ def itself(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                     "write the DNS name of the pod with rank 0",
                     inside=given.inside,
                 )
-        elif each.torch and workload.document.kind not in _SETS_ADDRESS and each.option("standalone") is None:
+        elif each.torch and not _set_by_operator(workload) and each.option("standalone") is None:
             told = each.variable("MASTER_ADDR")
             if told is None and _unknown(each, bundle):
                 continue
@@ -96,6 +114,13 @@ def itself(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "give --master-addr, or --rdzv-backend=c10d with --rdzv-endpoint",
                 inside=inside,
             )
+
+
+def _set_by_operator(workload: Workload) -> bool:
+    document = workload.document
+    if document.kind == "PyTorchJob":
+        return has_master(document) or bool(document.spec["elasticPolicy"])
+    return document.kind in _SETS_ADDRESS
 
 
 def _alone(launch: Launch, workload: Workload) -> bool:
@@ -173,6 +198,8 @@ def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if any(
             names.has(address.host) or names.looks_like(address.host) or name in names.subdomains for _, names in own
         ):
+            continue
+        if _random(workload, address):
             continue
         known = (service(bundle, each, workload.document) for each in (name, address.host))
         if any(known) or _elsewhere(address, workload, bundle) or len(address.labels) > 3:

@@ -8,6 +8,7 @@ from typing import Final
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, Remove
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.injected import has_master
 from argosy.workflows.lint.view.workload import Workload
 
 _TORCH: Final = (
@@ -41,7 +42,7 @@ def set_by_the_operator(workload: Workload, bundle: Bundle) -> Iterator[Problem]
         for container in role.pod.containers:
             for item in container.node["env"]:
                 name = item["name"].text
-                if name not in owned:
+                if name not in owned or (kind == "PyTorchJob" and not has_master(workload.document)):
                     continue
                 if kind == "TrainJob":
                     message, level = f"the Trainer sets {name} and refuses a TrainJob that does so too", Level.ERROR

@@ -21,6 +21,10 @@ _DIFFERS: Final = re.compile(
     r"\$\{?RANDOM|\$\(date|`date|\$\(uuidgen|`uuidgen|\$\(hostname|`hostname|\$\{?HOSTNAME|urandom"
 )
 _OWN_FIELDS: Final = ("metadata.name", "metadata.uid", "status.podIP", "status.hostIP", "spec.nodeName")
+# Labels that controllers set and that hold a name; their sisters with -index hold a number.
+_NAMES: Final = re.compile(
+    r"metadata\.labels\['[^']*(pod-name|job-name|controller-uid|jobset-name|replicatedjob-name)'\]"
+)
 
 
 @rule("REND020", Level.ERROR, on=Workload)
@@ -198,13 +202,40 @@ def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             found = each.environment.get(name)
             path = found.node.at("valueFrom.fieldRef.fieldPath") if found is not None and found.how == "env" else None
             text = each.process.node.text if each.process.in_shell else ""
-            if path is not None and path.text in _OWN_FIELDS and f"{{{name}" not in text:
+            if path is not None and _is_text(path.text) and f"{{{name}" not in text:
                 yield Problem(
                     path,
                     f"{name} is {path.text}, a text: what reads it wants a number",
                     "take the index: metadata.annotations['batch.kubernetes.io/job-completion-index'], or in a "
                     "StatefulSet metadata.labels['apps.kubernetes.io/pod-index']",
                 )
+
+
+def _is_text(path: str) -> bool:
+    return path in _OWN_FIELDS or _NAMES.fullmatch(path) is not None
+
+
+@rule("REND027", Level.WARNING, on=Workload)
+def no_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """Several pods that know a master and a world size, and nothing that tells one from the other."""
+    if workload.document.kind not in ("Job", "CronJob", "Deployment") or workload.family not in ("job", "other"):
+        return
+    for each in bundle.launches(workload):
+        master = each.variable("MASTER_ADDR")
+        mode = each.role.job["completionMode"]
+        if each.program != "python" or master is None or _single(each.role) or mode.text == "Indexed" or mode.open:
+            continue
+        if any(name in each.environment for name in (*_RANKS, "JOB_COMPLETION_INDEX", "POD_INDEX")):
+            continue
+        if each.container.node["envFrom"] or (each.process.in_shell and "RANK" in each.process.node.text):
+            continue
+        yield Problem(
+            master.node,
+            f"{_pods(each.role)} are told a master and no RANK, and have no index to take one from: "
+            "init_process_group wants it",
+            "write completionMode: Indexed and RANK from $(JOB_COMPLETION_INDEX), or start torchrun",
+            inside=master.inside if master.how != "env" else "",
+        )
 
 
 @rule("REND026", Level.ERROR, on=Workload)

@@ -123,8 +123,8 @@ def overwritten(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for role in workload.roles:
         own, replicas = role.template.at("spec.restartPolicy"), role.node["restartPolicy"]
-        if own and own.text != replicas.text:
-            means = replicas.text or _DEFAULTS.get(workload.document.kind, "the operator's default")
+        means = replicas.text or _DEFAULTS.get(workload.document.kind, "the operator's default")
+        if own and own.text != means:
             yield Problem(
                 own,
                 f"{role.name}: restartPolicy: {own.text} in the pod template is overwritten by the replica's, {means}",

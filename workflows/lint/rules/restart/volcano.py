@@ -27,11 +27,19 @@ _EVENTS: Final = (
     ),
     *("CommandIssued", "JobUpdated"),
 )
+# pkg/webhooks/admission/jobs/validate/util.go marks these as its own: a user's policy with one of them is refused.
+_INTERNAL: Final = ("OutOfSync", "CommandIssued", "JobUpdated", "SyncJob", "EnqueueJob")
 _ACTIONS: Final = (
     *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
     *("ResumeJob", "SyncJob", "EnqueueJob"),
 )
 _ENDS_ALL: Final = ("RestartJob", "AbortJob", "TerminateJob", "CompleteJob")
+
+
+_USABLE: Final = {
+    "event": "write PodFailed, PodEvicted, TaskFailed, TaskCompleted or '*'",
+    "action": "write RestartJob, AbortJob, TerminateJob or CompleteJob",
+}
 
 
 def _events(policy: Node) -> list[Node]:
@@ -102,6 +110,9 @@ def refused(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _word(node: Node, words: tuple[str, ...], what: str) -> Iterator[Problem]:
+    if node.text in _INTERNAL:
+        yield Problem(node, f"{node.text} is an {what} of Volcano's own, which it refuses in a Job", _USABLE[what])
+        return
     if node.is_scalar and not node.open and node.text not in words:
         near = get_close_matches(node.text, words, 1, 0.7)
         edits = [SetValue(node, near[0])] if near else []

@@ -10,6 +10,7 @@ from argosy.workflows.lint.view.kinds.argo import argo
 from argosy.workflows.lint.view.kinds.core import cron_job, job, plain_pod, replicated
 from argosy.workflows.lint.view.kinds.jobset import jobset, trainer_runtime, trainjob
 from argosy.workflows.lint.view.kinds.kubeflow import mpi_job, replica_specs
+from argosy.workflows.lint.view.kinds.leaderworkerset import leader_worker_set
 from argosy.workflows.lint.view.kinds.ray import ray_cluster, ray_job
 from argosy.workflows.lint.view.kinds.volcano import volcano_job
 from argosy.workflows.lint.view.workload import Workload
@@ -28,12 +29,14 @@ READERS: Final[Mapping[tuple[str, str], Reader]] = {
     ("TrainingRuntime", "trainer.kubeflow.org"): trainer_runtime,
     ("ClusterTrainingRuntime", "trainer.kubeflow.org"): trainer_runtime,
     ("JobSet", "jobset.x-k8s.io"): jobset,
+    ("JobSet", "jobset.sigs.k8s.io"): jobset,  # the prefix of its labels, often taken for the group: API020
     ("Job", "batch"): job,
     ("CronJob", "batch"): cron_job,
     ("Job", "batch.volcano.sh"): volcano_job,
     ("RayJob", "ray.io"): ray_job,
     ("RayCluster", "ray.io"): ray_cluster,
     ("RayService", "ray.io"): ray_cluster,
+    ("LeaderWorkerSet", "leaderworkerset.x-k8s.io"): leader_worker_set,
     ("Pod", ""): plain_pod,
     ("Deployment", "apps"): replicated,
     ("StatefulSet", "apps"): replicated,

@@ -1,0 +1,86 @@
+"""Groups of Ray's workers: how many there are, and what they tell Ray of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argosy.workflows.lint.bundle import Bundle
+from argosy.workflows.lint.finding import Level, Problem, SetValue
+from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.view.container import GPU_RESOURCES, Container
+from argosy.workflows.lint.view.workload import Workload
+
+
+@rule("RAY001", Level.WARNING, on=Workload)
+def bounds(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``replicas`` outside of ``minReplicas`` and ``maxReplicas``."""
+    del bundle
+    for role in workload.roles if workload.family == "ray" else ():
+        least, most, given = (role.node[key] for key in ("minReplicas", "maxReplicas", "replicas"))
+        low, high, number = least.number, most.number, given.number
+        if low is not None and high is not None and low > high:
+            message = f"minReplicas {low} is above maxReplicas {high}, which KubeRay refuses"
+            yield Problem(least, message, f"write maxReplicas: {low} or more", level=Level.ERROR)
+        elif number is not None and low is not None and number < low:
+            yield Problem(given, f"{number} replicas and minReplicas {low}: KubeRay makes {low}", f"write {low}")
+        elif number is not None and high is not None and number > high:
+            yield Problem(given, f"{number} replicas and maxReplicas {high}: KubeRay makes {high}", f"write {high}")
+
+
+@rule("RAY002", Level.ERROR, on=Workload)
+def gpus(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``num-gpus`` against the GPUs of Ray's container, which is the first one."""
+    del bundle
+    for role in workload.roles if workload.family == "ray" else ():
+        node = role.node.at("rayStartParams")["num-gpus"]
+        containers = role.pod.containers
+        held = containers[0].gpus if containers else None
+        told = node.number if node.number is not None else int(node.text) if node.text.isdigit() else None
+        if told is None or held is None or told == held or _other_devices(containers[0]):
+            continue
+        more = told > held
+        yield Problem(
+            node,
+            f"num-gpus {told} and {held} GPUs in the limits of {containers[0].name}: "
+            + ("Ray starts tasks on GPUs that are not there" if more else "Ray leaves the rest idle"),
+            "leave num-gpus out: KubeRay takes it from the limits",
+            level=None if more else Level.WARNING,
+        )
+
+
+def _other_devices(container: Container) -> bool:
+    """Whether it gets devices of a kind that is not counted here: a claim, another vendor's resource."""
+    names = {**container.requests.entries, **container.limits.entries}
+    strange = [name for name in names if "/" in name and not name.startswith(GPU_RESOURCES)]
+    return bool(container.node.at("resources.claims").items) or bool(set(strange) - set(container.rdma_resources))
+
+
+@rule("RAY003", Level.ERROR, on=Workload)
+def start_parameters(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``rayStartParams`` maps names to strings."""
+    del bundle
+    for role in workload.roles if workload.family == "ray" else ():
+        for name, node in role.node["rayStartParams"].entries.items():
+            if node.is_scalar and not node.is_kubernetes_string and not node.open:
+                yield Problem(
+                    node,
+                    f"{name}: {node.text} is no string, and rayStartParams takes strings only: the API refuses it",
+                    f'write "{node.text}"',
+                    [SetValue(node, node.text)],
+                )
+
+
+@rule("RAY004", Level.ERROR, on=Workload)
+def cluster(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A RayJob that names no cluster and brings none."""
+    del bundle
+    spec = workload.spec
+    if workload.document.kind != "RayJob" or spec["rayClusterSpec"] or spec["rayClusterSpec"].open:
+        return
+    selector = spec["clusterSelector"]
+    if not selector.entries and not selector.open:
+        yield Problem(
+            selector,
+            "a RayJob without rayClusterSpec and without a label in clusterSelector has no cluster, and is refused",
+            "write rayClusterSpec, or clusterSelector: {ray.io/cluster: NAME}",
+        )
