@@ -32,6 +32,9 @@ _V1: Final = "is deprecated with the Training Operator v1, which gets dependency
 _OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no current Training Operator"
 
 KINDS: Final[dict[tuple[str, str], Gone]] = {
+    ("scheduling.run.ai/v2", "PodGroup"): Gone(
+        Level.ERROR, "does not exist: v2 has KAI's queues only", "write scheduling.run.ai/v2alpha2"
+    ),
     ("kubeflow.org/v1", "MXJob"): Gone(
         Level.ERROR, "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
     ),
@@ -134,7 +137,9 @@ VERSIONS: Final[dict[str, Gone]] = {
     ),
     "batch.volcano.sh/v1": Gone(Level.ERROR, "does not exist", "write batch.volcano.sh/v1alpha1"),
     "scheduling.sigs.k8s.io/v1alpha1": Gone(
-        Level.ERROR, "was renamed by scheduler-plugins", "write scheduling.x-k8s.io/v1alpha1"
+        Level.WARNING,
+        "was renamed by scheduler-plugins, and lives on in Koordinator only",
+        "write scheduling.x-k8s.io/v1alpha1, unless Koordinator schedules the pods",
     ),
     "pod-group.scheduling.sigs.k8s.io/v1alpha1": Gone(
         Level.ERROR, "never was an API group: it is the prefix of old labels", "write scheduling.x-k8s.io/v1alpha1"
