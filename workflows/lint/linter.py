@@ -10,6 +10,7 @@ from argosy.steps.nccl.facts import Span
 from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Finding, Level, Problem
+from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.reading import SourceFile
 from argosy.workflows.lint.rule import RULES, Rule
 from argosy.workflows.lint.rules import load
@@ -83,7 +84,7 @@ def _finding(rule: Rule, problem: Problem, texts: dict[str, SourceFile]) -> Find
     name = problem.rule or rule.name
     level: Level = problem.level or RULES[name].level
     node = problem.node
-    line, column, end = node.mark if node.exists else node.key_mark
+    line, column, end = node.mark if node.exists and not _below_its_key(node) else node.key_mark
     if problem.inside:
         line, column, end = _inside(problem, texts[node.origin.file].text) or (line, column, end)
     return Finding(
@@ -100,3 +101,8 @@ def _inside(problem: Problem, text: str) -> tuple[int, int, int] | None:
         if column >= 0:
             return number, column + 1, column + 1 + len(problem.inside)
     return None
+
+
+def _below_its_key(node: Node) -> bool:
+    """Whether it is a block of several lines under its key: who looks for the fault looks at the key."""
+    return node.key_yaml is not None and not node.is_scalar and node.key_mark[0] < node.mark[0]

@@ -10,6 +10,7 @@ import yaml
 from argosy.workflows.lint.finding import Problem, SetValue
 from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.schema.fields import fields_of
+from argosy.workflows.lint.view.quantity import quantity
 
 _SCALARS: Final = {"str": "a string", "int": "a whole number", "bool": "true or false", "quantity": "a quantity"}
 _LIKE_A_NUMBER: Final = re.compile(r"[+-]?\d+")
@@ -37,7 +38,10 @@ def _template(node: Node) -> bool:
 
 
 def _scalar(node: Node, kind: str) -> Problem | None:
-    if kind == "quantity" or (kind == "str" and node.is_string):
+    if kind == "quantity":  # a container's own: MEM012
+        wrong = node.key == "storage" and quantity(node.text) is None
+        return _refused(node, "a quantity", "write a number with Gi or Ti, or G or T") if wrong else None
+    if kind == "str" and (node.is_string or _of_env(node)):
         return None
     held = node.data
     if kind == "str" and not node.is_string and isinstance(held, bool | int | float):
@@ -51,6 +55,12 @@ def _scalar(node: Node, kind: str) -> Problem | None:
         remedy = "write it without quotes" if word else "write true or false"
         return _refused(node, "true or false", remedy, [SetValue(node, node.text.lower() == "true")] if word else [])
     return None
+
+
+def _of_env(node: Node) -> bool:
+    """Whether it is the value of a variable, of which ARGV030 says more."""
+    item = node.parent
+    return node.key == "value" and item is not None and item.parent is not None and item.parent.key == "env"
 
 
 def _refused(node: Node, wanted: str, remedy: str, edits: list[SetValue] | None = None) -> Problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.finding import Level, Problem, SetValue
+from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.view.container import GPU_RESOURCES, Container
 from argosy.workflows.lint.view.workload import Workload
@@ -56,21 +56,6 @@ def _other_devices(container: Container) -> bool:
 
 
 @rule("RAY003", Level.ERROR, on=Workload)
-def start_parameters(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """``rayStartParams`` maps names to strings."""
-    del bundle
-    for role in workload.roles if workload.family == "ray" else ():
-        for name, node in role.node["rayStartParams"].entries.items():
-            if node.is_scalar and not node.is_kubernetes_string and not node.open:
-                yield Problem(
-                    node,
-                    f"{name}: {node.text} is no string, and rayStartParams takes strings only: the API refuses it",
-                    f'write "{node.text}"',
-                    [SetValue(node, node.text)],
-                )
-
-
-@rule("RAY004", Level.ERROR, on=Workload)
 def cluster(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A RayJob that names no cluster and brings none."""
     del bundle

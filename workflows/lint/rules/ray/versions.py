@@ -16,7 +16,7 @@ from argosy.workflows.lint.view.workload import Role, Workload
 _TAG: Final = re.compile(r"(\d+\.\d+\.\d+)(?:[.-](?:\w+-)?(py3\d+))?.*")
 
 
-@rule("RAY005", Level.ERROR, on=Workload)
+@rule("RAY004", Level.ERROR, on=Workload)
 def versions(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A head and workers of different versions of Ray or Python, which do not join; another one in ``rayVersion``."""
     del bundle

@@ -67,6 +67,8 @@ def no_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
         return
     of_services = document.kind == "Service" or (document.group == "kubeflow.org" and document.kind != "MPIJob")
     allowed = _SERVICE if of_services else _SUBDOMAIN
+    if _SUBDOMAIN.fullmatch(text) is None:
+        return  # no name of any object: API008
     if allowed.fullmatch(text) is None or (document.kind == "Service" and len(text) > _LONGEST):
         begins = "begin with a letter, " if of_services else ""
         yield Problem(

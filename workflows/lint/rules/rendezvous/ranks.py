@@ -144,9 +144,9 @@ def completion_index(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if not role.job or indexed or mode.open:
             continue
         for container in role.pod.all_containers:
-            used = _uses_index(container)
             own = any(item["name"].text == "JOB_COMPLETION_INDEX" for item in container.node["env"])
-            if used is None or (own and used[1] == "JOB_COMPLETION_INDEX"):
+            used = next((each for each in _uses_of_index(container) if not own or each[1] == _INDEX), None)
+            if used is None:
                 continue
             yield Problem(
                 used[0],
@@ -158,17 +158,16 @@ def completion_index(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             break
 
 
-def _uses_index(container: Container) -> tuple[Node, str] | None:
+def _uses_of_index(container: Container) -> Iterator[tuple[Node, str]]:
     for node in container.argv:
         if "JOB_COMPLETION_INDEX" in node.text:
-            return node, "JOB_COMPLETION_INDEX"
+            yield node, "JOB_COMPLETION_INDEX"
     for item in container.node["env"]:
         path = item.at("valueFrom.fieldRef.fieldPath")
         if _INDEX in path.text:
-            return path, _INDEX
+            yield path, _INDEX
         if "JOB_COMPLETION_INDEX" in item["value"].text:
-            return item["value"], "JOB_COMPLETION_INDEX"
-    return None
+            yield item["value"], "JOB_COMPLETION_INDEX"
 
 
 @rule("REND024", Level.ERROR, on=Workload)

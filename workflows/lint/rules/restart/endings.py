@@ -56,7 +56,7 @@ def pre_stop(container: Container, bundle: Bundle) -> Iterator[Problem]:
     seconds = given.number if given else _GRACE
     text = " ".join(each.text for each in hook.at("exec.command"))
     slept = [int(each) for each in _SLEEP.findall(text)] or [hook.at("sleep.seconds").number or 0]
-    if seconds is not None and max(slept) >= seconds:
+    if hook and seconds is not None and max(slept) >= seconds:
         yield Problem(
             hook.at("sleep.seconds") if hook["sleep"] else hook,
             f"the preStop hook takes {max(slept)} s of a grace period of {seconds} s: the process gets SIGTERM when "

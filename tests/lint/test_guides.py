@@ -1,0 +1,40 @@
+"""Manifests in the style of public guides, each with several faults: lint finds all of them, and no error besides.
+
+The head of each file says what is wrong where: ``# LINE RULE: why``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from argosy.workflows.lint.finding import Level
+from argosy.workflows.lint.linter import lint
+from argosy.workflows.lint.reading import read_file
+
+GUIDES = sorted(Path(__file__).with_name("guides").glob("*.yaml"))
+_EXPECTED = re.compile(r"# (\d+) ([A-Z]+\d+)(?:: .+)?")
+
+
+def expected(path: Path) -> set[tuple[int, str]]:
+    """(line, rule) of the faults that the file's head names."""
+    head = path.read_text("utf-8").split("---", 1)[0].splitlines()
+    found = [_EXPECTED.fullmatch(line) for line in head]
+    assert all(found), f"{path.name}: a line of the head is not '# LINE RULE: why'"
+    return {(int(each[1]), each[2]) for each in found if each is not None}
+
+
+def test_there_are_guides() -> None:
+    assert len(GUIDES) >= 25
+    assert all(len(expected(path)) >= 4 for path in GUIDES)
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+def test_every_fault_of_a_guide_is_found(path: Path) -> None:
+    wanted = expected(path)
+    findings = lint([read_file(path)])
+    assert wanted <= {(each.line, each.rule) for each in findings}
+    errors = {(each.line, each.rule) for each in findings if each.level is Level.ERROR}
+    assert errors <= wanted
