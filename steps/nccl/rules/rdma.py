@@ -113,7 +113,13 @@ def disabled(scene: Scene) -> Iterator[EnvironmentFinding]:
 def no_adapter(scene: Scene) -> Iterator[EnvironmentFinding]:
     """Settings of InfiniBand in a container that gets none of its devices."""
     names = tuple(name for name in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX") if scene.text(name).strip() not in ("", "-1"))
-    if not names or scene.link != "none" or scene.facts.nodes in (0, 1) or scene.number("NCCL_IB_DISABLE") == 1:
+    if (
+        not names
+        or scene.link != "none"
+        or not scene.facts.gpus_per_pod
+        or scene.facts.nodes in (0, 1)
+        or scene.number("NCCL_IB_DISABLE") == 1
+    ):
         return
     message = (
         f"{names[0]} is for RDMA adapters, and the container gets none (no RDMA resource or claim, no network "

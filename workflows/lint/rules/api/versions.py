@@ -32,6 +32,9 @@ _V1: Final = "is deprecated with the Training Operator v1, which gets dependency
 _OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no current Training Operator"
 
 KINDS: Final[dict[tuple[str, str], Gone]] = {
+    ("scheduling.run.ai/v2", "PodGroup"): Gone(
+        Level.ERROR, "does not exist: v2 has KAI's queues only", "write scheduling.run.ai/v2alpha2"
+    ),
     ("kubeflow.org/v1", "MXJob"): Gone(
         Level.ERROR, "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
     ),
@@ -132,7 +135,9 @@ VERSIONS: Final[dict[str, Gone]] = {
     ),
     "batch.volcano.sh/v1": Gone(Level.ERROR, "does not exist", "write batch.volcano.sh/v1alpha1"),
     "scheduling.sigs.k8s.io/v1alpha1": Gone(
-        Level.ERROR, "was renamed by scheduler-plugins", "write scheduling.x-k8s.io/v1alpha1"
+        Level.WARNING,
+        "was renamed by scheduler-plugins, and lives on in Koordinator only",
+        "write scheduling.x-k8s.io/v1alpha1, unless Koordinator schedules the pods",
     ),
     "pod-group.scheduling.sigs.k8s.io/v1alpha1": Gone(
         Level.ERROR, "never was an API group: it is the prefix of old labels", "write scheduling.x-k8s.io/v1alpha1"
@@ -146,7 +151,6 @@ VERSIONS: Final[dict[str, Gone]] = {
     "jobset.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is served by no current JobSet", "write jobset.x-k8s.io/v1alpha2"),
     "jobset.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
     "jobset.x-k8s.io/v1beta1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
-    "scheduling.run.ai/v2": Gone(Level.ERROR, "does not exist", "write scheduling.run.ai/v2alpha2"),
     "ray.io/v1alpha1": Gone(
         Level.WARNING,
         "gets no fields since KubeRay 1.0, is deprecated since 1.7 and no longer served from 1.9 on",

@@ -61,7 +61,7 @@ def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "are scheduled one by one",
                 f"add a PodGroup of {_GROUPS[kind]} with this name to the pods' namespace",
             )
-        elif group.group != _GROUPS[kind]:
+        elif group.group != _GROUPS[kind] and role.pod.spec["schedulerName"].text != "koord-scheduler":
             yield Problem(
                 node,
                 f"{node.text!r} is a PodGroup of {group.group}, and the pods name one of {_GROUPS[kind]}",
