@@ -17,6 +17,8 @@ KNOWN: dict[str, list[str]] = {
     # No queue and no PodGroup: a recipe for one cluster with one user; EFA's benchmark raises NCCL's buffers.
     "aws-efa-nccl-mpijob.yaml": ["GANG012", "NCCL038"],
     "aws-p5-efa-pytorchjob-fsdp.yaml": ["GANG012"],
+    # Workers only and no elasticPolicy: the Training Operator's source sets nobody's address then.
+    "envsubst-eks-pytorchjob.yaml": ["REND011"],
     # Two slices under Recreate, on the nodes' network and privileged, as libtpu was run before device plugins.
     "jobset-tpu-maxtext.yaml": ["RESTART014", "SEC001", "SEC002"],
     # The exporter reads the GPUs' profiling counters, which want SYS_ADMIN.

@@ -153,7 +153,6 @@ VERSIONS: Final[dict[str, Gone]] = {
     "jobset.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is served by no current JobSet", "write jobset.x-k8s.io/v1alpha2"),
     "jobset.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
     "jobset.x-k8s.io/v1beta1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
-    "scheduling.run.ai/v2": Gone(Level.ERROR, "does not exist", "write scheduling.run.ai/v2alpha2"),
     "ray.io/v1alpha1": Gone(
         Level.WARNING,
         "gets no fields since KubeRay 1.0, is deprecated since 1.7 and no longer served from 1.9 on",

@@ -112,6 +112,9 @@ def itself(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"{each.program} of several nodes is not told whom to dial and takes 127.0.0.1{ignored}: every pod "
                 "waits for the others at its own address",
                 "give --master-addr, or --rdzv-backend=c10d with --rdzv-endpoint",
+                level=Level.WARNING
+                if workload.document.kind == "PyTorchJob"
+                else None,  # a fork's operator may tell it
                 inside=inside,
             )
 
