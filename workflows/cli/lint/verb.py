@@ -180,7 +180,8 @@ def _show(outcome: Mended, selection: Selection, style: str, *, mended: bool) ->
         line = summary(shown, len(outcome.files), count)
         click.echo(f"{f'{len(outcome.mended)} mended; ' if mended else ''}{line}", err=True)
         if shown:
-            click.echo(f"why: argosy lint --explain {shown[0].rule}", err=True)
+            worst = max(shown, key=lambda finding: finding.level)  # the first of the worst
+            click.echo(f"why: argosy lint --explain {worst.rule}", err=True)
 
 
 def _echo(lines: Iterator[str]) -> None:
