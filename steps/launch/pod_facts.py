@@ -28,7 +28,6 @@ def pod_facts(nnodes: int, fabric: str, sys: Path = _SYS) -> Facts:
         nodes=nnodes,
         non_root=os.getuid() != 0,
         interfaces=frozenset(_names(sys / "net")) or None,
-        shm_bytes=_size(Path("/dev/shm")),
         link=link_of(sys / "infiniband"),
         fabric=fabric or None,
     )
@@ -55,14 +54,6 @@ def _names(folder: Path) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
-
-
-def _size(folder: Path) -> int | None:
-    try:
-        found = os.statvfs(folder)
-    except OSError:
-        return None
-    return found.f_frsize * found.f_blocks
 
 
 def _version(*names: str) -> str:

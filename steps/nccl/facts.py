@@ -87,8 +87,6 @@ class Facts:
     image: str | None = None
     interfaces: frozenset[str] | None = None
     """All network interfaces in the pod, when known (e.g. eth0 and those of Multus)."""
-    shm_bytes: int | None = None
-    memory_limit_bytes: int | None = None
     link: Link = "unknown"
     """What connects the nodes, when said; else ``checks`` derives it from resources, annotations and mounts."""
     fabric: str | None = None

@@ -13,6 +13,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, output, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code
+from argosy.workflows.cli.written import write_whole
 from argosy.workflows.record.wording import count, size
 
 
@@ -52,7 +53,7 @@ def command(
     pushed = push_code(source, state_dir) if push else ""
     facts = _facts(source)
     if output is not None:
-        _write(output, source.yaml)
+        write_whole(output, source.yaml)
     if as_json:
         emit({**facts, "output": str(output or ""), "code_uri": pushed, "yaml": "" if output else source.yaml.decode()})
         return
@@ -104,13 +105,3 @@ def _ways_on(file: Path, output: Path | None, push: bool, template: bool) -> lis
     there = (typed("argo", "submit", output), "run the same bytes on a cluster")
     code = (typed("argosy", "compile", file, "-o", output, "--push"), "put the code into the store first")
     return [here, there] if push else [code, here, there]
-
-
-def _write(path: Path, data: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error

@@ -12,6 +12,7 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, output
 from argosy.workflows.cli.output import emit, next_commands, say, typed
+from argosy.workflows.cli.written import write_whole
 from argosy.workflows.imports.convert import Imported, convert
 from argosy.workflows.imports.record import record
 from argosy.workflows.imports.telling import summary, told
@@ -93,13 +94,7 @@ def _check(imported: Imported) -> None:
 def _write(path: Path, text: str, force: bool) -> None:
     if path.exists() and not force:
         raise InputError(f"--output {path}: exists already; give --force to overwrite it, or another name")
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error
+    write_whole(path, text.encode())
 
 
 def _tell(imported: Imported, *, everything: bool) -> None:

@@ -112,7 +112,6 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
     container = _where_ranks_run(container, bundle) if process == "ranks" else container
     pod = container.pod
     labels = dict(selected_labels(pod))
-    shared = pod.shared_memory(container)
     return Facts(
         nccl=bundle.nccl,
         gpu=gpu_model(selected_labels(pod)),
@@ -127,8 +126,6 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
         labels=frozenset({*pod.labels.entries, *labels, *(f"{key}={value}" for key, value in labels.items())}),
         mounts=frozenset(container.mounts),
         image=container.image.text or None,
-        shm_bytes=int(shared[1]) if shared is not None and shared[1] else None,
-        memory_limit_bytes=int(limit) if (limit := container.limit("memory")) else None,
         fabric=pod.annotations["argosy.dev/fabric"].text or None,
         process=process,
     )

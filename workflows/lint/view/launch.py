@@ -16,13 +16,13 @@ from argosy.workflows.lint.view.address import Address, address
 from argosy.workflows.lint.view.container import Container
 from argosy.workflows.lint.view.environment import Variable
 from argosy.workflows.lint.view.process import Process
+from argosy.workflows.lint.view.ranks import TORCH
 from argosy.workflows.lint.view.training import trains
 from argosy.workflows.lint.view.workload import Role, Workload
 
 if TYPE_CHECKING:
     from argosy.workflows.lint.bundle import Bundle
 
-TORCHRUN: Final = ("torchrun", "torch.distributed.launch")
 _KUBELET: Final = re.compile(r"\$\(([A-Za-z_]\w*)\)")
 _SHELL: Final = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}$]*))?\})")
 
@@ -68,7 +68,7 @@ class Launch:
     @property
     def torch(self) -> bool:
         """Whether it is torchrun, under any of its names."""
-        return self.program in TORCHRUN
+        return self.program in TORCH
 
     def option(self, *names: str) -> Given | None:
         """An option of the launcher, dashes for underscores; None when it is not given."""

@@ -99,10 +99,6 @@ class Pod:
         """How many of it there are at once; None when that is filled in later."""
         return self.role.replicas if self.role is not None else 1
 
-    def memory_limit(self, container: Container) -> float | None:
-        """The container's memory limit, bytes; None without one."""
-        return container.limit("memory")
-
     def shared_memory(self, container: Container) -> tuple[Node, float | None] | None:
         """(volume, size limit in bytes or None) of what is mounted at /dev/shm; None when nothing is."""
         mount = container.mounts.get("/dev/shm") or container.mounts.get("/dev")

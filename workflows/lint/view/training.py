@@ -20,11 +20,6 @@ _LIKE_TRAINING: Final = re.compile(
 _NOT_TRAINING: Final = re.compile(r"(setup|download|prepare|preprocess|convert|check|wait|test|hostfile|upload)\w*\.py")
 
 
-def is_launcher(words: Sequence[str]) -> bool:
-    """Whether the command starts ranks."""
-    return program_of(words) in LAUNCHERS
-
-
 def trains(words: Sequence[str], program: str = "") -> bool:
     """Whether the command is a training: a launcher, or Python with a script that is not one of preparation.
 

@@ -1,0 +1,22 @@
+"""The file that ``-o`` names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from argosy.steps.contract.errors import InputError
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; one that was there is replaced.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error
