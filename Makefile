@@ -5,7 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/argosy
 
-.PHONY: help demo test check bench bench-checkpoint bench-stage prove lowest lock fmt clean
+# A machine that forbids bytecode has every process compile what it imports: a quarter of a chain's seconds.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test cluster cluster-down check bench bench-checkpoint bench-stage docs prove gpu lowest lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -18,9 +21,17 @@ $(READY): requirements/dev.txt pyproject.toml scripts/environment.sh
 demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, gated, promoted (about a minute)
 	@$(BIN)/python -m examples.demo
 
-test: $(READY) ## checks and tests
+test: $(READY) ## checks and tests, then those on a real cluster (root)
 	@$(MAKE) --no-print-directory check
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 3 --dist loadfile --ignore=tests/cluster
+	@if reason=$$($(BIN)/python -m tests.cluster able); then $(BIN)/pytest tests/cluster; \
+	else echo "tests/cluster: skipped, $$reason"; fi
+
+cluster: $(READY) ## a real Kubernetes with Argo on this machine, no Docker (root; ARGOSY_CLUSTER=2: a second one)
+	@$(BIN)/python -m tests.cluster up
+
+cluster-down: $(READY) ## end it, also what a killed start left
+	@$(BIN)/python -m tests.cluster down
 
 check: $(READY) ## format, lint, types, import arrows, sizes
 	@$(BIN)/ruff format --check -q . || { echo "run: make fmt"; exit 1; }
@@ -41,8 +52,17 @@ bench-checkpoint: $(READY) ## what a checkpoint costs, beside torch, DCP and Dee
 bench-stage: $(READY) ## staging beside boto3, s5cmd, rclone and obstore: make bench-stage [ONLY="small-0ms kill"] [ROUNDS=5]
 	@$(BIN)/python -m benchmarks.staging $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FOLDER),--folder $(FOLDER))
 
-prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=20]
-	@$(BIN)/python -m tests.prove $(SUITE) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+docs: $(READY) ## a site of docs/ and of a reference written from the code: build/site
+	@$(BIN)/python scripts/docs_site.py build/pages
+	@cmp -s requirements/docs.txt $(CACHE)/docs/locked || { PATH="$$PATH:$(BIN)"; uv venv -q --clear --python $(BIN)/python $(CACHE)/docs \
+	&& uv pip install -q --python $(CACHE)/docs/bin/python --require-hashes -r requirements/docs.txt && cp requirements/docs.txt $(CACHE)/docs/locked; }
+	@$(CACHE)/docs/bin/zensical build --strict -f mkdocs.yml && echo build/site/index.html
+
+prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=20] [TRANSPORT=library]
+	@$(BIN)/python -m tests.prove $(SUITE) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(TRANSPORT),--transport $(TRANSPORT))
+
+gpu: ## everything that a GPU must show, resumable: make gpu [MINUTES=9] [ONLY="saves stalls"] [CPU=1: a stand-in]
+	@PYTHON="$(PYTHON)" bash scripts/gpu.sh $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY)) $(if $(CPU),--cpu)
 
 lowest: $(READY) ## the lower bounds of pyproject.toml, installed apart and tested (without torch)
 	@uv venv -q --clear --python $(BIN)/python $(CACHE)/lowest

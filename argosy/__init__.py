@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from argosy.steps.stream.archives import ArchiveSamples
     from argosy.steps.stream.dataset import StreamingDataset
     from argosy.steps.stream.samples import LineSamples, ObjectSamples, RecordSamples
-    from argosy.workflows.spec.run import TrainingRun
+    from argosy.workflows.handle.handle import Handle, RunFailed, find
+    from argosy.workflows.handle.training_run import TrainingRun
 
 _WHERE = {
-    "TrainingRun": "argosy.workflows.spec.run",
+    "TrainingRun": "argosy.workflows.handle.training_run",
+    "Handle": "argosy.workflows.handle.handle",
+    "RunFailed": "argosy.workflows.handle.handle",
+    "find": "argosy.workflows.handle.handle",
     "Checkpointer": "argosy.steps.checkpointer.checkpointer",
     "ExactDataParallel": "argosy.steps.exact.data_parallel",
     "ResumableLoader": "argosy.steps.exact.loader",
@@ -33,8 +37,8 @@ _WHERE = {
 }
 
 __all__ = [
-    "ArchiveSamples", "Checkpointer", "ExactDataParallel", "LineSamples", "ObjectSamples", "RecordSamples",
-    "ResumableLoader", "StreamingDataset", "TrainingRun", "report",
+    "ArchiveSamples", "Checkpointer", "ExactDataParallel", "Handle", "LineSamples", "ObjectSamples", "RecordSamples",
+    "ResumableLoader", "RunFailed", "StreamingDataset", "TrainingRun", "find", "report",
 ]  # fmt: skip
 
 

@@ -35,11 +35,11 @@ def manifests(folder: Path, count: int) -> Path:
 
 
 def lint_one(scratch: Path, rounds: int) -> Comparison:
-    """One file; the bar of 0.4 s is absolute."""
+    """One file; the bar of 0.25 s is absolute."""
     folder = manifests(scratch / "manifests", 400)
     largest = max(folder.iterdir(), key=lambda file: file.stat().st_size)
     return compare(
-        f"argosy lint of one file ({largest.stat().st_size} bytes; bar 0.4 s)",
+        f"argosy lint of one file ({largest.stat().st_size} bytes; bar 0.25 s)",
         [
             Contender("argosy lint", [ARGOSY, "lint", str(largest)], scratch, codes=(0, 1)),
             Contender("python -c pass", [sys.executable, "-c", "pass"], scratch),
@@ -49,10 +49,10 @@ def lint_one(scratch: Path, rounds: int) -> Comparison:
 
 
 def lint_thousand(scratch: Path, rounds: int) -> Comparison:
-    """A thousand files; the bar of 10 s is absolute."""
+    """A thousand files; the bar of 6 s is absolute."""
     folder = manifests(scratch / "manifests", 1000)
     return compare(
-        "argosy lint of 1,000 files (bar 10 s)",
+        "argosy lint of 1,000 files (bar 6 s)",
         [
             Contender("argosy lint", [ARGOSY, "lint", "--format", "json", str(folder)], scratch, codes=(0, 1)),
             Contender("reading the YAML", [sys.executable, "-c", _READ, str(folder)], scratch),

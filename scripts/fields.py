@@ -1,11 +1,11 @@
 """Write workflows/lint/schema/fields.json: the fields of the kinds that lint knows, and their types.
 
     uv run --no-project --with kubernetes==37.0.2 --with kubeflow-trainer-api==2.3.0 --with kubeflow-training==1.9.3 \
-        python scripts/fields.py
+        --with pyyaml python scripts/fields.py FOLDER
 
 The clients are generated from the API's own OpenAPI, so a field that is not in them is a field that the API refuses
-(Kubernetes 1.37, JobSet 0.12, Trainer 2.3, Training Operator 1.9). What has no client is in written_fields.py, from
-the projects' API types; ``...`` there says that the list is not complete, ``~`` that only near misses may be reported.
+(Kubernetes 1.37, JobSet 0.12, Trainer 2.3, Training Operator 1.9). What has no client is read from the projects' CRDs
+below FOLDER (crd_fields.py); ``~`` there says that only near misses may be reported.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import datetime
 import importlib
 import json
 import re
+import sys
 import types
 import typing
 from pathlib import Path
 from typing import Any
 
-from written_fields import WRITTEN, WRITTEN_KINDS
+from crd_fields import add_crds
 
 TARGET = Path(__file__).resolve().parents[1] / "workflows/lint/schema/fields.json"
 QUANTITIES = {"limits", "requests", "hard", "capacity", "allocatable", "overhead", "default", "defaultRequest"}
@@ -84,9 +85,18 @@ def main() -> None:
     for name in ("V1PodTemplateSpec", "V1Toleration", "V1Volume", "V1Affinity"):
         loaded = importlib.import_module("kubernetes.client")
         visit(getattr(loaded, name), loaded, found)
-    found["ArgoContainer"] = {field: kind.rstrip("!") for field, kind in found["Container"].items()}
-    found.update(WRITTEN)
-    kinds.update(WRITTEN_KINDS)
+    add_crds(Path(sys.argv[1]), kinds, found)
+    # github.com/kubernetes-sigs/scheduler-plugins apis/scheduling/v1alpha1/types.go
+    found["CoschedulingPodGroup"] = {
+        **dict.fromkeys(("apiVersion", "kind"), "str"),
+        "metadata": "ObjectMeta",
+        "spec": "CoschedulingPodGroupSpec",
+        "status": "any",
+        "~": "",
+    }
+    fields = {"minMember": "int", "minResources": "{quantity}", "scheduleTimeoutSeconds": "int"}
+    found["CoschedulingPodGroupSpec"] = fields
+    kinds["scheduling.x-k8s.io/v1alpha1 PodGroup"] = "CoschedulingPodGroup"
     TARGET.write_text(rendered(kinds, found), "utf-8")
 
 

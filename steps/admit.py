@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from argosy.steps.claims import Claim, ClaimLog, admission_key, admission_note_key
+from argosy.steps.claims import ClaimLog, RunClaim, admission_key, admission_note_key
 from argosy.steps.contract.arguments import AdmitArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.outputs import step_main, write_output
@@ -60,7 +60,7 @@ def _decide(claims: ClaimLog, args: AdmitArgs) -> tuple[str, str]:
             return "start", reason
 
 
-def _obstacle(claims: ClaimLog, latest: dict[str, Claim]) -> str:
+def _obstacle(claims: ClaimLog, latest: dict[str, RunClaim]) -> str:
     for claim in reversed(latest.values()):
         if claim.state == "succeeded":
             return f"workflow {claim.workflow} has already succeeded with this run and dataset"
@@ -69,20 +69,21 @@ def _obstacle(claims: ClaimLog, latest: dict[str, Claim]) -> str:
     return ""
 
 
-def _reason(args: AdmitArgs, latest: dict[str, Claim], obstacle: str, own: Claim | None) -> str:
+def _reason(args: AdmitArgs, latest: dict[str, RunClaim], obstacle: str, own: RunClaim | None) -> str:
     if own is not None:
         return f"this workflow takes up its own claim again, which had {own.state}"
     if obstacle:
         return f"{'forced' if args.force else 'started by hand'}, although {obstacle}"
     if not latest:
-        return "the first start of this run with this dataset"
+        return f"the first start of this run as it stands{', with this dataset' if args.dataset_digest else ''}"
     last = list(latest.values())[-1]
     end = f"gave no sign of life for {last.lease_seconds:.0f} s" if last.state == "running" else last.state
-    return f"taken over: workflow {last.workflow} {end}"
+    anew = f"; this run begins anew, with run-id={last.run_id} it would go on from the checkpoints of that one"
+    return f"taken over: workflow {last.workflow} {end}{'' if last.run_id == args.effective_run_id else anew}"
 
 
-def _claim(args: AdmitArgs, reason: str) -> Claim:
-    return Claim(
+def _claim(args: AdmitArgs, reason: str) -> RunClaim:
+    return RunClaim(
         workflow=args.workflow,
         workflow_uid=args.workflow_uid,
         run_id=args.effective_run_id,

@@ -13,6 +13,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.layout import seq_name, seq_of
 from argosy.steps.store.base import ObjectStore
+from argosy.steps.store.creation import create_ours
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,6 @@ class AppendLog:
         raise StepError(Cause.DATA_CORRUPT, f"{self._store.uri}/{key} is not a JSON object")
 
     def append(self, seq: int, record: dict[str, Any]) -> bool:
-        """Create entry ``seq``; False when somebody else already did."""
+        """Create entry ``seq``; False when somebody else already did. No two writers may have an equal ``record``."""
         data = json.dumps(record, indent=1).encode() + b"\n"
-        return self._store.put_if_absent(f"{self._prefix}/{seq_name(seq)}", data)
+        return create_ours(self._store, f"{self._prefix}/{seq_name(seq)}", data)

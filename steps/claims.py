@@ -31,7 +31,7 @@ def admission_key(name: str, run_digest: str, dataset_digest: str) -> str:
 
 
 @dataclass(frozen=True)
-class Claim:
+class RunClaim:
     """One record of a claim log; ``time`` in seconds since 1970, ``lease_seconds`` of silence mean it is dead."""
 
     workflow: str
@@ -58,18 +58,18 @@ class ClaimLog:
         self._name = name
         self._log = AppendLog(store, claim_prefix(name, key))
 
-    def read(self) -> tuple[int, dict[str, Claim]]:
+    def read(self) -> tuple[int, dict[str, RunClaim]]:
         """Number of the last entry (0: none), and each workflow's latest record by uid, oldest first."""
-        latest: dict[str, Claim] = {}
+        latest: dict[str, RunClaim] = {}
         seq = 0
         for entry in self._log.entries():
-            claim = Claim.of(entry.record)
+            claim = RunClaim.of(entry.record)
             latest.pop(claim.workflow_uid, None)
             latest[claim.workflow_uid] = claim
             seq = entry.seq
         return seq, latest
 
-    def append(self, seq: int, claim: Claim) -> bool:
+    def append(self, seq: int, claim: RunClaim) -> bool:
         """Add ``claim`` as entry ``seq``; False when another workflow was first."""
         return self._log.append(seq, asdict(claim))
 
@@ -86,12 +86,12 @@ class ClaimLog:
             if self._log.append(seq + 1, record):
                 return True
 
-    def last_sign(self, claim: Claim) -> float:
+    def last_sign(self, claim: RunClaim) -> float:
         """When the claim's workflow was last heard of, seconds since 1970."""
         prefix = run_prefix(self._name, claim.run_id)
         return max(claim.time, _last_beat(self._store, prefix, claim.workflow_uid), _last_event(self._store, prefix))
 
-    def is_alive(self, claim: Claim) -> bool:
+    def is_alive(self, claim: RunClaim) -> bool:
         """Whether a running claim's workflow gave a sign of life within its lease."""
         return claim.state == "running" and time.time() - self.last_sign(claim) < claim.lease_seconds
 

@@ -28,7 +28,8 @@ def unpack(store: ObjectStore, name: str, digest: str, into: Path) -> None:
     """Put the files of the archive ``digest`` (SHA-256 of its bytes, 64 hex digits) into the folder ``into``.
 
     Verified before anything is unpacked. Done already: nothing happens. Killed on the way: the next call does all
-    of it again; the marker is written last. Entries that would leave the folder are refused (tarfile's data filter).
+    of it again; the marker is written last. What would leave the folder, or is neither file nor
+    link, is refused.
 
     Raises:
         StepError: ``config_or_rbac`` when the archive is missing, of another digest, or not a safe archive;
@@ -74,9 +75,39 @@ def _extract(archive: Path, files: Path, digest: str) -> None:
     files.mkdir()
     try:
         with tarfile.open(archive, "r:gz") as source:
-            source.extractall(files, _sized(source), filter="data")
+            for member in _sized(source):
+                _place(source, member, files.resolve())
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {digest} cannot be unpacked: {error}") from error
+
+
+def _place(source: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
+    """One entry, inside ``root`` or not at all. tarfile's own filters came with Python 3.11.4."""
+    path = root / member.name.lstrip("/")
+    if ".." in Path(member.name).parts or not _is_inside(path.parent, root):
+        raise tarfile.TarError(f"{member.name!r} would leave the folder")
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink() or path.exists():
+        raise tarfile.TarError(f"{member.name!r} is there twice")
+    if member.issym():
+        # Normal: so that ".." is only met before names, and what a link in it points to does not matter.
+        goal = os.path.join(os.path.realpath(path.parent), member.linkname)
+        if os.path.normpath(member.linkname) != member.linkname or not _is_inside(Path(os.path.normpath(goal)), root):
+            raise tarfile.TarError(f"{member.name!r} is a link out of the folder")
+        path.symlink_to(member.linkname)
+    elif member.isreg() and (content := source.extractfile(member)) is not None:
+        with content, path.open("xb") as target:
+            shutil.copyfileobj(content, target)
+        path.chmod(0o755 if member.mode & 0o111 else 0o644)
+    else:
+        raise tarfile.TarError(f"{member.name!r} is neither a file nor a link")
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _sized(source: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

@@ -9,7 +9,6 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.placeholders import fill, filled
 from argosy.steps.data.cache.use import Cache, use
 from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import check_digest
@@ -117,15 +117,16 @@ def _run(args: EvaluateArgs, inputs: Inputs) -> dict[str, Any]:
     # Beside the checkpoint: the one folder that is ours and can be written to in every pod.
     with tempfile.TemporaryDirectory(prefix="metrics-", dir=inputs.checkpoint_path.parent) as folder:
         metrics_path = Path(folder) / "metrics.json"
-        command = python_command(args.script, args.module, args.arg)
         given = _environment(args, inputs, metrics_path)
+        filled(given, args.filled_variables.split(","))
+        command = python_command(args.script, args.module, [fill(text, given) for text in args.arg])
         ending = run_script(command, given, inputs.workdir, args.timeout_seconds)
         if ending.exit_code != 0:
             raise _failure(ending)
         return _read_metrics(metrics_path)
 
 
-def _environment(args: EvaluateArgs, inputs: Inputs, metrics_path: Path) -> Mapping[str, str]:
+def _environment(args: EvaluateArgs, inputs: Inputs, metrics_path: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONUNBUFFERED": "1",

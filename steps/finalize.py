@@ -7,14 +7,21 @@ import os
 import sys
 import urllib.error
 import urllib.request
+from dataclasses import asdict
 from typing import Any
 
 from argosy.steps.claims import ClaimLog, State, admission_note_key
+from argosy.steps.cluster.api import ApiError, connect, in_pod
 from argosy.steps.contract.arguments import FinalizeArgs
-from argosy.steps.contract.env import WEBHOOK_URL
+from argosy.steps.contract.env import GANG_HOST, WEBHOOK_URL
+from argosy.steps.contract.errors import StepError
 from argosy.steps.evaluations import read_record, write_record
+from argosy.steps.gang.sweeping import sweep_gangs
 from argosy.steps.outputs import step_main
-from argosy.steps.runlog import Event, RunLog, read_events
+from argosy.steps.record.building import build_record
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.summary import attempts
+from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
 
 WEBHOOK_SECONDS = 10.0
@@ -27,13 +34,14 @@ def summary_key(prefix: str) -> str:
 
 def finalize(args: FinalizeArgs) -> None:
     """Settle, log, summarise, notify; a webhook that fails is reported and fails nothing."""
+    _sweep(args)
     store = open_store(args.store_uri)
     note = read_record(store, admission_note_key(args.prefix, args.workflow_uid))
     state: State = "succeeded" if args.status == "Succeeded" else "failed"
     holds = note is not None and ClaimLog(store, args.name, str(note.get("key"))).settle(args.workflow_uid, state)
     with RunLog(store, args.prefix, "finalize") as log:
         log.append("finalized", status=args.status)
-    summary = _summary(args, read_events(store, args.prefix))
+    summary = _summary(args, build_record(read_events(store, args.prefix), {"phase": args.status}))
     if holds or note is None or read_record(store, summary_key(args.prefix)) is None:
         # A duplicate that shares the run id of the real run must not overwrite what that one achieved.
         write_record(store, summary_key(args.prefix), summary)
@@ -42,59 +50,45 @@ def finalize(args: FinalizeArgs) -> None:
         _notify(summary)
 
 
-def _summary(args: FinalizeArgs, events: list[Event]) -> dict[str, Any]:
-    last = {event.kind: event.fields for event in events}
-    evaluated, gated = last.get("evaluated", {}), last.get("gated", {})
-    promoted = last.get("promoted", {}).get("digest", "")
-    if events and gated.get("decision") == "refuse":
-        promoted = ""
-    admitted = last.get("admission", {})
+def _sweep(args: FinalizeArgs) -> None:
+    """A supervisor that was killed for the last time has left its gang; on one machine the engine ends everything."""
+    if not in_pod() or os.environ.get(GANG_HOST):
+        return
+    try:
+        for name in sweep_gangs(connect(), args.workflow_uid):
+            print(f"argosy: deleted {name}, which nobody supervised any more", file=sys.stderr)
+    except (ApiError, StepError) as error:
+        print(f"argosy: gangs that are left were not deleted: {error}", file=sys.stderr)
+
+
+def _summary(args: FinalizeArgs, record: RunRecord) -> dict[str, Any]:
+    admission, evaluation, gate = record.admission, record.evaluation, record.gate
+    promoted = record.promotion.digest if record.promotion and not record.refused else ""
     return {
         "name": args.name,
         "run_id": args.effective_run_id,
         "workflow": args.workflow,
         "phase": args.status,
         "run_uri": f"{args.store_uri.rstrip('/')}/{args.prefix}",
-        "admission": {key: admitted.get(key, "") for key in ("decision", "reason", "event")},
-        "dataset_digest": last.get("snapshot_taken", {}).get("dataset_digest", ""),
-        "attempts": _attempts(events),
-        "checkpoint_digest": last.get("train_ended", {}).get("checkpoint_digest", ""),
-        "metric": {"name": evaluated["metric"], "value": evaluated["value"]} if evaluated else None,
-        "gate": {key: gated.get(key) for key in ("decision", "reason", "floor", "baseline")} if gated else None,
+        "admission": asdict(admission) if admission else dict.fromkeys(("decision", "reason", "event"), ""),
+        "dataset_digest": record.dataset_digest,
+        "attempts": attempts(record),
+        "checkpoint_digest": record.checkpoint_digest,
+        "metric": {"name": evaluation.metric, "value": evaluation.value} if evaluation else None,
+        "gate": asdict(gate) if gate else None,
         "promoted_digest": promoted,
-        "text": _text(args, admitted, gated, promoted),
+        "text": _text(args, record, promoted),
     }
 
 
-def _attempts(events: list[Event]) -> list[dict[str, Any]]:
-    """One entry per restart, in order; what is not known is None. The last one's step is the last it reported."""
-    attempts: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for event in events:
-        number = event.fields.get("attempt"), event.fields.get("restart")
-        if event.kind == "step" and number in attempts:
-            known = attempts[number]
-            known["last_step"] = max(known["last_step"] or 0, int(event.fields.get("step") or 0))
-        elif event.kind in ("restart_began", "restart_ended"):
-            known = attempts.setdefault(number, dict.fromkeys(_ATTEMPT_FIELDS))
-            known.update({key: value for key, value in event.fields.items() if key in _ATTEMPT_FIELDS})
-    return list(attempts.values())
-
-
-_ATTEMPT_FIELDS = (
-    "attempt", "restart", "cause", "signal", "exit_code", "rank", "node", "quote", "restored_step", "last_step",
-)  # fmt: skip
-
-
-def _text(args: FinalizeArgs, admitted: dict[str, Any], gated: dict[str, Any], promoted: str) -> str:
+def _text(args: FinalizeArgs, record: RunRecord, promoted: str) -> str:
     """One line for a person: what Slack and Mattermost show of the webhook."""
     line = f"{args.name} ({args.workflow}): {args.status}"
-    if admitted.get("decision") == "duplicate":
-        return f"{line}, not started: {admitted.get('reason')}"
-    if promoted:
-        return f"{line}, promoted {promoted[:12]}: {gated.get('reason')}"
-    if gated:
-        return f"{line}, not promoted: {gated.get('reason')}"
-    return line
+    if record.duplicate and record.admission:
+        return f"{line}, not started: {record.admission.reason}"
+    if record.gate is None:
+        return f"{line}, promoted {promoted[:12]}" if promoted else line
+    return f"{line}, {f'promoted {promoted[:12]}' if promoted else 'not promoted'}: {record.gate.reason}"
 
 
 def _notify(summary: dict[str, Any]) -> None:

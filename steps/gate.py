@@ -63,8 +63,7 @@ def gate(args: GateArgs) -> None:
     if args.baseline not in ("pointer", "none"):
         raise InputError(f"baseline = {args.baseline!r}: use pointer or none")
     value = finite(args.value, f"value of {args.metric}")
-    floor = finite(args.floor, "floor") if args.floor else None
-    rule = Rule(args.metric, args.direction, floor, args.baseline == "pointer")
+    rule = Rule(args.metric, args.direction, args.floor, args.baseline == "pointer")
     store = open_store(args.store_uri)
     evaluation = read_record(store, evaluation_key(args.prefix, args.checkpoint_digest))
     if evaluation is None or (evaluation.get("metric"), evaluation.get("value")) != (args.metric, value):
@@ -86,7 +85,7 @@ def gate(args: GateArgs) -> None:
     }
     write_record(store, gate_key(args.prefix, args.checkpoint_digest), record)
     with RunLog(store, args.prefix, "gate") as log:
-        told = {"floor": floor, "baseline": current.value if current and rule.baseline else None}
+        told = {"floor": args.floor, "baseline": current.value if current and rule.baseline else None}
         log.append("gated", decision=decision, reason=reason, metric=args.metric, value=value, **told)
     write_output("reason", reason)
     write_output("decision", decision)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -16,6 +18,8 @@ from argosy.steps.paths import resolve
 OUTPUTS = "/argosy/outputs"
 TERMINATION_LOG = "/dev/termination-log"
 TERMINATION_BYTES = 1024
+_TEXT_CHARACTERS = 800
+_PLAIN = re.compile(r"[^A-Za-z0-9 _.,:;=/@+()#-]")
 
 Args = TypeVar("Args", bound=StepArgs)
 
@@ -50,22 +54,36 @@ def write_termination(text: str) -> None:
         print(f"argosy: no termination message: {error}", file=sys.stderr)
 
 
+def ending_line(exit_code: int, text: str, cause: str = "") -> str:
+    """Termination message of a step that ended without a verdict.
+
+    Argo substitutes it into templates, so the text keeps plain characters only: no quotes, braces or dollar signs.
+    """
+    fields = {"cause": cause} if cause else {}
+    plain = _PLAIN.sub("_", " ".join(text.split()))[:_TEXT_CHARACTERS]
+    return json.dumps({**fields, "exit_code": exit_code, "message": plain}, separators=(",", ":"))
+
+
 def step_main(args_class: type[Args], body: Callable[[Args], int | None], argv: list[str] | None = None) -> int:
-    """Parse the arguments, run the step, and turn what happened into an exit code.
+    """Parse the arguments, run the step, and turn what happened into an exit code and a termination message.
 
     0 or ``body``'s own code; 2 for bad input; the cause's code for :class:`StepError`. Use as
     ``sys.exit(step_main(SnapshotArgs, snapshot))``.
     """
-    args = args_class.from_argv(argv)
     try:
-        return body(args) or int(ExitCode.OK)
+        return body(args_class.from_argv(argv)) or int(ExitCode.OK)
     except InputError as error:
         print(f"argosy: {error}", file=sys.stderr)
+        write_termination(ending_line(int(ExitCode.USAGE), str(error)))
         return int(ExitCode.USAGE)
     except StepError as error:
         quote = f" [{error.quote}]" if error.quote and error.quote not in str(error) else ""
         print(f"argosy: {error.cause}: {error}{quote}", file=sys.stderr)
-        write_termination(f'{{"cause":"{error.cause}","exit_code":{int(error.code)}}}')
+        write_termination(ending_line(int(error.code), str(error), str(error.cause)))
         return int(error.code)
     except KeyboardInterrupt:
         return 128 + int(signal.SIGINT)
+    except Exception as error:
+        # A mistake of ours: its traceback is in the log, and Argo shows what it was.
+        write_termination(ending_line(1, f"{type(error).__name__}: {error}"))
+        raise

@@ -24,6 +24,11 @@ def report(step: int, *, loss: float | None = None, tokens: int | None = None, e
     _fault(step)
 
 
+def entered(phase: str) -> None:
+    """Say that this rank begins to ``save`` or to ``restore`` a checkpoint, for a fault that is injected there."""
+    _send({"type": "entered", "phase": phase})
+
+
 def committed(step: int, *, digest: str, size: int, seconds: float, final: bool, generation: int) -> None:
     """Say that the checkpoint of ``step`` is durable and committed (rank 0; Checkpointer calls it).
 

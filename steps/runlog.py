@@ -11,13 +11,15 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.steps.store.base import ObjectStore
+from argosy.steps.store.base import ObjectMissing, ObjectStore
 
 FLUSH_SECONDS = 1.0
+READERS = 16
 
 KINDS: dict[str, tuple[str, ...]] = {
     "snapshot_taken": ("dataset_digest", "objects", "bytes", "listed", "seconds"),
@@ -26,24 +28,36 @@ KINDS: dict[str, tuple[str, ...]] = {
     "staged": ("node", "bytes", "fetched_bytes", "seconds"),
     "streamed": ("node", "rank", "bytes", "fetched_bytes", "requests", "refetched", "waited_seconds"),
     "gang_created": ("attempt", "gang", "nnodes", "nproc_per_node", "excluded"),
+    "gang_waits": ("attempt", "gang", "phase", "placed", "nnodes", "why"),
     "checked_in": ("attempt", "node", "pod", "missing"),
     "restart_began": ("attempt", "restart", "generation", "restored_step", "restored_digest", "skipped"),
     "step": ("attempt", "restart", "rank", "step", "loss", "tokens_per_second", "end_step"),
     "environment": ("attempt", "restart", "node", "variables", "findings"),
     "transport": ("attempt", "restart", "node", "state", "sentence", "remedy", "profile"),
-    "checkpoint_committed": ("step", "digest", "bytes", "seconds", "generation", "final"),
+    "stalled": ("attempt", "restart", "step", "seconds", "longest"),
+    "checkpoint_committed": (
+        "step",
+        "step_from",
+        "told",
+        "relative",
+        "digest",
+        "bytes",
+        "seconds",
+        "generation",
+        "final",
+    ),
     "rank_ended": ("attempt", "restart", "rank", "node", "pod", "signal", "exit_code"),
     "restart_ended": ("attempt", "restart", "cause", "signal", "exit_code", "rank", "node", "quote", "last_step"),
-    "gang_deleted": ("attempt", "gang", "reason"),
+    "gang_deleted": ("attempt", "gang", "reason", "zombies"),
     "node_excluded": ("node", "cause"),
     "budget": ("cause", "spent", "limit", "refunded"),
-    "injected": ("fault", "rank", "node", "step"),
+    "injected": ("fault", "rank", "node", "step", "asked"),
     "train_ended": ("cause", "exit_code", "checkpoint_digest"),
     "evaluated": ("metric", "value", "checkpoint_digest"),
     "gated": ("decision", "reason", "metric", "value", "floor", "baseline"),
     "promoted": ("pointer", "digest", "previous", "rollback"),
     "finalized": ("status",),
-}
+}  # fmt: skip
 """Every kind and its fields; a field that does not apply is left out."""
 
 
@@ -60,8 +74,13 @@ class Event:
 class RunLog:
     """Append events; a thread flushes each second. Use as a context manager, or call :meth:`close`."""
 
-    def __init__(self, store: ObjectStore, prefix: str, writer: str) -> None:
-        """``prefix`` is the run's key prefix; ``writer`` names the step or pod (made unique here)."""
+    def __init__(
+        self, store: ObjectStore, prefix: str, writer: str, listener: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        """``prefix`` is the run's key prefix; ``writer`` names the step or pod (made unique here); ``listener`` hears
+        each event as it is appended.
+        """
+        self._listener = listener
         self._store = store
         self._base = f"{prefix}/events/{writer}-{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
         self._writer = writer
@@ -81,9 +100,11 @@ class RunLog:
         unknown = set(fields) - set(KINDS[kind])
         if unknown:
             raise KeyError(f"{kind} has no field {', '.join(sorted(unknown))}")
-        line = json.dumps({"time": time.time(), "kind": kind, **fields}, separators=(",", ":"), default=str)
+        now = time.time()
+        line = json.dumps({"time": now, "kind": kind, **fields}, separators=(",", ":"), default=str)
         with self._lock:
             self._lines.append(line)
+        self._listener(Event(now, kind, self._writer, fields))
 
     def flush(self) -> None:
         """Write what has gathered; when it returns it is durable."""
@@ -122,8 +143,24 @@ def read_events(store: ObjectStore, prefix: str) -> list[Event]:
 
 def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
     base = f"{prefix}/events"
-    for info in store.list(base):
-        yield from parse_batch(store.get(info.key), info.key[len(base) + 1 :].split("/", 1)[0])
+    for key, data in read_batches(store, [info.key for info in store.list(base)]):
+        yield from parse_batch(data, key[len(base) + 1 :].split("/", 1)[0])
+
+
+def read_batches(store: ObjectStore, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Key and content of batches, in order, without those that are gone.
+
+    A training writes one each second, so many are read at a time.
+    """
+
+    def read(key: str) -> bytes:
+        try:
+            return store.get(key)
+        except ObjectMissing:
+            return b""
+
+    with ThreadPoolExecutor(READERS) as pool:
+        yield from zip(keys, pool.map(read, keys), strict=True)
 
 
 def parse_batch(data: bytes, writer: str) -> Iterator[Event]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from argosy.steps.claims import heartbeat
-from argosy.steps.contract.arguments import BOOK_SECONDS, LONGEST_BOOK_SECONDS, StageArgs
+from argosy.steps.contract.arguments import LONGEST_BOOK_SECONDS, StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.cache.use import Cache, use
@@ -44,6 +44,8 @@ def stage(args: StageArgs) -> None:
         raise InputError(f"verify = {args.verify!r}: use {' or '.join(VERIFIED[1:])}")
     if args.mode == "shared" and not args.path:
         raise InputError("path: mode shared fills a folder on the shared volume; name it")
+    if not 0 <= args.book_seconds <= LONGEST_BOOK_SECONDS:
+        raise InputError(f"book-seconds = {args.book_seconds:g}: use 0 to {LONGEST_BOOK_SECONDS:g}")
     check_layout(args.layout, args.nnodes)
     store = open_store(args.store_uri)
     manifest = load_manifest(store, args.name, args.dataset_digest)
@@ -68,22 +70,11 @@ def stage(args: StageArgs) -> None:
 def _fill(args: StageArgs, manifest: DatasetManifest, log: RunLog) -> None:
     cache = Cache.of(resolve(args.path), args.cache_gib, args.cache_verify, args.cache_access)
     who = f"the stage step of {args.workflow}"
-    kept = _book_seconds(args)
     with use(
-        cache, manifest, manifest, who=who, on_progress=_telling(log), run=args.workflow, book_seconds=kept
+        cache, manifest, manifest, who=who, on_progress=_telling(log), run=args.workflow, book_seconds=args.book_seconds
     ) as used:
         done = used.result
         log.append("staged", node=NODE, bytes=done.bytes, fetched_bytes=done.fetched_bytes, seconds=done.seconds)
-
-
-def _book_seconds(args: StageArgs) -> float:
-    try:
-        seconds = float(args.book_seconds or BOOK_SECONDS)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= LONGEST_BOOK_SECONDS:
-        raise InputError(f"book-seconds = {args.book_seconds!r}: write a number from 0 to {LONGEST_BOOK_SECONDS}")
-    return seconds
 
 
 def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectStore, log: RunLog) -> None:
@@ -92,7 +83,7 @@ def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectSto
     from argosy.steps.stream.blocks import BlockTable
     from argosy.steps.stream.building import build_blocks
     from argosy.steps.stream.connection import Connection
-    from argosy.steps.stream.place import Place
+    from argosy.steps.stream.place import StreamPlace
 
     began, fetched = time.monotonic(), 0
 
@@ -102,7 +93,7 @@ def _take_checksums(args: StageArgs, manifest: DatasetManifest, store: ObjectSto
         with Connection(manifest.uri, READERS) as connection:
             return build_blocks(manifest, connection, on_progress=_telling(log)).to_bytes()
 
-    Place(store, args.name).derived(manifest.digest, "blocks", make, BlockTable.from_bytes, lead=True)
+    StreamPlace(store, args.name).derived(manifest.digest, "blocks", make, BlockTable.from_bytes, lead=True)
     seconds = round(time.monotonic() - began, 3)
     log.append("staged", node=NODE, bytes=manifest.total_bytes, fetched_bytes=fetched, seconds=seconds)
 

@@ -6,13 +6,16 @@ import os
 import signal
 import sys
 import threading
+from contextlib import AbstractContextManager, nullcontext
 
 from argosy.steps.claims import heartbeat
+from argosy.steps.cluster.api import in_pod
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import from_environment
 from argosy.steps.gang.host import Endpoint, GangHost
+from argosy.steps.gang.kubernetes import kubernetes_host
 from argosy.steps.gang.manifest import GangManifest, read_manifest
 from argosy.steps.gang.processes import process_host
 from argosy.steps.outputs import step_main
@@ -20,11 +23,12 @@ from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
 from argosy.steps.supervisor.channel import Channel
-from argosy.steps.supervisor.commits import Commits
+from argosy.steps.supervisor.commits import RunCommits
 from argosy.steps.supervisor.context import Context
 from argosy.steps.supervisor.faults import Faults
 from argosy.steps.supervisor.ledger import Ledger
 from argosy.steps.supervisor.loop import Supervisor
+from argosy.steps.supervisor.metrics import Metrics, MetricsServer
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 from argosy.steps.supervisor.settings import Settings, read_settings
@@ -43,7 +47,7 @@ def train(args: TrainArgs) -> int:
     manifest = read_manifest(resolve(args.gang))
     if not 1 <= args.min_nnodes <= manifest.nnodes:
         raise InputError(f"min-nnodes = {args.min_nnodes}: the gang has {manifest.nnodes} nodes; write 1..that")
-    host = _host(manifest)
+    host = _host(manifest, args)
     grace = float(args.grace_seconds)
     faults = Faults(from_environment(), manifest.nnodes, manifest.nproc_per_node, host, grace)
     stop = threading.Event()
@@ -52,12 +56,13 @@ def train(args: TrainArgs) -> int:
     store = open_store(args.store_uri)
     endpoint = host.endpoint()
     check_store(store, args.prefix)
-    with heartbeat(store, args), RunLog(store, args.prefix, "supervisor") as log:
+    metrics = Metrics(args.name)
+    with heartbeat(store, args), RunLog(store, args.prefix, "supervisor", metrics.absorb) as log:
         record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step)
         channel = Channel(record.keep)
-        with ChannelServer(endpoint, channel):
+        with ChannelServer(endpoint, channel), _served(metrics, endpoint):
             ledger = Ledger(store, args.prefix, args.workflow_uid)
-            commits = Commits(store, args.prefix, args.resume_from, args.end_step)
+            commits = RunCommits(store, args.prefix, args.resume_from, args.end_step)
             commits.since(next((entry["generation"] for entry in ledger.of("restart")), None))
             context = Context(
                 settings=settings,
@@ -74,11 +79,23 @@ def train(args: TrainArgs) -> int:
             return Supervisor(context).run()
 
 
-def _host(manifest: GangManifest) -> GangHost:
+def _host(manifest: GangManifest, args: TrainArgs) -> GangHost:
     kind = os.environ.get(names.GANG_HOST, "")
     if kind == "processes":
         return process_host(manifest)
-    raise InputError(f"{names.GANG_HOST} = {kind!r}: this version runs gangs as processes under the local engine")
+    if kind or not in_pod():
+        raise InputError(f"{names.GANG_HOST} = {kind!r}: neither a local engine nor a pod of a cluster runs this step")
+    return kubernetes_host(manifest, args.workflow, args.workflow_uid)
+
+
+def _served(metrics: Metrics, endpoint: Endpoint) -> AbstractContextManager[object]:
+    if not endpoint.metrics_port:
+        return nullcontext()
+    try:
+        return MetricsServer(endpoint.host, endpoint.metrics_port, metrics)
+    except OSError as error:  # nobody's figures are worth a training
+        print(f"argosy: no metrics: port {endpoint.metrics_port}: {error.strerror}", file=sys.stderr, flush=True)
+        return nullcontext()
 
 
 def _identity(settings: Settings, endpoint: Endpoint) -> dict[str, str]:

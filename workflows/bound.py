@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy.workflows.gang.jobset import COMMIT_SECONDS
+from argosy.steps.contract.channel import COMMIT_SECONDS
 from argosy.workflows.spec.run import TrainingRun
 
 _DAY, _HOUR, _MINUTE = 86400, 3600, 60

@@ -1,7 +1,7 @@
 """The user's code folder as one archive, named by its content.
 
 The same files give the same bytes: entries are sorted, without times and owners. What ``.gitignore`` and
-``.argosyignore`` name stays at home, and so do logs and what argosy itself wrote.
+``.argosyignore`` name stays at home, and so does what is no code (:mod:`argosy.workflows.no_code`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -22,31 +22,32 @@ from pathspec import GitIgnoreSpec
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import code_key
 from argosy.steps.store.base import ObjectStore
+from argosy.workflows.no_code import ALWAYS, USUALLY, is_no_code
 
 MAX_BYTES: Final = 100 * 1024 * 1024
 """Of the files together, before compression. Code is small; what is larger is data or a checkpoint."""
-ALWAYS_IGNORED: Final = frozenset({".git", ".venv", ".argosy", "__pycache__"})
-LOGS: Final = ("*.log", "nohup.out")
-"""Ignored unless an ignore file takes them back (``!NAME``): ``argosy run ... > train.log`` writes beside the code, and
-were that packed, no run would be recognised again after an interruption."""
 IGNORE_FILES: Final = (".gitignore", ".argosyignore")
 _NAMED = 5
-_WRITTEN_BY_US: Final = {
-    ".yaml": b"argosy.dev/run-name:",
-    ".yml": b"argosy.dev/run-name:",
-    ".html": b'<meta name="generator" content="argosy">',
-}
-_HEAD: Final = 4096
-"""Bytes within which the mark stands."""
+_DATA: Final = frozenset(
+    (
+        ".bin", ".npy", ".npz", ".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".txt", ".h5", ".hdf5",
+        ".tar", ".zip", ".pkl", ".safetensors", ".idx",
+    )
+)  # fmt: skip
+"""A script may read such a file beside it, and who ignored it for git may not know that it stays at home."""
 
 
 @dataclass(frozen=True)
 class CodeArchive:
-    """A packed folder: ``data`` is a tar.gz, ``digest`` its SHA-256 as hex, ``files`` the paths inside, sorted."""
+    """A packed folder: ``data`` is a tar.gz, ``digest`` its SHA-256 as hex, ``files`` the paths inside, sorted.
+
+    ``left_out``: files and folders that an ignore file names and that look like data, sorted.
+    """
 
     data: bytes
     digest: str
     files: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class _Entry:
     """Target of a symbolic link, relative to its own folder; "" for a file."""
 
 
-def pack(folder: str | Path) -> CodeArchive:
-    """The folder as an archive.
+def pack(folder: str | Path, leave_out: Sequence[str] = ()) -> CodeArchive:
+    """The folder as an archive; ``leave_out``: further rules, as an ignore file has them.
 
     Raises:
         InputError: no such folder, an unreadable file, a symbolic link that leaves the folder, or more than
@@ -70,12 +71,15 @@ def pack(folder: str | Path) -> CodeArchive:
     if not root.is_dir():
         raise InputError(f"code = {str(folder)!r}: no such folder; name the folder that holds the script")
     try:
-        entries = sorted(_walk(root.resolve()), key=lambda entry: entry.name)
+        left_out: list[str] = []
+        entries = sorted(_walk(root.resolve(), leave_out, left_out), key=lambda entry: entry.name)
         _check_size(entries, root)
         data = _archive(entries)
     except OSError as error:
         raise InputError(f"code: {error.filename}: {error.strerror}; make it readable or ignore it") from None
-    return CodeArchive(data, hashlib.sha256(data).hexdigest(), tuple(entry.name for entry in entries))
+    return CodeArchive(
+        data, hashlib.sha256(data).hexdigest(), tuple(entry.name for entry in entries), tuple(sorted(left_out))
+    )
 
 
 def push(archive: CodeArchive, store: ObjectStore, name: str) -> str:
@@ -90,9 +94,9 @@ def push(archive: CodeArchive, store: ObjectStore, name: str) -> str:
     return f"{store.uri.rstrip('/')}/{key}"
 
 
-def _walk(root: Path) -> Iterator[_Entry]:
+def _walk(root: Path, leave_out: Sequence[str], left_out: list[str]) -> Iterator[_Entry]:
     pending: list[tuple[PurePosixPath, tuple[tuple[PurePosixPath, GitIgnoreSpec], ...]]] = [
-        (PurePosixPath(), ((PurePosixPath(), GitIgnoreSpec.from_lines(LOGS)),))
+        (PurePosixPath(), ((PurePosixPath(), GitIgnoreSpec.from_lines([*USUALLY, *leave_out])),))
     ]
     while pending:
         relative, outer = pending.pop()
@@ -101,11 +105,13 @@ def _walk(root: Path) -> Iterator[_Entry]:
             for found in listing:
                 name = relative / found.name
                 is_folder = found.is_dir(follow_symlinks=False)
-                if found.name in ALWAYS_IGNORED or _ignored(name, is_folder, rules):
+                if found.name in ALWAYS or _ignored(name, is_folder, rules):
+                    if name.suffix in _DATA or (is_folder and "data" in found.name.lower()):
+                        left_out.append(f"{name}/" if is_folder else str(name))
                     continue
                 if is_folder:
                     pending.append((name, rules))
-                elif (entry := _entry(root, name, found)) is not None and not _ours(entry):
+                elif (entry := _entry(root, name, found)) is not None and not _is_no_code(entry):
                     yield entry
 
 
@@ -123,24 +129,18 @@ def _rules(folder: Path) -> GitIgnoreSpec:
 
 def _ignored(name: PurePosixPath, is_folder: bool, rules: tuple[tuple[PurePosixPath, GitIgnoreSpec], ...]) -> bool:
     """By the innermost file that says anything, as git does."""
+    # A name that is no UTF-8 is refused later, by name; the rules' engine cannot even look at it.
+    text = str(name).encode(errors="surrogateescape").decode(errors="replace")
     for base, spec in reversed(rules):
-        verdict = spec.check_file(f"{name.relative_to(base)}{'/' if is_folder else ''}").include
+        within = PurePosixPath(text).relative_to(base)
+        verdict = spec.check_file(f"{within}{'/' if is_folder else ''}").include
         if verdict is not None:
             return verdict
     return False
 
 
-def _ours(entry: _Entry) -> bool:
-    """Whether argosy wrote it: a compiled workflow or a report that was kept beside the code.
-
-    Were they packed, compiling or reporting would change the code's digest, and a run that was interrupted
-    would no longer be recognised.
-    """
-    mark = _WRITTEN_BY_US.get(PurePosixPath(entry.name).suffix)
-    if mark is None or entry.link:
-        return False
-    with entry.path.open("rb") as file:
-        return mark in file.read(_HEAD)
+def _is_no_code(entry: _Entry) -> bool:
+    return not entry.link and is_no_code(entry.name, entry.path, entry.size)
 
 
 def _entry(root: Path, name: PurePosixPath, found: os.DirEntry[str]) -> _Entry | None:

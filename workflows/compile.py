@@ -13,9 +13,10 @@ from typing import Any, Final, Literal, TypeAlias
 from hera.workflows import DAG, Container, Parameter, Task, Workflow, WorkflowTemplate
 from hera.workflows.models import PodGC, TTLStrategy, WorkflowMetadata
 
+from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows import templates
 from argosy.workflows.code import CodeArchive
-from argosy.workflows.gang.jobset import RUN_LABEL
+from argosy.workflows.factoring import factored
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.templates.needs import need_code
 from argosy.workflows.yaml_text import to_yaml
@@ -39,8 +40,8 @@ def compile_run(run: TrainingRun, *, code: CodeArchive | None = None, kind: Kind
     """
     digest = code.digest if code is not None else ""
     need_code(run, digest)
-    document = build_workflow(run, code_digest=digest, kind=kind).build()
-    return to_yaml(document.model_dump(exclude_none=True, by_alias=True)).encode()
+    document = build_workflow(run, code_digest=digest, kind=kind).build().model_dump(exclude_none=True, by_alias=True)
+    return to_yaml(factored(document) if kind == "Workflow" else document).encode()
 
 
 def build_workflow(run: TrainingRun, *, code_digest: str, kind: Kind = "Workflow") -> Workflow:

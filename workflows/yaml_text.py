@@ -17,6 +17,9 @@ _FIRST = (
     *("container", "image", "command", "args", "env", "envFrom", "resources", "requests", "limits"),
     *("parameters", "artifacts", "retryStrategy", "limit", "retryPolicy", "expression", "backoff"),
 )
+_WIDEST = 100
+_QUOTED_INSIDE = re.compile(r"[\[\]{},:?#'\"]")
+"""What makes YAML's writer quote a text inside brackets; only a guess at the width depends on it."""
 _RANK = {key: rank for rank, key in enumerate(_FIRST)}
 _LAST = len(_FIRST)
 # Go's reader takes these for a boolean or a number where PyYAML's resolver sees text and leaves the quotes out.
@@ -28,6 +31,35 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+    def serialize(self, node: Any) -> None:
+        node.flow_style = False  # never the whole document
+        super().serialize(node)
+
+    def represent_mapping(self, *args: Any, **kwargs: Any) -> Any:
+        return _on_one_line(super().represent_mapping(*args, **kwargs))
+
+    def represent_sequence(self, *args: Any, **kwargs: Any) -> Any:
+        return _on_one_line(super().represent_sequence(*args, **kwargs))
+
+
+def _on_one_line(node: Any) -> Any:
+    """A small list or map stands on one line, as people write it: ``{drop: [ALL]}``; a list of maps has one on each."""
+    tables = isinstance(node, yaml.SequenceNode) and any(isinstance(each, yaml.MappingNode) for each in node.value)
+    node.flow_style = True
+    node.flow_style = not tables and _width(node) <= _WIDEST
+    return node
+
+
+def _width(node: Any) -> int:
+    """Characters that it takes on one line; more than fit, where something in it stands on lines of its own."""
+    if isinstance(node, yaml.ScalarNode):
+        quoted = node.style or not node.value or _QUOTED_INSIDE.search(node.value)
+        return _WIDEST + 1 if node.style == "|" else len(node.value) + (2 if quoted else 0)
+    if not node.flow_style:
+        return _WIDEST + 1
+    pairs = isinstance(node, yaml.MappingNode)
+    return sum(_width(each) + 2 for item in node.value for each in (item if pairs else [item])) or 2
 
 
 def _text(dumper: Any, text: str) -> Any:

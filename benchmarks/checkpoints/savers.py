@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -29,7 +30,7 @@ class Saver(Protocol):
 
 
 class Floor:
-    """Only the copy of this rank's bytes into memory that is there already: nobody can wait less."""
+    """Only the copy of this rank's bytes into memory that is there already: nobody can wait less. (CPU tensors.)"""
 
     name = "memcpy floor"
 
@@ -89,7 +90,10 @@ class PerRank:
 
 
 class AsyncDcp:
-    """``dcp.async_save``: ``thread`` as it comes; ``process`` with its shared-memory stager, its best setting."""
+    """``dcp.async_save``: ``thread`` as it comes; ``process`` with its shared-memory stager, its best setting.
+
+    State on a GPU is staged through pinned memory by copies that do not block, both kinds.
+    """
 
     def __init__(self, state: dict[str, Any], folder: Path, kind: str) -> None:
         from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
@@ -100,13 +104,18 @@ class AsyncDcp:
         self._folder = folder / f"dcp-{kind}"
         self._given: dict[str, Any] = {"async_checkpointer_type": AsyncCheckpointerType.THREAD}
         if kind == "process":
+            self._given["async_checkpointer_type"] = AsyncCheckpointerType.PROCESS
+        cuda = any(tensor.is_cuda for tensor in local_tensors(state))
+        self._stager: Any = None
+        if cuda or kind == "process":
             options = StagingOptions(
-                use_shared_memory=True, use_async_staging=False, use_pinned_memory=False, use_non_blocking_copy=False
+                use_shared_memory=kind == "process",
+                use_async_staging=False,
+                use_pinned_memory=cuda,
+                use_non_blocking_copy=cuda,
             )
-            self._given = {
-                "async_checkpointer_type": AsyncCheckpointerType.PROCESS,
-                "async_stager": DefaultStager(options),
-            }
+            self._stager = functools.partial(DefaultStager, options)
+            self._given["async_stager"] = self._stager()
         self._group = dist.new_group(backend="gloo")
         self._running: Any = None
 
@@ -117,6 +126,8 @@ class AsyncDcp:
     def finish(self) -> None:
         running = getattr(self._running, "upload_completion", self._running)
         running.result()
+        if self._stager is not None and not self._given["async_stager"]._state_dict_stager._deepcopy_dispatch:
+            self._given["async_stager"] = self._stager()  # torch 2.11 empties it with each save; later ones keep it
         dist.barrier()
         if dist.get_rank() == 0:
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -62,7 +62,11 @@ class Bench:
 def small(bench: Bench) -> Outcome:
     """Many small objects, no latency: CPU per object decides."""
     wanted, missing = bench.clients(
-        lambda: clients.boto3(16), clients.s5cmd, lambda: clients.rclone(16), lambda: clients.obstore(16)
+        clients.argosy_by_library,
+        lambda: clients.boto3(16),
+        clients.s5cmd,
+        lambda: clients.rclone(16),
+        lambda: clients.obstore(16),
     )
     return speeds(
         "2,000 x 16 KiB, no latency",
@@ -77,6 +81,7 @@ def small(bench: Bench) -> Outcome:
 def small_far(bench: Bench) -> Outcome:
     """Many small objects, 30 ms to the first byte: how many are in flight decides."""
     wanted, missing = bench.clients(
+        clients.argosy_by_library,
         lambda: clients.boto3(16),
         clients.s5cmd,
         lambda: clients.rclone(256),
@@ -89,13 +94,15 @@ def small_far(bench: Bench) -> Outcome:
         missing,
         count=SMALL.count,
         size=SMALL.total_bytes,
-        bars={"boto3": 10, "s5cmd": 0.85},
+        bars={"boto3": 10, "s5cmd": 0.85, "argosy (library)": 1.2, "obstore": 1.2},
     )
 
 
 def large(bench: Bench) -> Outcome:
     """Large objects over loopback: copies and system calls decide."""
-    wanted, missing = bench.clients(lambda: clients.obstore(16), clients.s5cmd, lambda: clients.bare(4))
+    wanted, missing = bench.clients(
+        clients.argosy_by_library, lambda: clients.obstore(16), clients.s5cmd, lambda: clients.bare(4)
+    )
     return speeds(
         "8 x 64 MiB, loopback",
         bench.fetch(LARGE, wanted, missing),

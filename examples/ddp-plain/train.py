@@ -5,6 +5,7 @@ torchrun --nproc-per-node 2 train.py --epochs 3 --out out --resume
 """
 
 import argparse
+import gc
 import os
 
 import torch
@@ -96,6 +97,10 @@ def main():
     if rank == 0:
         save(path, model, optimizer, args.epochs, step)
         print(f"finished at step {step}", flush=True)
+    # DDP refers to itself and so keeps the group: gloo's threads abort an interpreter that ends before they do
+    # (https://github.com/pytorch/pytorch/issues/190489).
+    del model
+    gc.collect()
     dist.destroy_process_group()
 
 

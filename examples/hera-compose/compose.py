@@ -1,5 +1,11 @@
-"""A task of yours before and after our train step: python compose.py > flow.yaml && argosy run flow.yaml"""
+"""A task of yours before and after our train step.
 
+On this machine: python compose.py > flow.yaml && argosy run flow.yaml
+On a cluster:    python compose.py s3://bucket/store > flow.yaml && argosy submit flow.yaml -n research
+"""
+
+import os
+import sys
 from pathlib import Path
 
 from hera.workflows import DAG, Container, Parameter, Workflow
@@ -8,18 +14,31 @@ from argosy import TrainingRun
 from argosy.steps.store import open_store
 from argosy.workflows.code import pack, push
 from argosy.workflows.compile import workflow_annotations
-from argosy.workflows.templates import train
+from argosy.workflows.templates import restricted, train
 
 here = Path(__file__).resolve().parent
 checkpoint = {"mode": "opaque", "path": "out", "include": ["state.json"]}
-storage = {"uri": f"file://{here}/.argosy/store"}
-run = TrainingRun(name="composed", script="train.py", storage=storage, checkpoint=checkpoint)
+uri = sys.argv[1] if len(sys.argv) > 1 else f"file://{here}/.argosy/store"
+# On a cluster the pods take the bucket's keys from the secret s3, and its address, if it is not AWS, from [env].
+bucket = {"secrets": ["s3"], "env": {k: v for k, v in os.environ.items() if k in ("AWS_ENDPOINT_URL", "AWS_REGION")}}
+run = TrainingRun(
+    name="composed",
+    script="train.py",
+    storage={"uri": uri},
+    checkpoint=checkpoint,
+    **(bucket if uri.startswith("s3:") else {}),
+)
 code = pack(here)
 push(code, open_store(run.storage.uri), run.name)
-with Workflow(generate_name="composed-", entrypoint="main", annotations=workflow_annotations(run)) as workflow:
-    prepare = Container(name="prepare", image="python:3.11-slim", command=["python", "-c", "print('preparing')"])
+account = run.gang.service_account
+facts = workflow_annotations(run)
+with Workflow(
+    generate_name="composed-", entrypoint="main", annotations=facts, service_account_name=account
+) as workflow:
+    prepare = restricted(Container(name="prepare", image="python:3.11-slim"))
+    prepare.command = ["python", "-c", "print('preparing')"]
     training = train(run, code.digest)
-    announce = Container(name="announce", image="python:3.11-slim", inputs=[Parameter(name="digest")])
+    announce = restricted(Container(name="announce", image="python:3.11-slim", inputs=[Parameter(name="digest")]))
     announce.command = ["python", "-c", "import sys; print('trained', sys.argv[1])"]
     announce.args = ["{{inputs.parameters.digest}}"]
     with DAG(name="main"):

@@ -38,4 +38,5 @@ def check_arrived(reader: CheckpointReader, name: str, parts: Sequence[PartRef])
 def _check(reader: CheckpointReader, key: str, size: int, kept: int | None) -> None:
     if kept != size:
         amount = "nothing" if kept is None else f"{kept} bytes"
-        raise StoreError(Cause.S3_THROTTLE, f"the store kept {amount} of the {size} bytes of {reader.uri(key)}")
+        text = f"the store kept {amount} of the {size} bytes of {reader.uri(key)}"
+        raise StoreError(Cause.STORE_UNAVAILABLE, text)

@@ -112,7 +112,7 @@ def _check_sum(record: dict[str, Any], raw: bytes) -> None:
 
 
 def damaged(message: str) -> StepError:
-    """``checkpoint_corrupt``, exit code 77."""
+    """The error for damage: ``checkpoint_corrupt``, exit code 77."""
     # The log says what is committed: without it no restart can choose, so a person has to.
     return StepError(Cause.CHECKPOINT_CORRUPT, message, code=ExitCode.NEEDS_HUMAN)
 

@@ -35,7 +35,7 @@ class Commit:
     pinned: str | None = None
     """The pin's reason; None: not pinned."""
     checkpoint: Checkpoint | None = None
-    """Its manifest tree, where that is intact."""
+    """The commit's manifest tree, where that is intact."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,13 +79,13 @@ class ShardFile:
 
 @dataclass(frozen=True, kw_only=True)
 class PartRef:
-    """What the root says of a part."""
+    """What a root manifest says of one of its parts."""
 
     key: str
     size: int
     sha256: str
     total_bytes: int
-    """Of all the part's shards."""
+    """Bytes of all the part's shards."""
     count: int = -1
     """How many shards; -1: not known (written before there was this field)."""
 

@@ -18,6 +18,9 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.store import uploads
 from argosy.steps.store.base import ObjectMissing, ObjectStore, StoreError
 
+Content = tuple[int, dict[str, str]]
+"""Step, and path -> SHA-256."""
+
 
 class Pruner:
     """Pruning of one run by one writer."""
@@ -30,7 +33,8 @@ class Pruner:
         self._pins = pins
 
     def superfluous(self, live: Iterable[Entry], keep: int, aside: Collection[str]) -> list[Entry]:
-        """What of the ``live`` commits (newest first) a prune would remove: beyond the newest ``keep`` complete ones.
+        """What of the ``live`` commits (newest first) a prune would remove: beyond the newest ``keep`` complete ones,
+        and of those with the same step and content all but the newest.
 
         Never one that is final, pinned, in ``aside``, or incomplete among the newest.
 
@@ -39,17 +43,22 @@ class Pruner:
         """
         if keep < 1:
             raise InputError(f"keep = {keep}: at least 1 checkpoint must stay")
-        good, superfluous = 0, []
+        contents: list[Content] = []
+        superfluous = []
         aside = {*aside, *(pin.digest for pin in self._pins.listed())}
         for entry in live:
             if entry.digest in aside:
                 continue
-            if good >= keep:
+            if len(contents) < keep:
                 # Incomplete ones are evidence, and rare: they are not worth a reading each time.
-                if not entry.final:
-                    superfluous.append(entry)
-            elif self._is_complete(entry):
-                good += 1
+                content = self._complete(entry)
+                if content is None:
+                    continue
+                if content not in contents:
+                    contents.append(content)
+                    continue
+            if not entry.final:
+                superfluous.append(entry)
         return superfluous
 
     def prune(self, writer: LogWriter, keep: int, quarantined: Collection[str]) -> list[str]:
@@ -71,11 +80,14 @@ class Pruner:
         self._sweep([*kept, *pinned], writer)
         return [entry.digest for entry in dropped if entry not in pinned]
 
-    def _is_complete(self, entry: Entry) -> bool:
+    def _complete(self, entry: Entry) -> Content | None:
+        """The step and content of a checkpoint; None when something of it is missing."""
         try:
-            return self._reader.complete(self._reader.checkpoint(entry.digest))
+            found = self._reader.checkpoint(entry.digest)
+            whole = self._reader.complete(found)
         except (CorruptCheckpoint, ObjectMissing):
-            return False
+            return None
+        return (found.step, {file.path: file.sha256 for file in found.files}) if whole else None
 
     def _sweep(self, kept: list[Entry], writer: LogWriter) -> None:
         """Delete what no kept commit names and nobody can commit any more.

@@ -23,7 +23,7 @@ def set_aside_digests(store: ObjectStore, prefix: str) -> set[str]:
 
 
 def reasons(store: ObjectStore, prefix: str) -> dict[str, str]:
-    """Digest -> reason."""
+    """Why each digest is in quarantine."""
 
     def reason(digest: str) -> str:
         try:

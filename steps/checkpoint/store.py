@@ -122,11 +122,11 @@ class CheckpointStore:
         quarantine.set_aside(self.store, self.prefix, digest, reason)
 
     def quarantined_digests(self) -> set[str]:
-        """What is set aside, by one listing."""
+        """The digests in quarantine, by one listing."""
         return quarantine.set_aside_digests(self.store, self.prefix)
 
     def quarantined(self) -> dict[str, str]:
-        """Digest -> reason."""
+        """The reason by digest."""
         return quarantine.reasons(self.store, self.prefix)
 
     # ---- pinning
@@ -145,7 +145,7 @@ class CheckpointStore:
         return self._pins.remove(digest) > 0
 
     def pinned(self) -> dict[str, str]:
-        """Digest -> reason."""
+        """The reason by digest."""
         return self._pins.reasons()
 
     # ---- writing

@@ -50,6 +50,10 @@ class PartWriter:
                 raise ValueError(f"shard {file.path!r} lies at {file.key!r}, which is not in the save {self._name}")
             self._added(file)
 
+    def content(self) -> dict[str, str]:
+        """Path -> SHA-256 of what was written so far."""
+        return {file.path: file.sha256 for file in self._files}
+
     def finish(self) -> PartRef:
         """Store the part; the reference goes into the root."""
         part = Part(writer=self._writer, files=tuple(self._files)).to_bytes()

@@ -11,7 +11,9 @@ import ctypes
 import mmap
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -33,23 +35,26 @@ class Arena:
         self.handle = os.memfd_create("argosy-arena", os.MFD_CLOEXEC) if handle is None else handle
         self.map: mmap.mmap | None = None
         self.address = 0
-        self._kept: list[mmap.mmap | None] = []
         self.size = 0
         self._pin: ctypes.c_char | None = None
+        self.unpin: Callable[[], Any] | None = None
+        """Set where a device knows this map (:mod:`argosy.steps.checkpointer.pinning`); called before the map goes."""
         if handle is None:
             os.ftruncate(self.handle, BOARD)
         self._map(max(BOARD, os.fstat(self.handle).st_size))
 
     def _map(self, size: int) -> None:
+        self._forget()
         # The old map is not closed: views of it may live a little longer, and it costs no memory of its own.
         self.map = mmap.mmap(self.handle, size)
         self._pin = ctypes.c_char.from_buffer(self.map)
         self.address = ctypes.addressof(self._pin)
         self.size = size
 
-    def keep_mapped(self) -> None:
-        """A device knows this map: it must stay when a larger one takes its place."""
-        self._kept.append(self.map)
+    def _forget(self) -> None:
+        unpin, self.unpin = self.unpin, None
+        if unpin is not None:
+            unpin()
 
     def grow(self, size: int) -> None:
         """Have ``size`` bytes, every page in place (the script's side).
@@ -105,6 +110,7 @@ class Arena:
 
     def close(self) -> None:
         """Give the memory back once nobody looks at it."""
+        self._forget()
         self._pin = None
         with contextlib.suppress(BufferError, AttributeError):
             self.map.close()  # type: ignore[union-attr]

@@ -20,7 +20,7 @@ from argosy.steps.checkpoint.manifest import ShardFile, save_name
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.arena import Arena
 from argosy.steps.checkpointer.coordinator import failure_of
-from argosy.steps.checkpointer.gang import Gang, Place
+from argosy.steps.checkpointer.gang import WriterGang, WriterPlace
 from argosy.steps.checkpointer.lines import Lines, Payload, Record
 from argosy.steps.checkpointer.loop import Loop
 from argosy.steps.store.opening import open_store
@@ -54,8 +54,8 @@ class Background:
         self._arena = arena
         self._store = store
         self._loop = Loop()
-        self._gang: Gang | None = None
-        self._place: Place | None = None
+        self._gang: WriterGang | None = None
+        self._place: WriterPlace | None = None
         self._share: _Share | None = None
         self._pending: set[int] = set()
         """Saves of this rank whose outcome is not known."""
@@ -109,11 +109,11 @@ class Background:
                 self._script_ended()
 
     def _start(self, record: Record) -> None:
-        self._place = Place.from_record(record["place"])
+        self._place = WriterPlace.from_record(record["place"])
         if self._store is None:
             self._store = CheckpointStore(open_store(record["uri"]), "")
         try:
-            self._gang = Gang(
+            self._gang = WriterGang(
                 self._loop,
                 self._place,
                 self._store,

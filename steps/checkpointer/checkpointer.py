@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from argosy.steps import progress
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.claims import Claims, given_claim
 from argosy.steps.checkpointer.commits import remove_old
@@ -122,6 +123,8 @@ class Checkpointer:
             ties tensors that differ in the checkpoint.
             Stopped: the checkpoint is damaged or the store failed; on all ranks.
         """
+        if os.environ.get(env.RESUME_DIGEST):
+            progress.entered("restore")
         restoring = Restoring(
             self._store, Ranks(), random=self._save_rng, claim=given_claim() if self._managed else None
         )
@@ -180,6 +183,7 @@ class Checkpointer:
             code); on all ranks.
         """
         step = _step(step)
+        progress.entered("save")
         saving = self._saver.save(step, state, final=final)
         if self._schedule is not None:
             news = self._schedule.saved(step, self._saver.decided())

@@ -13,7 +13,7 @@ from typing import Any
 
 from argosy.steps.checkpoint.manifest import PartRef
 from argosy.steps.checkpointer.lines import Record
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 
 Then = Callable[[Any, BaseException | None], None]
@@ -25,12 +25,12 @@ def failure_of(error: BaseException) -> Record:
     if isinstance(error, StepError):
         return {"cause": str(error.cause), "message": str(error), "code": int(error.code)}
     text = f"the checkpoint's writer failed: {type(error).__name__}: {error}"
-    return {"cause": str(Cause.UNKNOWN), "message": text, "code": int(EXIT_CODE[Cause.UNKNOWN])}
+    return {"cause": str(Cause.UNKNOWN), "message": text, "code": int(Cause.UNKNOWN.exit_code)}
 
 
 def failure(cause: Cause, message: str) -> Record:
     """The end of a training, as everybody is told it."""
-    return {"cause": str(cause), "message": message, "code": int(EXIT_CODE[cause])}
+    return {"cause": str(cause), "message": message, "code": int(cause.exit_code)}
 
 
 @dataclass

@@ -39,13 +39,13 @@ _STOP_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class WriterPlace:
     """What a writer is told at its start."""
 
     rank: int
     world_size: int
     first_rank: int
-    """Of this node: its writer leads."""
+    """The first rank of this node, whose writer leads the node's."""
     node_ranks: int
     token: str
     timeout: float
@@ -55,14 +55,14 @@ class Place:
     """Where rank 0's writer listens; None for rank 0's writer itself."""
     generation: int = 0
     seq: int = 0
-    """Rank 0: of the claim."""
+    """Number of the log entry that claimed the generation; told to rank 0 only."""
     keep: int = 1
     failure_hours: float = 0.0
     """Above 0: the interval between saves is decided here."""
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
-        """As it was sent."""
+        """Read what :class:`WriterPlace` was sent as."""
         known = dict(record)
         if known.get("coordinator"):
             known["coordinator"] = (str(known["coordinator"][0]), int(known["coordinator"][1]))
@@ -73,13 +73,13 @@ class Place:
         return asdict(self)
 
 
-class Gang:
+class WriterGang:
     """One writer and whoever it reports to."""
 
     def __init__(
         self,
         loop: Loop,
-        place: Place,
+        place: WriterPlace,
         store: CheckpointStore,
         *,
         deliver: Callable[[Record], None],

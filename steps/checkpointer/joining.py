@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy.steps.checkpoint.log import Claim
-from argosy.steps.checkpointer.gang import Place
+from argosy.steps.checkpointer.gang import WriterPlace
 from argosy.steps.checkpointer.lines import Record
 from argosy.steps.checkpointer.place import coordinator_host, node_of
 from argosy.steps.checkpointer.ranks import Ranks
 from argosy.steps.checkpointer.stopping import checked, failure, stop
 from argosy.steps.checkpointer.writer import Writer
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 
 _JOIN_SECONDS = 120.0
@@ -70,7 +70,7 @@ def join(writer: Writer, ranks: Ranks, terms: Terms, claimed: Callable[[], Claim
                 "keep": terms.keep,
                 "failure_hours": hours,
             }
-            answer = _started(writer, terms, Place(token=token, **common, **mine))
+            answer = _started(writer, terms, WriterPlace(token=token, **common, **mine))
             record = {"token": token, "generation": claim.generation, "coordinator": answer.get("address")}
         except InputError as error:
             record = {"input": str(error)}
@@ -85,7 +85,7 @@ def join(writer: Writer, ranks: Ranks, terms: Terms, claimed: Callable[[], Claim
     try:
         ready()
         if ranks.rank != 0:
-            _started(writer, terms, Place(token=joined.token, coordinator=record["coordinator"], **common))
+            _started(writer, terms, WriterPlace(token=joined.token, coordinator=record["coordinator"], **common))
     except InputError as error:
         wrong, outcome = error, {"input": True, "message": str(error)}
     except StepError as error:
@@ -97,11 +97,11 @@ def join(writer: Writer, ranks: Ranks, terms: Terms, claimed: Callable[[], Claim
         checked(other)
         if "input" in other:
             message = f"rank {rank} could not save: {other['message']}"
-            stop(Cause.USER_EXCEPTION, message, EXIT_CODE[Cause.USER_EXCEPTION])
+            stop(Cause.USER_EXCEPTION, message, Cause.USER_EXCEPTION.exit_code)
     return joined
 
 
-def _started(writer: Writer, terms: Terms, place: Place) -> Record:
+def _started(writer: Writer, terms: Terms, place: WriterPlace) -> Record:
     writer.send({"do": "start", "uri": terms.uri, "place": place.to_record()})
     deadline = time.monotonic() + _JOIN_SECONDS
     while "ready" not in writer.answers:

@@ -14,7 +14,7 @@ from typing import Any
 from argosy.steps.checkpointer.stopping import stop
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
-from argosy.steps.verdict.evidence import match_line
+from argosy.steps.verdict.match import match_line
 
 _RECORD_BYTES = 2048
 _MESSAGE_CHARACTERS = 700

@@ -15,7 +15,7 @@ from argosy.steps.checkpoint.reader import CorruptCheckpoint
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.ranks import Ranks
 from argosy.steps.checkpointer.stopping import checked, failure, stop
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.state import random_generators
 from argosy.steps.state.files import read_into, read_state
@@ -138,14 +138,14 @@ class Restoring:
             raise self._refusal
         for rank, record in enumerate(records):
             if "input" in record:
-                code = EXIT_CODE[Cause.USER_EXCEPTION]
+                code = Cause.USER_EXCEPTION.exit_code
                 stop(Cause.USER_EXCEPTION, f"rank {rank} could not restore: {record['input']}", code)
             if record["digest"] != records[0]["digest"]:
                 message = (
                     f"rank 0 was told to resume from {records[0]['digest'] or 'scratch'}, rank {rank} from "
                     f"{record['digest'] or 'scratch'}"
                 )
-                stop(Cause.CHECKPOINT_MISMATCH, message, EXIT_CODE[Cause.CHECKPOINT_MISMATCH])
+                stop(Cause.CHECKPOINT_MISMATCH, message, Cause.CHECKPOINT_MISMATCH.exit_code)
 
     def _loaded(self, checkpoint: Checkpoint, into: Mapping[str, Any] | None, strict: bool) -> Restored:
         read = verified_reader(self._store, checkpoint)
@@ -180,7 +180,7 @@ class Restoring:
 
 def _stop_mixed(damage: str, why: str) -> NoReturn:
     message = f"{damage} set aside; `into` is filled in part from it, and {why}; start again with a fresh state"
-    stop(Cause.CHECKPOINT_CORRUPT, message, EXIT_CODE[Cause.CHECKPOINT_CORRUPT])
+    stop(Cause.CHECKPOINT_CORRUPT, message, Cause.CHECKPOINT_CORRUPT.exit_code)
 
 
 def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Read:

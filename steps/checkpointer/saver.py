@@ -61,7 +61,7 @@ class Saver:
         self._last_failure: dict[str, Any] | None = None
         self._step = 0
         self._told = False
-        """By an exception: Stopped, or that a state of this rank could not be saved."""
+        """Whether the failure was told, by an exception (Stopped, or a state of this rank that could not be saved)."""
         self._told_slow = False
         self._mark: tuple[int, float] | None = None
         self._step_seconds = 0.0
@@ -112,7 +112,8 @@ class Saver:
             self._streaming = True
             print(f"argosy: {error}: saved one file at a time, training waits for it", file=sys.stderr, flush=True)
             writer.arena.grow(snapshot.window)
-        snapshot.pin(writer.arena)
+        if unpinned := snapshot.pin(writer.arena):
+            print(f"argosy: {unpinned}: a save takes longer", file=sys.stderr, flush=True)
         writer.answers.pop("mapped", None)
         writer.send({"do": "map"})
         if ranks.rank == 0:
@@ -158,13 +159,14 @@ class Saver:
             "step_seconds": self._step_seconds, "extras": list(extras), "describes": describes,
         }  # fmt: skip
         files = snapshot.layout.files
+        snapshot.settle()
         if self._streaming:
             self._stream(snapshot, tensors, {**record, "extras": [], "describes": ""})
             placed = []
         else:
             for number, start in enumerate(snapshot.starts):
                 snapshot.copy(number, tensors, self._writer.arena, start)
-            snapshot.finish()
+            snapshot.settle()
             placed = [[file.path, start, file.size] for file, start in zip(files, snapshot.starts, strict=True)]
         stall = time.monotonic() - began
         self._writer.send({**record, "files": placed, "last": True, "stall": stall}, list(extras.values()))
@@ -173,7 +175,7 @@ class Saver:
         writer = self.start()
         for number, file in enumerate(snapshot.layout.files):
             snapshot.copy(number, tensors, writer.arena, BOARD)
-            snapshot.finish()
+            snapshot.settle()
             before = writer.stored
             writer.send({**record, "files": [[file.path, BOARD, file.size]], "last": False, "stall": 0.0})
             self._await(lambda writer, before=before: writer.stored > before or writer.failure is not None)  # type: ignore[misc]
@@ -284,6 +286,7 @@ class Saver:
                 self._current.wait()
         finally:
             writer, self._writer = self._writer, None
+            self._snapshot = None  # its tensors over the arena would keep the arena's memory
             self._last_failure = writer.failure
             stopping.forget_exit(self.close)
             writer.close()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from argosy.steps.checkpointer.arena import BOARD, PAGE, Arena
+from argosy.steps.checkpointer.pinning import pin
 from argosy.steps.state.share import Block, FileLayout, layout_of, source_of
 
 
@@ -36,12 +37,15 @@ class Snapshot:
             self.starts.append(end)
             end += -(-file.size // PAGE) * PAGE
         self.size = end
-        """Of an arena that holds all files."""
+        """Bytes of an arena that holds all files."""
         self.window = BOARD + max((file.size for file in self.layout.files), default=0)
-        """Of an arena that holds one file at a time."""
+        """Bytes of an arena that holds one file at a time."""
         numbers = {name: number for number, name in enumerate(tensors)}
         self._plans = [self._plan(file, tensors, numbers) for file in self.layout.files]
-        self.device = next((t.device for t in tensors.values() if t.device.type not in ("cpu", "meta")), None)
+        self.devices = {tensor.device for tensor in tensors.values() if tensor.device.type not in ("cpu", "meta")}
+        """That copies come from, and that are waited for."""
+        self._types = {name: tensor.dtype for name, tensor in tensors.items()}
+        self._known: dict[int, tuple[Any, list[Any]]] = {}
 
     def fits(self, tensors: Mapping[str, Any]) -> bool:
         """Whether names, types, shapes, strides and placement are those of the plan."""
@@ -64,46 +68,64 @@ class Snapshot:
         return plain, others
 
     def copy(self, number: int, tensors: Mapping[str, Any], arena: Arena, start: int) -> None:
-        """File ``number`` into the arena at ``start``; whole when :meth:`finish` has returned."""
+        """File ``number`` into the arena at ``start``; whole when :meth:`settle` has returned."""
         file = self.layout.files[number]
         base = arena.address + start
         ctypes.memmove(base, file.header, len(file.header))
         plain, others = self._plans[number]
-        addresses = self._addresses(tensors)
+        addresses = self._addresses(tensors) if plain else []
         for copy in plain:
             # memmove and not Tensor.copy_: it writes past the cache, and costs less than a microsecond to call.
             ctypes.memmove(base + copy.at, addresses[copy.tensor] + copy.skip, copy.size)
-        if others:
-            _copy_others(others, tensors, arena, start)
+        for block, into in zip(others, self._places(number, arena, start) if others else [], strict=True):
+            tensor = tensors[block.piece.tensor]
+            # All of a plain tensor, as most are, needs no view of a part of it.
+            source = tensor if type(tensor) is type(into) and tensor.shape == into.shape else source_of(tensors, block)
+            into.copy_(source, non_blocking=True)
+
+    def _places(self, number: int, arena: Arena, start: int) -> list[Any]:
+        """A tensor over the arena for each block of the file that torch copies; made anew only for another map."""
+        import torch
+
+        where = (arena.address, start)
+        known, places = self._known.get(number, (None, []))
+        if known != where:
+            with torch.inference_mode(False):
+                places = [
+                    _place(block, self._types[block.piece.tensor], arena, start) for block in self._plans[number][1]
+                ]
+            self._known[number] = (where, places)
+        return places
 
     def _addresses(self, tensors: Mapping[str, Any]) -> list[int]:
         return [_local(tensor).data_ptr() for tensor in tensors.values()]
 
-    def pin(self, arena: Arena) -> None:
-        """Let a GPU copy straight into the arena. Not proven here for want of a GPU; without it CUDA copies twice."""
-        if self.device is not None and self.device.type == "cuda":
-            import torch
+    def pin(self, arena: Arena) -> str:
+        """Let a GPU copy straight into the arena; "", or why it cannot."""
+        for device in self.devices:
+            if device.type == "cuda":
+                return pin(arena, device)
+        return ""
 
-            with contextlib.suppress(RuntimeError):
-                runtime: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-                torch.cuda.check_error(runtime.cudaHostRegister(arena.address, arena.size, 0))
-                arena.keep_mapped()
+    def settle(self) -> None:
+        """Wait for all that was queued on the devices, on any stream.
 
-    def finish(self) -> None:
-        """Wait for copies from a device. (Written for CUDA; proven on CPU only.)"""
-        if self.device is not None:
-            import torch
+        Before the copies: steps that the script queued on streams of its own, which the copies would not wait for.
+        After them: the copies.
+        """
+        import torch
 
-            torch.accelerator.synchronize(self.device)
+        for device in self.devices:
+            torch.accelerator.synchronize(device)
 
 
-def _copy_others(blocks: list[Block], tensors: Mapping[str, Any], arena: Arena, start: int) -> None:
+def _place(block: Block, dtype: Any, arena: Arena, start: int) -> Any:
     import torch
 
-    for block in blocks:
-        source = source_of(tensors, block)
-        into = torch.frombuffer(arena.map, dtype=source.dtype, count=source.numel(), offset=start + block.start)
-        into.view(source.shape).copy_(source, non_blocking=True)
+    piece = block.piece
+    return torch.frombuffer(arena.map, dtype=dtype, count=prod(piece.shape), offset=start + block.start).view(
+        piece.shape
+    )
 
 
 def _local(tensor: Any) -> Any:
@@ -114,6 +136,6 @@ def _local(tensor: Any) -> Any:
 def _signature(tensor: Any) -> tuple[Any, ...]:
     local = getattr(tensor, "_local_tensor", None)
     if local is None:
-        return tensor.dtype, tensor.shape, tensor.stride(), tensor.is_cpu, tensor.is_neg(), tensor.is_conj()
+        return tensor.dtype, tensor.shape, tensor.stride(), tensor.device, tensor.is_neg(), tensor.is_conj()
     lazy = local.is_neg(), local.is_conj()
-    return local.dtype, local.shape, local.stride(), local.is_cpu, lazy, tensor.shape, tensor.placements
+    return local.dtype, local.shape, local.stride(), local.device, lazy, tensor.shape, tensor.placements

@@ -16,6 +16,7 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.arena import Arena
 from argosy.steps.checkpointer.background import Background
 from argosy.steps.checkpointer.lines import Lines, Record, ready
+from argosy.steps.child_python import child_command, child_environ
 from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -55,18 +56,13 @@ class Writer:
     def _spawn(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
         handles = (theirs.fileno(), self.arena.handle)
         progress = os.environ.get(env.PROGRESS_FD, "")
-        module = "argosy.steps.checkpointer"
-        # The script's own folder stays out (-P): a file of the user's must not shadow a module.
-        known = sys.path if sys.flags.safe_path else sys.path[1:]
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in known if path)}
-        environ[env.CHECKPOINT_WRITER] = "1"
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", module, *map(str, handles), str(os.getpid())],
+            child_command("argosy.steps.checkpointer", *handles, os.getpid()),
             pass_fds=(*handles, *([int(progress)] if progress.isdigit() else [])),
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,
-            env=environ,
+            env=child_environ(**{env.CHECKPOINT_WRITER: "1"}),
         )
 
     @property

@@ -9,7 +9,7 @@ from argosy.steps.contract.argv import StepArgs, option
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id, run_prefix
 
-BOOK_SECONDS, LONGEST_BOOK_SECONDS = 3600, 24 * 3600
+BOOK_SECONDS, LONGEST_BOOK_SECONDS = 3600.0, 24 * 3600.0
 """How long data that were staged for a gang are kept for it: unless said, and at most."""
 
 
@@ -82,12 +82,14 @@ class StageArgs(RunArgs):
     mode: str = option("shared, node or stream")
     layout: str = option("replicated (every node all objects) or sharded (each node its part)")
     path: str = option("mode shared: folder of the cache on the shared volume", default="")
-    cache_gib: str = option("mode shared: limit of all datasets in the cache, GiB; empty: the volume's", default="")
+    cache_gib: float | None = option(
+        "mode shared: limit of all datasets in the cache, GiB; none: the volume's", default=None
+    )
     cache_verify: str = option("mode shared: none, stat or full before data are used again; empty: stat", default="")
     cache_access: str = option("mode shared: read-only when the volume is not to be written", default="")
-    book_seconds: str = option(
-        "mode shared: how long the data are kept for the gang, which has to come for them, seconds; empty: 3600",
-        default="",
+    book_seconds: float = option(
+        "mode shared: how long the data are kept for the gang, which has to come for them, seconds",
+        default=BOOK_SECONDS,
     )
     nnodes: int = option("number of nodes that the plan is for", default=1)
     verify: str = option(
@@ -109,11 +111,18 @@ class TrainArgs(RunArgs):
     args: str = option("JSON list of further arguments of the training script", default="[]")
     resume_from: str = option("latest, none, or a manifest digest", default="latest")
     end_step: int = option("step that the last verified commit must reach; 0: the commit marked final", default=0)
+    placement_timeout_seconds: int = option(
+        "every pod of an admitted gang must have its node within, seconds", default=900
+    )
     check_in_timeout_seconds: int = option("all nodes must check in within, seconds", default=600)
     heartbeat_timeout_seconds: int = option("silence of a node after which it counts as lost, seconds", default=60)
     hang_timeout_seconds: int = option("no step within this time is a hang, seconds; 0: never", default=1800)
+    act_on_stall: bool = option("a pause ten times as long as any before is a hang", default=False)
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
     max_same_failure: int = option("same root without a new verified commit, at most", default=3)
+    nan_losses: int = option(
+        "losses in a row that are NaN or infinite, after which a restart ends; 0: never", default=3
+    )
     max_restarts: int = option("restarts without a new verified commit in between, at most", default=5)
     max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)
     backoff_seconds: float = option("first pause before a restart, doubled each time, seconds", default=1.0)
@@ -122,8 +131,30 @@ class TrainArgs(RunArgs):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SuperviseArgs(StepArgs):
+    """Supervise a gang of the user's own, without a store and without code of ours in its pods.
+
+    Example: ``python -m argosy.steps.supervise --gang=/gang/gang.yaml --workflow={{workflow.name}}
+    --workflow-uid={{workflow.uid}}``
+    """
+
+    MODULE: ClassVar[str] = "argosy.steps.supervise"
+    gang: str = option("path of a JobSet or an Indexed Job, with a Service and a PodGroup if it has them")
+    workflow: str = option("{{workflow.name}}: it owns the gang; empty outside of a workflow", default="")
+    workflow_uid: str = option("{{workflow.uid}}", default="")
+    placement_timeout_seconds: int = option(
+        "every pod of an admitted gang must have its node within, seconds", default=900
+    )
+    max_same_failure: int = option("the same root, at most", default=3)
+    max_restarts: int = option("restarts, at most; preemptions are not counted", default=5)
+    max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)
+    backoff_seconds: float = option("first pause before a restart, doubled each time, seconds", default=1.0)
+    backoff_cap_seconds: float = option("longest pause, seconds", default=300.0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaunchArgs(StepArgs):
-    """Run one node of a gang: check in, fetch data and code, run torchrun, report, save and restore.
+    """Run one node of a gang: check in, fetch data and code, run the ranks, report, save and restore.
 
     Everything here is known at compile time and can be read in the gang manifest; identity (run id, attempt,
     rank, generation, dataset digest, extra arguments) comes from the supervisor at check-in.
@@ -138,12 +169,12 @@ class LaunchArgs(StepArgs):
     code_digest: str = option("SHA-256 of the code archive; empty: the code is in the image", default="")
     workdir: str = option("folder the code is unpacked into and the script runs in", default="/argosy/workspace")
     nproc_per_node: int = option("ranks on this node", default=1)
-    launcher: str = option("torchrun", default="torchrun")
+    launcher: str = option("torchrun or plain", default="torchrun")
     staging: str = option("shared, node, stream or none", default="none")
     layout: str = option("replicated or sharded", default="replicated")
     data_path: str = option("folder of the staged data on the pod's own disk", default="/argosy/data")
     cache_path: str = option("folder of a cache of staged datasets; empty: none", default="")
-    cache_gib: str = option("limit of all datasets in the cache, GiB; empty: the volume's", default="")
+    cache_gib: float | None = option("limit of all datasets in the cache, GiB; none: the volume's", default=None)
     cache_verify: str = option("none, stat or full before data are used again; empty: stat", default="")
     cache_access: str = option("read-only when the cache is not to be written", default="")
     checkpoint_mode: str = option(
@@ -178,8 +209,8 @@ class LaunchArgs(StepArgs):
     checkpoint_every_steps: str = option(
         "steps between saves handed to the Checkpointer, or auto; 0: the script decides", default="0"
     )
-    checkpoint_failure_hours: str = option(
-        "expected time between failures of the gang for auto, hours; empty: assumed", default=""
+    checkpoint_failure_hours: float | None = option(
+        "expected time between failures of the gang for auto, hours; none: assumed", default=None
     )
     checkpoint_keep: int = option("verified checkpoints kept; 0: all", default=3)
     progress_pattern: str = option("regular expression with groups step and loss for plain scripts", default="")
@@ -187,10 +218,11 @@ class LaunchArgs(StepArgs):
     micro_batch_size: int = option("samples per rank and micro step; 0: not declared", default=0)
     accumulation_steps: int = option("micro steps per optimizer step", default=1)
     effective_batch_size: int = option("samples per optimizer step over all ranks; 0: not declared", default=0)
-    learning_rate: str = option("learning rate after the linear rule; empty: not declared", default="")
+    learning_rate: float | None = option("learning rate after the linear rule; none: not declared", default=None)
     expected_transport: str = option(
         "JSON of what the ranks must talk over, from the fabric profile; empty: not stated", default=""
     )
+    filled_variables: str = option("names of variables whose values hold {data} and the like, with commas", default="")
     fabric_variables: str = option("names of the variables that the fabric profile sets, with commas", default="")
     transport: str = option("what another transport than expected does: warn (empty), enforce or off", default="")
 
@@ -214,8 +246,9 @@ class EvaluateArgs(RunArgs):
     dataset_uri: str = option("held-out data; empty: none is fetched", default="")
     data_path: str = option("folder the held-out data is fetched into", default="/argosy/data")
     cache_path: str = option("folder of a cache that the held-out data is kept in; empty: none", default="")
-    cache_gib: str = option("limit of all datasets in the cache, GiB; empty: the volume's", default="")
+    cache_gib: float | None = option("limit of all datasets in the cache, GiB; none: the volume's", default=None)
     cache_verify: str = option("none, stat or full before data are used again; empty: stat", default="")
+    filled_variables: str = option("names of variables whose values hold {data} and the like, with commas", default="")
     timeout_seconds: int = option("time limit of the script, seconds", default=3600)
 
 
@@ -231,7 +264,7 @@ class GateArgs(RunArgs):
     metric: str = option("name of the number")
     value: str = option("the number from evaluate")
     direction: str = option("min (less is better) or max")
-    floor: str = option("worst value that passes; empty: none", default="")
+    floor: float | None = option("worst value that passes; none: any", default=None)
     baseline: str = option("pointer (must not be worse than what is promoted) or none", default="pointer")
     pointer: str = option("name of the promotion pointer")
 

@@ -10,38 +10,25 @@ channel is away training goes on; the answer to silence is the supervisor's.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from argosy.steps.contract.message import Message
+from argosy.steps.contract.trouble import Trouble
 
 CHECK_IN = "/v1/check-in"
 REPORT = "/v1/report"
 LONG_POLL_SECONDS = 20.0
 REPORT_SECONDS = 0.5
+ORPHAN_SECONDS = 1800.0
+"""A pod that has nothing to train waits so long for a supervisor that does not answer; then it gives its node back.
+
+Longer than Argo takes to replace a supervisor whose node is lost (5 minutes until its pod is given up, then a backoff).
+"""
+COMMIT_SECONDS = 30
+"""After the script's grace: time for launch to commit what was saved."""
 ROOT_WAIT_SECONDS = 10.0
 """How long a rank that died of a lost peer stays, so that the culprit's evidence is gathered first."""
-
-
-class Message:
-    """JSON both ways; unknown keys are ignored so that old and new pods can talk."""
-
-    def to_json(self) -> bytes:
-        """UTF-8 JSON object."""
-        return json.dumps(asdict(self)).encode()  # type: ignore[call-overload]
-
-    @classmethod
-    def from_json(cls, raw: bytes | dict[str, Any]) -> Self:
-        """Parse.
-
-        Raises:
-            ValueError: not JSON, or a required key is missing.
-        """
-        record = raw if isinstance(raw, dict) else json.loads(raw)
-        names = {spec.name for spec in fields(cls)}  # type: ignore[arg-type]
-        try:
-            return cls(**{key: value for key, value in record.items() if key in names})
-        except TypeError as error:
-            raise ValueError(str(error)) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +67,10 @@ class Assignment(Message):
     resume_step: int
     dataset_digest: str
     args: list[str]
-    tells_steps: bool = False
-    """The script told steps in an earlier restart of the run."""
+    peers: list[str] = field(default_factory=list)
+    """ADDRESS:PORT of every node, by its rank, the port free on it at check-in; for launcher plain, else empty."""
     fault: dict[str, Any] | None = None
-    """An injected fault for a rank of this pod: {"fault", "rank", "step", "code"}."""
+    """An injected fault for a rank of this pod: {"fault", "rank", "step", "seconds", "phase", "code"}."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +89,36 @@ class Ending(Message):
     last_step: int = 0
     pod: str = ""
     node: str = ""
+    state: str = ""
+    """Of a rank that had to print its stacks: the state of its process before that, a letter of /proc/PID/stat."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Save(Message):
+    """A checkpoint of several nodes' files that node 0 gathers now."""
+
+    name: str
+    """Never used twice; empty: node 0's ranks ended and nothing is left to save."""
+    unit: str
+    """The file or folder that is saved, or empty."""
+    last: bool
+    """The ranks ended well, so no other save follows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Message):
+    """What became of one node's part of a save."""
+
+    save: str
+    """Its name."""
+    node: str
+    node_rank: int
+    state: Literal["storing", "given", "flawed"]
+    """storing: this node's files are complete. given: they are stored, or node 0 stores them."""
+    ref: dict[str, Any] | None = None
+    """Of a part that this node stored: the fields of a PartRef."""
+    flaw: str = ""
+    """Why there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,16 +137,14 @@ class Report(Message):
     """Rank -> the last step that it told in this restart: a supervisor that was just started has heard none."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Event-log records of this pod since the last report: {"kind", ...fields of runlog.KINDS}."""
-    endings: list[dict[str, Any]] = field(default_factory=list)
-    """Ending.to_json objects of ranks that ended in this restart (sent until answered)."""
-    error: dict[str, Any] | None = None
-    """launch itself failed: {"cause", "message", "quote", "pod", "node", "time"}, plus "digest" for a corrupt
-    checkpoint."""
-    save: dict[str, Any] | None = None
-    """Node 0, while it gathers a checkpoint of several nodes' files: {"name", "unit", "last"}; in every report."""
-    part: dict[str, Any] | None = None
-    """The newest answer to a save, in every report: {"name", "node", "node_rank"} and "storing" (this node's files are
-    complete), "ref" (a PartRef: they are stored; null: node 0 stores them) or "flaw" (why they are not)."""
+    endings: list[Ending] = field(default_factory=list)
+    """How ranks ended in this restart (sent until answered)."""
+    error: Trouble | None = None
+    """launch itself failed."""
+    save: Save | None = None
+    """Node 0, while it gathers one; in every report."""
+    part: Part | None = None
+    """The newest answer to a save, in every report."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,11 +154,12 @@ class Orders(Message):
     command: Literal["continue", "stop", "exit"]
     exit_code: int = 0
     """For exit."""
-    root: dict[str, Any] | None = None
-    """The root cause once it is known: {"cause", "rank", "node", "quote"}."""
+    root: Trouble | None = None
+    """The root cause once it is known. A hang with ``continue``: your ranks print
+    their stacks and end, then it is judged who held the others up."""
     step: int = 0
     """Furthest step that any rank of this restart has told: the clock of a rank that tells none."""
-    save: dict[str, Any] | None = None
-    """The save that node 0 gathers now; see Report."""
-    parts: list[dict[str, Any]] = field(default_factory=list)
+    save: Save | None = None
+    """The save that node 0 gathers now."""
+    parts: list[Part] = field(default_factory=list)
     """For node 0: what the other nodes answered to its save."""

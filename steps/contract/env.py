@@ -1,4 +1,4 @@
-"""Names of environment variables, in three groups by who sets them."""
+"""Names of environment variables, in groups by who sets them."""
 
 from __future__ import annotations
 
@@ -68,5 +68,13 @@ WEBHOOK_URL = "ARGOSY_WEBHOOK_URL"
 CHANNEL_URL = "ARGOSY_CHANNEL_URL"
 CHANNEL_TOKEN = "ARGOSY_CHANNEL_TOKEN"
 GANG_NAME = "ARGOSY_GANG_NAME"
+FIRST_INDEX = "ARGOSY_FIRST_INDEX"
+"""What is added to the pod's index where an operator counts each part of its workload from 0."""
 NODE_NAME = "ARGOSY_NODE_NAME"
 POD_NAME = "ARGOSY_POD_NAME"
+
+# Set by people, in ``[env]`` of run.toml or in a shell.
+S3_TRANSPORT = "ARGOSY_S3_TRANSPORT"
+"""What reads datasets from ``s3://``: ``auto``, ``wire`` or ``library`` (steps/transfer/transport.py); absent: auto."""
+SETTABLE = {S3_TRANSPORT: ("auto", "wire", "library")}
+"""Variables of ours that a run may set, and the values that they take."""

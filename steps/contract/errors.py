@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 
 
@@ -24,4 +24,4 @@ class StepError(Exception):
         super().__init__(message)
         self.cause = cause
         self.quote = quote
-        self.code = EXIT_CODE[cause] if code is None else code
+        self.code = cause.exit_code if code is None else code

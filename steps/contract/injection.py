@@ -20,16 +20,21 @@ RANK_FAULTS = ("kill", "exit", "segv", "hang")
 """Carried out by launch on one rank: SIGKILL, exit with a code, SIGSEGV, SIGSTOP."""
 NODE_FAULTS = ("preempt", "node-loss")
 """Carried out by the gang's host on a virtual node: SIGTERM and reclaim, or a power cut."""
-RUN_FAULTS = ("corrupt-shard", "supervisor-kill")
+CORRUPT, SUPERVISOR_KILL = "corrupt-shard", "supervisor-kill"
+RUN_FAULTS = (CORRUPT, SUPERVISOR_KILL)
 """A byte of the newest checkpoint flipped and rank 0 killed; the supervisor's own SIGKILL."""
 FAULTS = (*RANK_FAULTS, *NODE_FAULTS, *RUN_FAULTS)
 
+PHASES = ("start", "restore", "save")
+"""Of a rank: its process has been started; it reads a checkpoint; it writes one."""
+
 _HELP = (
-    "write FAULT[:rank=R|node=N][,code=C]@step=S, for example kill:rank=1@step=40, exit:rank=0,code=3@step=40, "
+    "write FAULT[:rank=R|node=N][,code=C]@step=S, or @seconds=S after the start, or @phase=start, restore or save, for "
+    "example kill:rank=1@step=40, kill:rank=1@seconds=5, kill:rank=0@phase=save, exit:rank=0,code=3@step=40, "
     "segv:rank=1@step=40, hang:rank=1@step=40, preempt:node=1@step=40, node-loss:node=1@step=40, "
     "corrupt-shard@step=40, supervisor-kill@step=40"
 )
-_SYNTAX = re.compile(r"(?P<fault>[a-z-]+)(?::(?P<options>[^@]*))?@step=(?P<step>[0-9]{1,12})")
+_SYNTAX = re.compile(r"(?P<fault>[a-z-]+)(?::(?P<options>[^@]*))?@(?P<by>step|seconds|phase)=(?P<when>[a-z0-9]{1,12})")
 _OPTION = re.compile(r"(?P<name>rank|node|code)=(?:(?<=node=)node-)?(?P<value>[0-9]{1,6})")
 _WANTED: dict[str, set[str]] = {
     **{fault: {"rank"} for fault in RANK_FAULTS},
@@ -41,7 +46,8 @@ _WANTED: dict[str, set[str]] = {
 
 @dataclass(frozen=True)
 class Injection:
-    """One fault at the end of optimizer step ``step`` (from 1).
+    """One fault: at the end of optimizer step ``step`` (from 1), ``seconds`` after the ranks were started (else 0), or
+    when its rank is in ``phase`` (else "").
 
     ``rank`` is global; ``node`` the number of the virtual node (``node-1`` is 1); ``code`` an exit code 1..255.
     """
@@ -51,24 +57,31 @@ class Injection:
     node: int | None
     step: int
     code: int | None
+    seconds: int = 0
+    phase: str = ""
 
     @property
     def text(self) -> str:
         """The canonical form; :func:`parse` of it gives an equal injection."""
         named = (("rank", self.rank), ("node", self.node), ("code", self.code))
         options = ",".join(f"{name}={value}" for name, value in named if value is not None)
-        return f"{self.fault}{':' if options else ''}{options}@step={self.step}"
+        when = f"seconds={self.seconds}" if self.seconds else f"step={self.step}"
+        when = f"phase={self.phase}" if self.phase else when
+        return f"{self.fault}{':' if options else ''}{options}@{when}"
 
     def as_fault(self) -> dict[str, Any]:
-        """What an assignment carries: {"fault", "rank", "step", "code"}."""
-        return {"fault": self.fault, "rank": self.rank, "step": self.step, "code": self.code}
+        """What an assignment carries: {"fault", "rank", "step", "seconds", "phase", "code"}."""
+        at = {"step": self.step, "seconds": self.seconds, "phase": self.phase}
+        return {"fault": self.fault, "rank": self.rank, **at, "code": self.code}
 
 
 def parse(text: str) -> Injection:
     """Read one ``--inject`` value.
 
     Raises:
-        InputError: unknown fault, a missing, unknown or repeated option, or a step below 1; names the syntax.
+        InputError: unknown fault or phase, a missing, unknown or repeated option, a step or second below 1, an exit by
+            anything but a step (only the script's own report of one can carry it out), or a phase for a fault that
+            is no signal to a rank; names the syntax.
     """
     found = _SYNTAX.fullmatch(text.strip())
     if found is None:
@@ -81,12 +94,42 @@ def parse(text: str) -> Injection:
     if set(options) != wanted:
         needs = " and ".join(sorted(wanted, reverse=True)) or "no options"
         raise InputError(f"inject = {text!r}: {fault} takes {needs}; {_HELP}")
-    step, code = int(found["step"]), options.get("code")
-    if step < 1:
-        raise InputError(f"inject = {text!r}: steps count from 1; {_HELP}")
+    by, code = found["by"], options.get("code")
+    if fault == "exit" and by != "step":
+        raise InputError(f"inject = {text!r}: a rank exits by itself when it reports a step; say @step=S; {_HELP}")
     if code is not None and not 1 <= code <= 255:
         raise InputError(f"inject = {text!r}: an exit code of a failure is 1..255; {_HELP}")
-    return Injection(fault, options.get("rank"), options.get("node"), step, code)
+    rank, node = options.get("rank"), options.get("node")
+    if by == "phase":
+        return Injection(fault, rank, node, 0, code, phase=_phase(text, fault, found["when"]))
+    number = _number(text, by, found["when"])
+    return Injection(fault, rank, node, number, code) if by == "step" else Injection(fault, rank, node, 0, code, number)
+
+
+def _number(text: str, by: str, raw: str) -> int:
+    if not raw.isdigit() or int(raw) < 1:
+        raise InputError(f"inject = {text!r}: {by if by == 'seconds' else 'steps'} count from 1; {_HELP}")
+    return int(raw)
+
+
+def _phase(text: str, fault: str, raw: str) -> str:
+    if raw not in PHASES:
+        raise InputError(f"inject = {text!r}: unknown phase {raw!r}, there are {', '.join(PHASES)}; {_HELP}")
+    if fault not in RANK_FAULTS:
+        raise InputError(f"inject = {text!r}: a phase is one rank's; {fault} goes by step or seconds; {_HELP}")
+    return raw
+
+
+def check_gang(injection: Injection, nnodes: int, nproc: int) -> None:
+    """Whether the gang has such a rank or node.
+
+    Raises:
+        InputError: it has not.
+    """
+    if injection.rank is not None and injection.rank >= nnodes * nproc:
+        raise InputError(f"inject = {injection.text!r}: the gang has ranks 0..{nnodes * nproc - 1}; name one of them")
+    if injection.node is not None and injection.node >= nnodes:
+        raise InputError(f"inject = {injection.text!r}: the gang runs on node-0..node-{nnodes - 1}; name one of them")
 
 
 def _options(text: str, raw: str | None) -> dict[str, int]:

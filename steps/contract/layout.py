@@ -8,6 +8,13 @@ STORE/NAME/datasets/DIGEST.samples-HASH     where its samples lie, for mode stre
 STORE/NAME/code/SHA256.tar.gz               code archives, by content
 STORE/NAME/claims/KEY/SEQ.json              admission
 STORE/NAME/pointers/POINTER/SEQ.json        promotion: an append-only history, the last entry rules
+STORE/NAME/trigger/log/SEQ.json             what events and looks at the data decided for good, one after the other
+STORE/NAME/trigger/data/KEY.json            by content: the number of its decision in that log
+STORE/NAME/trigger/done/SEQ.json            decisions that were carried out
+STORE/NAME/trigger/told/SUBJECT/TIME-ID.json  every decision, by what it is about
+STORE/NAME/trigger/listings/DIGEST.json.gz  what a decision saw
+STORE/NAME/trigger/baseline.json            what was there before the first look
+STORE/NAME/trigger/pending.json             since when nothing has changed
 STORE/NAME/runs/RUN/log/SEQ.json            commit log
 STORE/NAME/runs/RUN/data/STEP-UUID/...      shards
 STORE/NAME/runs/RUN/manifests/...           manifest trees
@@ -87,3 +94,8 @@ def claim_prefix(name: str, key: str) -> str:
 def pointer_prefix(name: str, pointer: str) -> str:
     """Prefix of a promotion pointer's history."""
     return f"{name}/pointers/{pointer}"
+
+
+def trigger_prefix(name: str) -> str:
+    """Prefix of what a run's trigger decided."""
+    return f"{name}/trigger"

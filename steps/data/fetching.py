@@ -24,7 +24,7 @@ _MOST_CHUNKS = 8
 Range = tuple[Flight, Ask]
 
 
-class Place(NamedTuple):
+class Destination(NamedTuple):
     """Where fetched objects go."""
 
     tree: Tree
@@ -64,7 +64,7 @@ class _Chunks:
 class Fetching:
     """One use of a pool. ``objects`` were published; ``bytes`` arrived, of which ``resumed`` were here before."""
 
-    def __init__(self, uri: str, pool: FetchPool, place: Place, tell: Callable[[], None]) -> None:
+    def __init__(self, uri: str, pool: FetchPool, place: Destination, tell: Callable[[], None]) -> None:
         """``tell`` is called now and then and may raise to give up."""
         self._uri, self._pool, self._place, self._tell = uri, pool, place, tell
         self._chunks = _Chunks(place.rows)

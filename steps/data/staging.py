@@ -140,14 +140,14 @@ class _Staging:
 
         try:
             with FetchPool(self.uri, parts.handle, workers=self.workers) as pool:
-                from argosy.steps.data.fetching import Fetching, Place  # while the workers start
+                from argosy.steps.data.fetching import Destination, Fetching  # while the workers start
 
                 def tell() -> None:
                     came = fetching.bytes + pool.bytes_in_flight
                     objects = len(found.present) - found.missing + fetching.objects
                     self._report(objects, found.present_bytes + came, came - fetching.resumed)
 
-                fetching = Fetching(self.uri, pool, Place(tree, parts, rows), tell)
+                fetching = Fetching(self.uri, pool, Destination(tree, parts, rows), tell)
                 fetching.run(self.wanted, found.present)
         except BaseException:
             parts.sweep_unmarked()

@@ -26,7 +26,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 @dataclass
 class Units:
-    """Of each unit, by number: the bytes of its objects and how many they are."""
+    """The units by number: the bytes of each one's objects and how many they are."""
 
     total_bytes: int
     sizes: dict[int, int] = field(default_factory=dict)

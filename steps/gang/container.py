@@ -1,18 +1,17 @@
-"""A container of the manifest as a process of this machine: command, environment, volumes."""
+"""A container of a pod's spec as a process of this machine: command, environment, volumes."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from argosy.steps.cluster.containers import main_of
 from argosy.steps.contract import env as names
 from argosy.steps.contract.errors import InputError
-from argosy.steps.gang.manifest import main_container, pod_spec
+from argosy.steps.gang.runtimes import INDEX_VARIABLE
 from argosy.steps.pods.expansion import expanded
 
 _OWN = (
@@ -43,33 +42,27 @@ class PodPlace:
         """The node's own disk, beside the claims: it outlives pods and runs, and no other node sees it."""
         return self.volumes.parent / "disks" / self.node
 
-    @property
-    def temporary(self) -> Path:
-        """A short link to the pod's own ``/tmp``: a unix socket's path has at most 107 bytes, and loaders make some."""
-        short = hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:12]
-        return Path(tempfile.gettempdir()) / f"argosy-{short}"
 
-
-def command_of(document: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+def command_of(pod: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
     """Command and arguments of the main container, with the variables of its own ``env`` (values in ``environ``).
 
     Raises:
         InputError: there is no command: an image's entry point does not exist here.
     """
-    container = main_container(document)
+    container = main_of(pod["containers"])
     if not container.get("command"):
         raise InputError("gang: the container has no command; here no image is there to supply one, so write it out")
     own = {item["name"]: environ[item["name"]] for item in container.get("env", [])}
     return tuple(expanded(str(word), own) for word in [*container["command"], *container.get("args", [])])
 
 
-def workdir_of(document: Mapping[str, Any]) -> str | None:
+def workdir_of(pod: Mapping[str, Any]) -> str | None:
     """``workingDir`` of the main container."""
-    found = main_container(document).get("workingDir")
+    found = main_of(pod["containers"]).get("workingDir")
     return None if found is None else str(found)
 
 
-def mounts_of(document: Mapping[str, Any], place: PodPlace, shared: Mapping[str, str]) -> dict[str, Path]:
+def mounts_of(pod: Mapping[str, Any], place: PodPlace, shared: Mapping[str, str]) -> dict[str, Path]:
     """Mount path -> folder. A claim that is mounted at the same path in ``shared`` is the same folder.
 
     ``/dev/shm`` stays the machine's: it is memory already.
@@ -77,9 +70,9 @@ def mounts_of(document: Mapping[str, Any], place: PodPlace, shared: Mapping[str,
     Raises:
         InputError: a kind of volume that this machine cannot stand in for.
     """
-    volumes = {volume["name"]: volume for volume in pod_spec(document).get("volumes", [])}
+    volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
     found: dict[str, Path] = {}
-    for mount in main_container(document).get("volumeMounts", []):
+    for mount in main_of(pod["containers"]).get("volumeMounts", []):
         path, volume = str(mount["mountPath"]), volumes.get(mount["name"], {})
         if path == "/dev/shm":
             continue
@@ -101,7 +94,7 @@ def mounts_of(document: Mapping[str, Any], place: PodPlace, shared: Mapping[str,
 
 
 def environment_of(
-    document: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path], own: Mapping[str, str]
+    pod: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path], own: Mapping[str, str]
 ) -> dict[str, str]:
     """The pod's whole environment: the supervisor's (``own``) below the container's below the pod's identity.
 
@@ -110,14 +103,14 @@ def environment_of(
     Raises:
         InputError: a value comes from a place that this machine does not have (a ConfigMap, say).
     """
-    container = main_container(document)
+    container = main_of(pod["containers"])
     strange = [
         kind for source in container.get("envFrom", []) for kind in source if kind not in ("secretRef", "prefix")
     ]
     if strange:
         raise InputError(f"gang: envFrom has {', '.join(strange)}; on this machine only secretRef has a stand-in")
     merged = {key: value for key, value in own.items() if key not in _OWN and not key.startswith("ARGO_")}
-    merged |= {"HOME": str(place.root / "tmp"), "TMPDIR": str(place.temporary)}
+    merged |= {"HOME": str(place.root / "tmp"), "TMPDIR": str(place.root / "tmp")}
     listed: dict[str, str] = {}
     for item in container.get("env", []):
         listed[item["name"]] = expanded(_value(item, place), listed)
@@ -129,7 +122,7 @@ def environment_of(
         names.MOUNTS: json.dumps({path: str(folder) for path, folder in mounts.items()}),
         names.NODE_NAME: place.node,
         names.POD_NAME: place.pod,
-        "JOB_COMPLETION_INDEX": str(place.index),
+        INDEX_VARIABLE: str(place.index),
     }
 
 

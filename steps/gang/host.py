@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from argosy.steps.gang.manifest import GangManifest
 
+Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 LOST_REASONS = ("NodeLost", "HostLost")
 """Reasons of a pod whose node is gone: nothing more will ever be heard of it."""
 
@@ -42,18 +43,20 @@ class PodState:
     """One pod as its host sees it.
 
     ``node`` is empty while it is not placed; ``reason`` has Kubernetes' words (``DisruptionTarget``, ``OOMKilled``,
-    ``NodeLost``; ``HostLost``: the whole machine's engine went); ``time`` is when it ended, seconds since 1970.
+    ``NodeLost``; ``HostLost``: the whole machine's engine went); ``time`` is when it ended, ``deleted``
+    when somebody asked for its deletion, seconds since 1970, 0: not.
     """
 
     name: str
     index: int
     node: str = ""
-    phase: Literal["Pending", "Running", "Succeeded", "Failed"] = "Pending"
+    phase: Phase = "Pending"
     exit_code: int | None = None
     signal: int | None = None
     reason: str = ""
     message: str = ""
     time: float = 0.0
+    deleted: float = 0.0
     log: str = ""
 
     @property
@@ -63,13 +66,26 @@ class PodState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a gang has come: ``queued`` holds no node, ``placing`` may hold some, ``placed`` has one for each pod;
+    ``lost``: somebody took it away, it will never be whole again. ``why``: what it waits for, in Kubernetes' words.
+    """
+
+    phase: Literal["queued", "placing", "placed", "lost"]
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Where the channel listens (``host``, ``port``) and what pods are told (``url``, ``token``); outlives us."""
+    """Where the channel listens (``host``, ``port``) and what pods are told (``url``, ``token``); outlives us.
+    ``metrics_port`` is where Prometheus may ask, 0: nobody does.
+    """
 
     host: str
     port: int
     url: str
     token: str = field(repr=False)
+    metrics_port: int = 0
 
 
 class GangHost(Protocol):
@@ -81,6 +97,8 @@ class GangHost(Protocol):
     def create(self, manifest: GangManifest, identity: Identity) -> None:
         """Make the gang, or what is missing of it; may be repeated with the same arguments.
 
+        Its pods may come later, and be placed later still: see :meth:`standing`.
+
         Raises:
             StepError: it can never be placed (unschedulable) or the manifest cannot be run here.
         """
@@ -89,10 +107,17 @@ class GangHost(Protocol):
         """Every gang this workflow ever made, by attempt."""
 
     def pods(self, name: str) -> list[PodState]:
-        """The gang's pods by index; empty for an unknown or deleted gang."""
+        """The gang's pods by index, those that are there so far; none for an unknown or deleted gang."""
 
-    def delete(self, name: str, grace_seconds: float) -> None:
-        """SIGTERM, SIGKILL after the grace, and return when nothing of it runs; a missing gang is no error."""
+    def standing(self, name: str) -> Standing:
+        """How far the placement of a gang has come."""
+
+    def delete(self, name: str, grace_seconds: float) -> tuple[str, ...]:
+        """SIGTERM, SIGKILL after the grace, and return when nothing of it runs; a missing gang is no error.
+
+        The pods that are returned may run on, on nodes that do not answer: nobody waits for them, the generation of
+        the next restart fences them.
+        """
 
     def room(self, excluded: tuple[str, ...]) -> int | None:
         """Nodes that could take a pod when ``excluded`` are left out; None when nobody can know."""

@@ -1,121 +1,195 @@
-"""The gang's manifest: read, checked, and given an identity. Pure functions over plain YAML values."""
+"""The gang's manifest: read, checked, and given an identity. Pure functions over plain YAML values.
+
+A gang is a workload, who makes its pods (runtimes.py: a JobSet of one replicated job, an Indexed Job, …), and what has
+to be there before they are: a PodGroup that places all of them or none, a headless Service that gives the pods of a Job
+their names.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
+from argosy.steps.cluster.containers import main_of
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.objects import GANG_LABEL
+from argosy.steps.gang.runtimes import RUNTIMES, Runtime, find_runtime, job_specs, runtime_of
 
-GANG_LABEL = "argosy.dev/gang"
 ATTEMPT_LABEL = "argosy.dev/attempt"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+_COMPANIONS = ("PodGroup", "Service", "TrainingRuntime")
+"""What may stand beside the workload, at most once each, in the order in which it must be created."""
+_ONLY_BESIDE = {"Service": "job", "TrainingRuntime": "trainjob"}
 
 
 @dataclass(frozen=True)
 class GangManifest:
-    """A JobSet with one replicated job; ``nnodes`` pods, one per node."""
+    """``nnodes`` pods, one per node; ``documents`` in the order of creation, the workload last."""
 
-    document: Mapping[str, Any]
+    documents: tuple[Mapping[str, Any], ...]
     nnodes: int
     nproc_per_node: int
+    launcher: str = "torchrun"
+
+    @property
+    def workload(self) -> Mapping[str, Any]:
+        """Who makes the pods: the JobSet, Job, …"""
+        return self.documents[-1]
+
+    @property
+    def runtime(self) -> Runtime:
+        """How it makes them."""
+        return runtime_of(self.workload)
+
+    @property
+    def pods(self) -> Mapping[str, Any]:
+        """The document that holds the pods' templates: the workload, where no other does."""
+        found: Mapping[str, Any] = self.runtime.pods_in(self.documents)
+        return found
+
+    @property
+    def placement(self) -> Literal["none", "native", "kueue", "volcano"]:
+        """Who makes the placement all-or-nothing."""
+        if self.runtime.name == "volcano":
+            return "volcano"
+        if self.documents[0]["kind"] == "PodGroup":
+            return "native"
+        return "kueue" if QUEUE_LABEL in self.workload.get("metadata", {}).get("labels", {}) else "none"
 
 
 def read_manifest(path: Path) -> GangManifest:
-    """Read a JobSet from a YAML file.
+    """Read a gang from a YAML file of one or several documents.
 
     Raises:
-        InputError: no such file, not YAML, not a JobSet of one replicated job with parallelism = completions.
+        InputError: no such file, not YAML, or what :func:`check_manifest` refuses.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        documents = [each for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each is not None]
     except OSError as error:
         raise InputError(f"gang = {str(path)!r}: {error.strerror}; give the path of the gang manifest") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"gang = {str(path)!r}: not YAML ({reason}); compile the run again") from error
-    return check_manifest(document, str(path))
+    return check_manifest(documents, str(path))
 
 
-def check_manifest(document: Any, origin: str) -> GangManifest:
-    """Make sure that ``document`` (from ``origin``) is a gang that can be supervised.
+def check_manifest(documents: Sequence[Any], origin: str) -> GangManifest:
+    """Make sure that ``documents`` (from ``origin``) are a gang that can be supervised.
 
     Raises:
-        InputError: it is not; says which rule it breaks.
+        InputError: they are not; says which rule they break.
     """
-    kind = document.get("kind") if isinstance(document, dict) else type(document).__name__
-    if kind != "JobSet":
-        raise InputError(f"gang = {origin!r}: kind is {kind!r}; a JobSet is wanted")
+    ordered = _in_order(documents, origin)
+    workload = ordered[-1]
+    kind = workload["kind"]
     try:
-        jobs = document["spec"]["replicatedJobs"]
-        job = job_spec(document)
-        parallelism, completions = int(job["parallelism"]), int(job.get("completions", job["parallelism"]))
-        container = main_container(document)
+        runtime = runtime_of(workload)
+        pods = runtime.pods_in(ordered)
+        nnodes = runtime.nodes(pods)
+        container = main_container(pods)
+        jobs = len(job_specs(workload))
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"gang = {origin!r}: {error!r} is missing or wrong in the JobSet; compile again") from error
-    if len(jobs) != 1 or parallelism != completions or parallelism < 1:
+        raise InputError(f"gang = {origin!r}: {error!r} is missing or wrong in the {kind}; compile again") from error
+    if jobs != 1:
+        raise InputError(f"gang = {origin!r}: {jobs} replicated jobs; a gang is one")
+    if runtime.name == "job" and workload["spec"].get("completionMode") != "Indexed":
+        raise InputError(f"gang = {origin!r}: the Job's pods have no index; write completionMode: Indexed")
+    return GangManifest(ordered, nnodes, int(_option(container, "nproc-per-node", "1")), _option(container, "launcher"))
+
+
+def _in_order(documents: Sequence[Any], origin: str) -> tuple[Mapping[str, Any], ...]:
+    kinds = [each.get("kind") if isinstance(each, dict) else type(each).__name__ for each in documents]
+    makers = [isinstance(each, dict) and find_runtime(each) is not None for each in documents]
+    strange = next((k for k, makes in zip(kinds, makers, strict=True) if not makes and k not in _COMPANIONS), None)
+    if strange is not None or sum(makers) != 1 or len({*kinds}) != len(kinds):
+        found = repr(strange) if strange is not None else ", ".join(map(repr, kinds)) or "nothing"
+        known = ", ".join(each.kind.kind for each in RUNTIMES)
         raise InputError(
-            f"gang = {origin!r}: {len(jobs)} replicated jobs, parallelism {parallelism}, completions {completions}; "
-            "a gang is one replicated job whose parallelism equals its completions"
+            f"gang = {origin!r}: kind is {found}; one of {known} is wanted, with at most one each of "
+            f"{', '.join(_COMPANIONS)}"
         )
-    return GangManifest(document, parallelism, _nproc(container))
+    maker = kinds[makers.index(True)]
+    runtime = runtime_of(documents[makers.index(True)])
+    for kind, wanted in _ONLY_BESIDE.items():
+        if kind in kinds and runtime.name != wanted:
+            raise InputError(f"gang = {origin!r}: a {maker} makes a {kind} of its own, or needs none; leave it out")
+    order = (*_COMPANIONS, maker)
+    return tuple(sorted(documents, key=lambda each: order.index(each["kind"])))
 
 
-def _nproc(container: Mapping[str, Any]) -> int:
+def _option(container: Mapping[str, Any], name: str, default: str = "") -> str:
     words = [str(word) for word in [*container.get("command", []), *container.get("args", [])]]
-    for word in words:
-        if word.startswith("--nproc-per-node="):
-            return int(word.partition("=")[2])
-    return 1
+    return next((word.partition("=")[2] for word in words if word.startswith(f"--{name}=")), default)
 
 
-def job_spec(document: Mapping[str, Any]) -> dict[str, Any]:
-    """``spec`` of the batch Job inside."""
-    spec: dict[str, Any] = document["spec"]["replicatedJobs"][0]["template"]["spec"]
+def pod_spec(workload: Mapping[str, Any], index: int = 0) -> dict[str, Any]:
+    """``spec`` of the template of the pod with this index."""
+    spec: dict[str, Any] = runtime_of(workload).template(workload, index)["spec"]
     return spec
 
 
-def pod_spec(document: Mapping[str, Any]) -> dict[str, Any]:
-    """``spec`` of the pod template inside."""
-    spec: dict[str, Any] = job_spec(document)["template"]["spec"]
-    return spec
-
-
-def main_container(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The container named ``main``, or the only one."""
-    containers = pod_spec(document)["containers"]
-    found: dict[str, Any] = next((item for item in containers if item.get("name") == "main"), containers[0])
+def main_container(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the first pod."""
+    found: dict[str, Any] = main_of(pod_spec(workload)["containers"])
     return found
 
 
 def with_identity(
-    manifest: GangManifest, *, name: str, attempt: int, nnodes: int, env: Mapping[str, str], excluded: tuple[str, ...]
-) -> dict[str, Any]:
-    """The manifest as it is created: name, labels, environment, excluded nodes, number of nodes; nothing else."""
-    document: dict[str, Any] = copy.deepcopy(dict(manifest.document))
-    labels = {GANG_LABEL: name, ATTEMPT_LABEL: str(attempt)}
-    metadata = document.setdefault("metadata", {})
-    metadata.pop("generateName", None)
-    metadata["name"] = name
-    metadata["labels"] = {**metadata.get("labels", {}), **labels}
-    job = job_spec(document)
-    job["parallelism"] = job["completions"] = nnodes
-    template = job["template"]
-    template.setdefault("metadata", {}).setdefault("labels", {}).update(labels)
-    # Not the init containers: a vendor's daemon beside the ranks needs neither the channel nor its token.
-    for container in pod_spec(document)["containers"]:
-        kept = [item for item in container.get("env", []) if item["name"] not in env]
-        container["env"] = kept + [{"name": key, "value": value} for key, value in env.items()]
-    if excluded:
-        _exclude(pod_spec(document), excluded)
-    return document
+    manifest: GangManifest,
+    *,
+    name: str,
+    attempt: int,
+    nnodes: int,
+    env: Mapping[str, str],
+    excluded: tuple[str, ...],
+    labels: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """The documents as they are created, in that order; nothing but identity is changed.
+
+    Every object is named ``name`` and it and the pods are labelled with it and ``attempt``; ``labels`` are further
+    ones, for the pods only. Pods get ``env``, stay off the nodes ``excluded`` and are ``nnodes``; the Service selects
+    them, they are of its domain and of the PodGroup, which wants all of them.
+    """
+    documents = [copy.deepcopy(dict(each)) for each in manifest.documents]
+    own = {GANG_LABEL: name, ATTEMPT_LABEL: str(attempt)}
+    for document in documents:
+        metadata = document.setdefault("metadata", {})
+        metadata.pop("generateName", None)
+        metadata["name"] = name
+        metadata["labels"] = {**metadata.get("labels", {}), **own}
+    runtime = manifest.runtime
+    runtime.set_nodes(documents, nnodes)
+    if runtime.holder is not None:
+        documents[-1]["spec"]["runtimeRef"]["name"] = name
+    for template in runtime.templates(runtime.pods_in(documents)):
+        template.setdefault("metadata", {}).setdefault("labels", {}).update({**(labels or {}), **own})
+        # Not the init containers: a vendor's daemon beside the ranks needs neither the channel nor its token.
+        for container in template["spec"]["containers"]:
+            kept = [item for item in container.get("env", []) if item["name"] not in env]
+            container["env"] = kept + [{"name": key, "value": value} for key, value in env.items()]
+        for companion in documents[:-1]:
+            _join(companion, template["spec"], name, nnodes)
+        if excluded:
+            exclude(template["spec"], excluded)
+    return documents
 
 
-def _exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:
+def _join(companion: dict[str, Any], pod: dict[str, Any], name: str, nnodes: int) -> None:
+    if companion["kind"] == "Service":
+        companion.setdefault("spec", {})["selector"] = {GANG_LABEL: name}
+        pod["subdomain"] = name
+    elif companion["kind"] == "PodGroup":
+        companion.setdefault("spec", {})["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
+        pod["schedulingGroup"] = {"podGroupName": name}
+
+
+def exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:
+    """Keep pods of this ``spec`` off the nodes, beside whatever it asks for already."""
     rule = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)}
     affinity = pod.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     wanted = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
@@ -126,9 +200,9 @@ def _exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:
             wanted["nodeSelectorTerms"].append(term)
 
 
-def excluded_nodes(document: Mapping[str, Any]) -> set[str]:
+def excluded_nodes(workload: Mapping[str, Any]) -> set[str]:
     """Nodes that every alternative of the required node affinity leaves out by name."""
-    affinity = pod_spec(document).get("affinity", {}).get("nodeAffinity", {})
+    affinity = pod_spec(workload).get("affinity", {}).get("nodeAffinity", {})
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])
     sets = [
         {

@@ -58,7 +58,7 @@ class VirtualNodes:
         return [node for node in self.names if node not in excluded and not self._lost(node).exists()]
 
     def lose(self, node: str) -> None:
-        """The node never takes a pod again."""
+        """Take a node away: it never takes a pod again."""
         write_record(self._lost(node), {"node": node})
 
     def _lost(self, node: str) -> Path:

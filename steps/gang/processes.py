@@ -24,8 +24,8 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang.container import PodPlace, command_of, environment_of, mounts_of, workdir_of
-from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState
-from argosy.steps.gang.manifest import GangManifest, excluded_nodes, with_identity
+from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Standing
+from argosy.steps.gang.manifest import GangManifest, excluded_nodes, pod_spec, with_identity
 from argosy.steps.gang.nodes import VirtualNodes, read_record, write_record
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.pods.pod import Pod, PodSpec, adopt, start
@@ -70,7 +70,8 @@ class ProcessHost:
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
         """Place the pods, record the placement, start those that never started."""
-        document = with_identity(
+        # PodGroup and Service mean nothing here: placement is all-or-nothing anyway, and nobody looks up a name.
+        documents = with_identity(
             manifest,
             name=identity.name,
             attempt=identity.attempt,
@@ -78,40 +79,38 @@ class ProcessHost:
             env=identity.env,
             excluded=identity.excluded,
         )
+        workload = manifest.runtime.pods_in(documents)
         record = read_record(self._file(identity.name))
         if record is None:
-            record = self._place(document, identity)
+            record = self._place(manifest, workload, identity)
             for row in record["pods"]:  # refuse the whole gang before any of it is there
-                self._spec(document, row)
+                self._spec(workload, row)
             write_record(self._file(identity.name), record)
         for row in record["pods"]:
-            self._start(document, row)
+            self._start(workload, row)
 
-    def _place(self, document: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
-        excluded = tuple(sorted({*identity.excluded, *excluded_nodes(document)}))
+    def _place(self, manifest: GangManifest, workload: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
+        excluded = tuple(sorted({*identity.excluded, *excluded_nodes(workload)}))
         free = self.nodes.free(excluded)
         if len(free) < identity.nnodes:
             text = f"{identity.nnodes} nodes wanted, {len(free)} of {len(self.nodes.names)} can take a pod"
             left_out = f" (excluded: {', '.join(excluded)})" if excluded else ""
             raise StepError(Cause.UNSCHEDULABLE, text + left_out, quote=text, code=ExitCode.CONFIGURATION)
-        job = document["spec"]["replicatedJobs"][0]["name"]
         pods = [
             {"name": name, "index": index, "node": free[index], "token": f"{self._token}/{name}/"}
-            for index, name in enumerate(f"{identity.name}-{job}-0-{index}" for index in range(identity.nnodes))
+            for index in range(identity.nnodes)
+            for name in [manifest.runtime.hostname(workload, identity.name, index)]
         ]
         return {"name": identity.name, "attempt": identity.attempt, "created": time.time(), "pods": pods}
 
-    def _start(self, document: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+    def _start(self, workload: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         folder = self._folder(row)
         if self._pod(folder) is not None:
             return
-        spec = self._spec(document, row)
+        spec = self._spec(workload, row)
         # A supervisor killed in the middle of this very call may have left the pod without its record.
         sweep(spec.token)
-        place = self._place_of(row)
-        (place.root / "tmp").mkdir(parents=True, exist_ok=True)
-        place.temporary.unlink(missing_ok=True)
-        place.temporary.symlink_to((place.root / "tmp").resolve())
+        (self._place_of(row).root / "tmp").mkdir(parents=True, exist_ok=True)
         self._known[folder] = start(spec)
 
     def _place_of(self, row: Mapping[str, Any]) -> PodPlace:
@@ -119,25 +118,25 @@ class ProcessHost:
             pod=row["name"], index=row["index"], node=row["node"], folder=self._folder(row), volumes=self._volumes
         )
 
-    def _spec(self, document: Mapping[str, Any], row: Mapping[str, Any]) -> PodSpec:
-        folder, place = self._folder(row), self._place_of(row)
-        mounts = mounts_of(document, place, self._shared)
-        environ = environment_of(document, place, mounts, self._environ)
+    def _spec(self, workload: Mapping[str, Any], row: Mapping[str, Any]) -> PodSpec:
+        folder, place, pod = self._folder(row), self._place_of(row), pod_spec(workload, row["index"])
+        mounts = mounts_of(pod, place, self._shared)
+        environ = environment_of(pod, place, mounts, self._environ)
         return PodSpec(
             name=place.pod,
-            command=command_of(document, environ),
+            command=command_of(pod, environ),
             env=environ,
             root=place.root,
             token=row["token"],
             log=folder / "log",
             folder=folder,
             mounts=mounts,
-            workdir=self._workdir(document, place, mounts),
+            workdir=self._workdir(pod, place, mounts),
         )
 
     @staticmethod
-    def _workdir(document: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path]) -> str:
-        wanted = workdir_of(document) or "/"
+    def _workdir(pod: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path]) -> str:
+        wanted = workdir_of(pod) or "/"
         covering = [path for path in mounts if wanted == path or wanted.startswith(path.rstrip("/") + "/")]
         if covering:
             longest = max(covering, key=len)
@@ -190,11 +189,15 @@ class ProcessHost:
             time=ending.time,
         )
 
-    def delete(self, name: str, grace_seconds: float) -> None:
+    def standing(self, name: str) -> Standing:
+        """Always placed: processes are placed before they are there."""
+        return Standing(phase="placed")
+
+    def delete(self, name: str, grace_seconds: float) -> tuple[str, ...]:
         """End all pods together and remember that they are gone."""
         record = read_record(self._file(name))
         if record is None or (self._gangs / name / "deleted.json").exists():
-            return
+            return ()
         pods = [pod for row in record["pods"] if (pod := self._pod(self._folder(row))) is not None]
         for pod in pods:
             if pod.poll() is None:
@@ -206,8 +209,8 @@ class ProcessHost:
             pod.kill()
         for row in record["pods"]:
             sweep(row["token"])
-            self._place_of(row).temporary.unlink(missing_ok=True)
         write_record(self._gangs / name / "deleted.json", {"time": time.time()})
+        return ()
 
     def room(self, excluded: tuple[str, ...]) -> int:
         """Nodes that are neither excluded nor lost."""

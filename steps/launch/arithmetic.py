@@ -43,7 +43,7 @@ def check_arithmetic(args: LaunchArgs, assignment: Assignment) -> None:
 
 
 def _batch(args: LaunchArgs, ranks: int) -> str:
-    rate = f"; learning rate {float(args.learning_rate):g}" if args.learning_rate else ""
+    rate = f"; learning rate {args.learning_rate:g}" if args.learning_rate is not None else ""
     return (
         f"batch: {args.micro_batch_size} samples x {args.accumulation_steps} micro steps x {ranks} ranks = "
         f"{args.effective_batch_size} per optimizer step{rate}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ _WRITTEN_LAST = (("*.distcp", ".metadata"), ("training_args.bin", "trainer_state
 """Of formats that everybody uses: where the first is, the second comes last (torch's distributed checkpoints, and
 Hugging Face's Trainer), in the same folder.
 """
+_SHARD = re.compile(rb"__\d+_\d+\.distcp")
+"""So torch names the files of distributed checkpoints; ``.metadata``, a pickle that nobody here loads, lists them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Completeness:
         self._args = args
         self._folder = folder
         self._marker = args.checkpoint_marker
+        self._first = 0 in ranks
+        """Rank 0 writes where these do: what only it writes has to be here, and not on other nodes' disks."""
         self._expected = [(rank, glob.format(rank=rank)) for glob in args.checkpoint_expect for rank in ranks]
 
     def flaw(
@@ -51,7 +56,7 @@ class Completeness:
         pointers = self.pointers(found) if unit.name and newest else {}
         if busy := self._busy({**unit.files, **pointers}, ended):
             return Flaw(busy, busy=True)
-        missing = self._missing(unit) or self._unfinished(unit)
+        missing = self._missing(unit) or self._unfinished(unit) or self._scattered(unit)
         missing = missing or self._unmarked(unit, newest) or self._elsewhere(found, unit, pointers)
         if missing:
             return Flaw(missing)
@@ -102,11 +107,23 @@ class Completeness:
         return ""
 
     def _unfinished(self, unit: Unit) -> str:
-        for name in unit.files if unit.name else ():
+        for name in unit.files if unit.name and self._first else ():
             path = self._folder / name
             for first, last in _WRITTEN_LAST:
                 if fnmatchcase(path.name, first) and not path.with_name(last).is_file():
                     return f"{name} is there, but not yet {last}"
+        return ""
+
+    def _scattered(self, unit: Unit) -> str:
+        """Half of a distributed checkpoint can never be loaded: without ``writers = "every"`` all must be here."""
+        if self._args.checkpoint_writers == "every":
+            return ""
+        for name in unit.files:
+            path = self._folder / name
+            for shard in _shards(path) if path.name == ".metadata" else ():
+                if path.relative_to(self._folder).with_name(shard).as_posix() not in unit.files:
+                    where = 'where other nodes write to their own disks, checkpoint.writers = "every" brings all of it'
+                    return f"{name} names {shard}, which is not here; {where}"
         return ""
 
     def _unmarked(self, unit: Unit, newest: bool) -> str:
@@ -129,6 +146,13 @@ class Completeness:
         path = self._folder / name
         empty_marker = self._marker and unit.files[name][0] == 0 and path in self._base(unit).glob(self._marker)
         return bool(empty_marker) or looks_whole(path)
+
+
+def _shards(metadata: Path) -> list[str]:
+    try:
+        return sorted({name.decode() for name in _SHARD.findall(metadata.read_bytes())})
+    except OSError:
+        return []  # it has gone meanwhile, which the last look at the folder sees
 
 
 def _is_pointer(name: str) -> bool:

@@ -21,7 +21,7 @@ def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str
     environ.update(_run(args, assignment))
     environ.update(_batch(args))
     if args.checkpoint_failure_hours:
-        environ[names.FAILURE_HOURS] = args.checkpoint_failure_hours
+        environ[names.FAILURE_HOURS] = repr(args.checkpoint_failure_hours)
     if data_path:
         environ[names.DATA_PATH] = data_path
     if data_uri:
@@ -29,6 +29,8 @@ def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str
         environ[names.DATASET_DIGEST] = assignment.dataset_digest
     for name, value in _defaults(args, assignment).items():
         environ.setdefault(name, value)
+    if environ["PYTHONUNBUFFERED"] == "0":  # the Training Operator sets it so in the pods of an XGBoostJob
+        environ["PYTHONUNBUFFERED"] = "1"
     return environ
 
 
@@ -55,7 +57,7 @@ def _batch(args: LaunchArgs) -> dict[str, str]:
         names.MICRO_BATCH: str(args.micro_batch_size or ""),
         names.ACCUMULATION: str(args.accumulation_steps),
         names.EFFECTIVE_BATCH: str(args.effective_batch_size or ""),
-        names.LEARNING_RATE: args.learning_rate,
+        names.LEARNING_RATE: "" if args.learning_rate is None else repr(args.learning_rate),
     }
     return {name: value for name, value in declared.items() if value}
 

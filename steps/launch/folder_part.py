@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from argosy.steps.checkpoint.log import Claim
-from argosy.steps.checkpoint.manifest import PartRef, Saved, check_path
-from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.checkpoint.manifest import PartRef, check_path
 from argosy.steps.checkpoint.writer import PartWriter
 from argosy.steps.contract.errors import InputError
 from argosy.steps.launch.whole_files import Signature, facts
@@ -18,19 +16,6 @@ SETTLED_SECONDS = 0.05
 
 class FilesChanged(Exception):
     """The script wrote to a file while it was copied (or just before): nothing was committed; try again later."""
-
-
-def commit_folder(
-    checkpoints: CheckpointStore, claim: Claim, name: str, step: int, folder: Path, files: Signature, *, final: bool
-) -> Saved:
-    """Store and commit files of one node; ``name`` is from ``new_save``.
-
-    Raises:
-        FilesChanged, InputError, StoreError: as :func:`store_part` does; nothing was committed. StepError: as
-            :meth:`CheckpointStore.commit` does.
-    """
-    part = store_part(checkpoints.part(name, 0), folder, files)
-    return checkpoints.commit(claim, name, step, [part], kind="files", world_size=1, final=final)
 
 
 def store_part(part: PartWriter, folder: Path, files: Signature, below: str = "") -> PartRef:

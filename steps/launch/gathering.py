@@ -15,18 +15,19 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import PartRef, Saved, generation_of
 from argosy.steps.checkpoint.node_paths import node_path
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.channel import Assignment, Part, Save
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
 from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.restoring import of_others
 from argosy.steps.launch.units import Contents, contents, step_in
 from argosy.steps.launch.whole_files import Signature, facts, open_for_writing
 
@@ -40,17 +41,25 @@ class GivenUp(Exception):
 
 
 class Gatherer:
-    """Node 0's side."""
+    """Node 0's side: asks for parts and commits when all are there."""
 
     def __init__(
-        self, args: LaunchArgs, checkpoints: CheckpointStore, claim: Claim, assignment: Assignment, reporter: Reporter
+        self,
+        args: LaunchArgs,
+        checkpoints: CheckpointStore,
+        claim: Claim,
+        assignment: Assignment,
+        reporter: Reporter,
+        of_others: Signature,
     ) -> None:
+        """``of_others``: restored files that, as long as they are so, other nodes save."""
         self._checkpoints = checkpoints
         self._claim = claim
         self._others = assignment.nnodes - 1
         self._reporter = reporter
         self._seconds = float(args.checkpoint_timeout_seconds)
         self._below = node_path(0, "") if args.checkpoint_writers == "every" else ""
+        self._of_others = of_others
 
     def commit(
         self,
@@ -62,6 +71,7 @@ class Gatherer:
         final: bool,
         last: bool,
         go_on: Callable[[], bool],
+        meta: dict[str, Any],
     ) -> Saved:
         """Commit our files and the other nodes'; ``last``: our ranks ended well, so no other save follows;
         ``go_on`` False: do not wait any longer.
@@ -70,32 +80,32 @@ class Gatherer:
             GivenUp: another node could not give its part. FilesChanged, StepError: see ``store_part`` and ``commit``.
         """
         name = self._checkpoints.new_save(self._claim, step)
-        self._reporter.gather({"name": name, "unit": unit, "last": last})
+        self._reporter.gather(Save(name=name, unit=unit, last=last))
         try:
-            mine = store_part(self._checkpoints.part(name, 0), folder, files, self._below)
+            mine = store_part(self._checkpoints.part(name, 0), folder, _without(files, self._of_others), self._below)
             parts = [mine, *self._gathered(name, go_on)]
             if facts(folder, files) != files:  # a rank of another node was still writing
                 raise FilesChanged(f"{unit} changed while the other nodes were asked; not committed")
         finally:
             self._reporter.gather(None)
         return self._checkpoints.commit(
-            self._claim, name, step, parts, kind="files", world_size=len(parts), final=final
+            self._claim, name, step, parts, kind="files", world_size=len(parts), final=final, meta=meta
         )
 
     def nothing(self) -> None:
         """Our ranks ended and nothing is left to save: the others need not wait for a last save."""
-        self._reporter.gather({"name": "", "unit": "", "last": True})
+        self._reporter.gather(Save(name="", unit="", last=True))
 
     def _gathered(self, name: str, go_on: Callable[[], bool]) -> list[PartRef]:
         deadline = time.monotonic() + self._seconds + SLACK_SECONDS
         while True:
-            answers = {int(answer["node_rank"]): answer for answer in self._reporter.parts(name)}
+            answers = {answer.node_rank: answer for answer in self._reporter.parts(name)}
             for answer in answers.values():
-                if "flaw" in answer:
-                    raise GivenUp(f"{answer['node']}: {answer['flaw']}")
-            done = [answer for _, answer in sorted(answers.items()) if "ref" in answer]
+                if answer.state == "flawed":
+                    raise GivenUp(f"{answer.node}: {answer.flaw}")
+            done = [answer for _, answer in sorted(answers.items()) if answer.state == "given"]
             if len(done) == self._others:
-                return [PartRef(**answer["ref"]) for answer in done if answer["ref"]]
+                return [PartRef(**answer.ref) for answer in done if answer.ref]
             if not go_on():
                 raise GivenUp("the ranks are being ended")
             silent = [str(rank) for rank in range(1, self._others + 1) if rank not in answers]
@@ -122,6 +132,7 @@ class Contributor:
         self._folder = folder
         self._completeness = completeness
         self._reporter = reporter
+        self._of_others = of_others(args, assignment, checkpoints, folder)
         self._ranks_run: Callable[[], bool] = lambda: True
         self._ended = threading.Event()
         self._closing = threading.Event()
@@ -149,15 +160,15 @@ class Contributor:
     def _serve(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):
             save = self._reporter.asked()
-            if save is None or save["name"] == self._answered:
+            if save is None or save.name == self._answered:
                 continue
-            if not save["name"]:
+            if not save.name:
                 self._last_done.set()
                 continue
-            if generation_of(save["name"]) == self._assignment.generation:
+            if generation_of(save.name) == self._assignment.generation:
                 self._answer(save)
 
-    def _answer(self, save: dict[str, Any]) -> None:
+    def _answer(self, save: Save) -> None:
         """Store our part when our files of this unit are complete, or say why that cannot be."""
         deadline = time.monotonic() + self._args.checkpoint_timeout_seconds
         while not self._closing.wait(LOOK_SECONDS):
@@ -168,53 +179,62 @@ class Contributor:
             except FilesChanged:
                 continue
             except (StepError, InputError) as error:
-                told = {"flaw": str(error)}
+                told = self._flawed(save, str(error))
             if told is not None:
                 self._tell(save, told)
                 return
 
-    def _tell(self, save: dict[str, Any], told: dict[str, Any]) -> None:
-        self._say(save, told)
-        self._answered = save["name"]
-        if "flaw" in told:
-            print(f"argosy: no part of {save['unit']} for its checkpoint: {told['flaw']}", file=sys.stderr, flush=True)
-        if save["last"]:
+    def _tell(self, save: Save, told: Part) -> None:
+        self._reporter.answer(told)
+        self._answered = save.name
+        if told.flaw:
+            print(f"argosy: no part of {save.unit} for its checkpoint: {told.flaw}", file=sys.stderr, flush=True)
+        if save.last:
             self._last_done.set()
 
-    def _say(self, save: dict[str, Any], told: dict[str, Any]) -> None:
-        who = {"name": save["name"], "node": self._reporter.node, "node_rank": self._assignment.node_rank}
-        self._reporter.answer({**who, **told})
+    def _part(self, save: Save, state: Literal["storing", "given", "flawed"], **fields: Any) -> Part:
+        node, rank = self._reporter.node, self._assignment.node_rank
+        return Part(save=save.name, node=node, node_rank=rank, state=state, **fields)
 
-    def _try(self, save: dict[str, Any], *, late: bool) -> dict[str, Any] | None:
+    def _flawed(self, save: Save, flaw: str) -> Part:
+        return self._part(save, "flawed", flaw=flaw)
+
+    def _try(self, save: Save, *, late: bool) -> Part | None:
         """Our answer, or None: not yet. While a rank has ended and we do not know how, there is no answer."""
         ended = self._ended.is_set()
         found = contents(self._folder, self._args)
         if self._args.checkpoint_writers != "every":
-            return self._testimony(found, ended=ended, late=late)
-        unit = next((unit for unit in found.units if unit.name == save["unit"]), None)
+            return self._testimony(save, found, ended=ended, late=late)
+        unit = next((unit for unit in found.units if unit.name == save.unit), None)
         if unit is None:
             has = ", ".join(unit.name for unit in found.units) or "nothing"
-            return {"flaw": f"there is no {save['unit']}, but {has}"} if ended or late or _passed(save, found) else None
+            gone = ended or late or _passed(save, found)
+            return self._flawed(save, f"there is no {save.unit}, but {has}") if gone else None
         flaw = self._completeness.flaw(found, unit, self._ranks_run, ended=ended)
         if flaw is not None:
-            return {"flaw": f"{unit.name}: {flaw.text}"} if late or (ended and not flaw.busy) else None
+            return self._flawed(save, f"{unit.name}: {flaw.text}") if late or (ended and not flaw.busy) else None
         if ended:
             time.sleep(SETTLED_SECONDS)
-        files = {**unit.files, **self._completeness.beside(found, ended=ended)}
-        self._say(save, {"storing": True})
-        part = self._checkpoints.part(save["name"], self._assignment.node_rank)
-        return {"ref": asdict(store_part(part, self._folder, files, node_path(self._assignment.node_rank, "")))}
+        files = _without({**unit.files, **self._completeness.beside(found, ended=ended)}, self._of_others)
+        self._reporter.answer(self._part(save, "storing"))
+        part = self._checkpoints.part(save.name, self._assignment.node_rank)
+        stored = store_part(part, self._folder, files, node_path(self._assignment.node_rank, ""))
+        return self._part(save, "given", ref=asdict(stored))
 
-    def _testimony(self, found: Contents, *, ended: bool, late: bool) -> dict[str, Any] | None:
+    def _testimony(self, save: Save, found: Contents, *, ended: bool, late: bool) -> Part | None:
         files = {**found.beside, **{name: state for unit in found.units for name, state in unit.files.items()}}
         writing = sorted(open_for_writing(self._folder, files))
         if not writing and (ended or self._ranks_run()):
-            return {"ref": None}
+            return self._part(save, "given")
         flaw = f"{writing[0]} is open for writing" if writing else "a rank of this node has ended"
-        return {"flaw": flaw} if late else None
+        return self._flawed(save, flaw) if late else None
 
 
-def _passed(save: dict[str, Any], found: Contents) -> bool:
+def _without(files: Signature, others: Signature) -> Signature:
+    return {name: state for name, state in files.items() if others.get(name) != state}
+
+
+def _passed(save: Save, found: Contents) -> bool:
     """Whether the script has removed the unit that is asked for: only later ones are there."""
-    asked = step_in(save["unit"])
+    asked = step_in(save.unit)
     return bool(found.units) and asked is not None and all((unit.step or -1) > asked for unit in found.units)

@@ -34,9 +34,12 @@ class Identity:
         url = os.environ.get(names.CHANNEL_URL, "")
         if not url:
             raise InputError(f"{names.CHANNEL_URL} is not set: launch runs in the pods that the train step creates")
-        raw = os.environ.get(_INDEX) or "0"
-        if not raw.isdigit():
-            raise InputError(f"{_INDEX} = {raw!r}: a number from 0 is expected")
+        index = 0
+        for name in (_INDEX, names.FIRST_INDEX):
+            raw = os.environ.get(name) or "0"
+            if not raw.isdigit():
+                raise InputError(f"{name} = {raw!r}: a number from 0 is expected")
+            index += int(raw)
         pod = os.environ.get(names.POD_NAME) or socket.gethostname()
         node = os.environ.get(names.NODE_NAME) or pod
-        return cls(pod, node, int(raw), url, os.environ.get(names.CHANNEL_TOKEN, ""))
+        return cls(pod, node, index, url, os.environ.get(names.CHANNEL_TOKEN, ""))

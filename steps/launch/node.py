@@ -8,21 +8,27 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 
 from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.contract.channel import Assignment, CheckIn, Orders
+from argosy.steps.contract.channel import ORPHAN_SECONDS, Assignment, CheckIn, Orders
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.agent import Agent, adopt_orphans
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.progress_lines import compile_pattern
-from argosy.steps.launch.restart import Restart, describe
+from argosy.steps.launch.restart import NodeRestart, describe
+from argosy.steps.launch.torchrun import Torchrun
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
 REFUSED_SECONDS = 30.0
 _COMPLAIN_SECONDS = 30.0
+
+
+_AGENTS: Mapping[str, type[Agent]] = {each.name: each for each in (Torchrun, Plain)}
 
 
 class _Terminated(Exception):
@@ -40,8 +46,8 @@ class Node:
         """
         if bool(args.script) == bool(args.module):
             raise InputError("script, module: give exactly one of them")
-        if args.launcher != "torchrun":
-            raise InputError(f"launcher = {args.launcher!r}: this version starts torchrun")
+        if args.launcher not in _AGENTS:
+            raise InputError(f"launcher = {args.launcher!r}: this version knows {', '.join(_AGENTS)}")
         if args.checkpoint_mode == "opaque":
             _check_folder(args)
         compile_pattern(args.progress_pattern)
@@ -52,12 +58,12 @@ class Node:
         self._interruptible = False
 
     def run(self) -> int:
-        """The pod's exit code."""
+        """Check in and run restarts until orders end the pod; its exit code."""
         adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_sigterm)
         last_restart = -1
         while True:
-            agent = Agent()
+            agent = _AGENTS[self._args.launcher](self._args.nproc_per_node)
             try:
                 assignment = self._check_in(last_restart)
             except _Terminated:
@@ -65,7 +71,7 @@ class Node:
             if isinstance(assignment, Orders):
                 return assignment.exit_code
             print(f"argosy: restart {describe(assignment)}", flush=True)
-            orders = Restart(self._args, self._identity, assignment, agent, self._terminated).run()
+            orders = NodeRestart(self._args, self._identity, assignment, agent, self._terminated).run()
             if orders.command == "exit":
                 return orders.exit_code
             last_restart = assignment.restart
@@ -82,12 +88,13 @@ class Node:
             if self._terminated.is_set():
                 raise _Terminated
             pause, refused, complained = FIRST_PAUSE_SECONDS, 0.0, time.monotonic()
+            heard = time.monotonic()
             while True:
                 try:
                     answer = self._client.check_in(self._message(last_restart))
                     if answer is not None:
                         return answer
-                    pause, refused = FIRST_PAUSE_SECONDS, 0.0
+                    pause, refused, heard = FIRST_PAUSE_SECONDS, 0.0, time.monotonic()
                     continue
                 except ChannelAway as error:
                     reason = str(error)
@@ -97,6 +104,9 @@ class Node:
                     if time.monotonic() - refused > REFUSED_SECONDS:
                         print(f"argosy: fenced: the supervisor does not know this pod: {error}", file=sys.stderr)
                         return Orders(command="exit", exit_code=int(ExitCode.FENCED))
+                if time.monotonic() - heard > ORPHAN_SECONDS:
+                    print(f"argosy: no supervisor for {ORPHAN_SECONDS:g} s: {reason}", file=sys.stderr)
+                    return Orders(command="exit", exit_code=int(ExitCode.PREEMPTED))
                 if time.monotonic() - complained > _COMPLAIN_SECONDS:
                     complained = time.monotonic()
                     print(f"argosy: waiting for the supervisor: {reason}", file=sys.stderr, flush=True)

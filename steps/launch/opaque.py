@@ -8,6 +8,7 @@ completeness.py for when it is whole, gathering.py for files of several nodes.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -22,12 +23,15 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.completeness import Completeness, Flaw
-from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, commit_folder
+from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
 from argosy.steps.launch.gathering import Gatherer, GivenUp
+from argosy.steps.launch.labelling import PROGRESS, Content, Labelling
+from argosy.steps.launch.pruning import Pruning
 from argosy.steps.launch.reporter import Reporter
-from argosy.steps.launch.step_clock import StepClock
+from argosy.steps.launch.restoring import of_others
+from argosy.steps.launch.step_clock import Label, Word
 from argosy.steps.launch.units import Contents, Unit, contents
-from argosy.steps.launch.whole_files import Signature, newest_change
+from argosy.steps.launch.whole_files import Signature, facts, matching, newest_change
 
 LOOK_SECONDS = 0.1
 RETRY_SECONDS = 1.0
@@ -60,11 +64,14 @@ class FolderWatch:
         self._every = args.checkpoint_writers == "every" and assignment.nnodes > 1
         self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
         """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
-        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter)
-        self._clock = StepClock(assignment.resume_step, tells_steps=assignment.tells_steps)
-        found = contents(folder, args)
+        others = of_others(args, assignment, checkpoints, folder) if self._every else {}
+        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, others)
+        digest, found = assignment.resume_digest, contents(folder, args)
+        restored = checkpoints.by_digest(digest) if digest else None
+        self._labels = Labelling(folder, restored, found.units[-1] if found.units else None)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
         """What was committed, or given up, of each unit."""
+        self.pruning = Pruning(checkpoints, args.checkpoint_keep)
         self._complained: set[str] = set()
         self._ranks_run: Callable[[], bool] = lambda: True
         self._closing = threading.Event()
@@ -76,9 +83,9 @@ class FolderWatch:
         self._ranks_run = ranks_run
         self._thread.start()
 
-    def step(self, step: int, when: float) -> None:
-        """Rank 0 finished ``step``."""
-        self._clock.tell(step, when)
+    def step(self, word: Word, *, anew: bool = False) -> None:
+        """Rank 0 finished a step; ``anew``: what it told before counted something else."""
+        self._labels.tell(word, anew=anew)
 
     def stop(self) -> None:
         """Let a running commit end, begin no other."""
@@ -148,6 +155,7 @@ class FolderWatch:
     def _watch(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):
             found = contents(self._folder, self._args)
+            self._labels.look(found.units)
             unit = self._ready(found)
             if unit is None:
                 continue
@@ -202,6 +210,8 @@ class FolderWatch:
     def _files(self, found: Contents, unit: Unit, final: bool) -> Signature:
         """The unit's files, and what goes along with them."""
         files = dict(unit.files)
+        if final and (self._every or not self._asks):  # on a folder that nodes share another's rank may write still
+            files = self._left_at_the_end() | files
         if not unit.name:
             return files
         if self._args.checkpoint_units_stored == "all":
@@ -210,40 +220,68 @@ class FolderWatch:
                     files |= other.files
         return files | self._completeness.beside(found, ended=final)
 
+    def _left_at_the_end(self) -> Signature:
+        """Other files in the folder, as the model that is saved after the last checkpoint: they are the run's result.
+
+        Beside the code nobody can tell them from that.
+        """
+        if os.path.normpath(self._args.checkpoint_path) == ".":
+            return {}
+        others = set(matching(self._folder, ())) - set(matching(self._folder, self._args.checkpoint_include))
+        return facts(self._folder, others)
+
     def _commit(
         self, found: Contents, unit: Unit, *, final: bool = False, last: bool = False, go_on: Callable[[], bool]
-    ) -> Saved:
+    ) -> Saved | None:
+        """None: this content is committed already, and need not be final."""
         began = time.monotonic()
         state = self._state(found, unit)
-        step = self._clock.label(unit, again=self._done.get(unit.name) == state, final=final)
+        label = self._labels.label(unit)
         files = self._files(found, unit, final)
         if self._asks:
-            done = self._gatherer.commit(step, unit.name, self._folder, files, final=final, last=last, go_on=go_on)
+            content: Content = {}
+            progress = self._labels.progress(unit, label, new=self._done.get(unit.name) != state)
+            done: Saved | None = self._gatherer.commit(
+                label.step, unit.name, self._folder, files, final=final, last=last, go_on=go_on,
+                meta={PROGRESS: progress},
+            )  # fmt: skip
         else:
-            name = self._checkpoints.new_save(self._claim, step)
-            done = commit_folder(self._checkpoints, self._claim, name, step, self._folder, files, final=final)
+            done, content, progress = self._commit_own(unit, label, files, final=final)
         self._done[unit.name] = state
-        self._clock.committed(done.step)
+        if done is None:
+            return None
+        self._labels.committed(unit, label, content, progress)
+        told = {} if label.told is None else {"told": label.told, "relative": label.relative}
         self._reporter.event(
             "checkpoint_committed",
             step=done.step,
+            step_from=label.source,
             digest=done.digest,
             bytes=done.bytes,
             seconds=round(time.monotonic() - began, 3),
             generation=done.generation,
             final=final,
+            **told,
         )
         print(f"argosy: checkpoint of step {done.step} committed: {done.digest[:12]}", flush=True)
-        self._prune()
+        self.pruning.prune()
         return done
 
-    def _prune(self) -> None:
-        if not self._args.checkpoint_keep:
-            return
-        try:
-            self._checkpoints.prune(self._args.checkpoint_keep)
-        except StepError as error:
-            print(f"argosy: old checkpoints not removed: {error.cause}: {error}", file=sys.stderr, flush=True)
+    def _commit_own(
+        self, unit: Unit, label: Label, files: Signature, *, final: bool
+    ) -> tuple[Saved | None, Content, int]:
+        """Files that this node alone has; they are committed unless the commit before holds the same bytes."""
+        name = self._checkpoints.new_save(self._claim, label.step)
+        writer = self._checkpoints.part(name, 0)
+        part = store_part(writer, self._folder, files)
+        new = self._labels.is_new(writer.content())
+        progress = self._labels.progress(unit, label, new=new)
+        if not new and not final:
+            return None, writer.content(), progress
+        done = self._checkpoints.commit(
+            self._claim, name, label.step, [part], kind="files", world_size=1, final=final, meta={PROGRESS: progress}
+        )
+        return done, writer.content(), progress
 
 
 def _called(unit: Unit, args: LaunchArgs) -> str:

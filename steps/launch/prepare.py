@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.placeholders import fill
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.paths import resolve
 from argosy.steps.store.base import ObjectStore
@@ -37,10 +38,15 @@ def prepare_code(args: LaunchArgs, store: ObjectStore) -> Path:
     return workdir
 
 
-def rank_command(args: LaunchArgs, extra: Sequence[str]) -> list[str]:
-    """argv of one rank: the interpreter that runs us, script or module, arguments."""
+def rank_command(
+    args: LaunchArgs, further: Sequence[str], resume: Sequence[str], environ: Mapping[str, str]
+) -> list[str]:
+    """argv of one rank: the interpreter that runs us, script or module, arguments; those that resume come last.
+
+    ``{data}`` and the like in the run's arguments and in ``further`` are replaced; ``resume`` is complete.
+    """
     entry = ["-m", args.module] if args.module else [args.script]
-    return [sys.executable, *entry, *args.arg, *extra]
+    return [sys.executable, *entry, *(fill(text, environ) for text in (*args.arg, *further)), *resume]
 
 
 @contextlib.contextmanager

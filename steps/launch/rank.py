@@ -23,16 +23,19 @@ from argosy.steps.launch.rank_child import RankChild, start_rank
 from argosy.steps.launch.rank_faults import RankFault
 from argosy.steps.launch.rank_output import RankOutput, write_all
 from argosy.steps.launch.wire import LineBuffer, ShimSettings, connect, decode, encode
+from argosy.steps.pods import processes
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _DRAIN_SECONDS = 0.5
 """How long output of the ended rank is still read when a process it left holds the pipe open."""
+_PHASE_SECONDS = 0.002
+"""A small checkpoint is written in ten times that."""
 _READ = 1 << 16
 _SHELL_SIGNAL_BASE = 128
 
 
 class Shim:
-    """One rank's parent."""
+    """The parent process of one rank."""
 
     def __init__(self, settings: ShimSettings, command: Sequence[str]) -> None:
         self._settings = settings
@@ -45,6 +48,7 @@ class Shim:
         self._speaks = False
         """The rank reports its steps itself, so its printed lines are not read for them."""
         self._stopped = False
+        self._state = ""
         self._released = False
         self._alone = False
         """launch is gone."""
@@ -64,8 +68,9 @@ class Shim:
         ):
             self._selector.register(source, selectors.EVENT_READ, reader)
         self._child = child
+        began = time.monotonic()
         while child.process.poll() is None:
-            self._turn(None)
+            self._turn(self._until_fault(began))
         ended = time.time()
         self._finish_reading(child)
         return self._end(child.process.returncode, ended)
@@ -113,15 +118,20 @@ class Shim:
         data = self._read(self._child.output)
         for line in self._output.feed(data):
             self._printed(line)
+        if bar := self._output.redrawn():
+            self._printed(bar)
 
     def _read_progress(self) -> None:
         for raw in self._progress.feed(self._read(self._child.progress)):
             record = decode(raw)
             if record is None:
                 continue
-            if record.get("type") == "step":
+            if record.get("type") == "entered":
+                if self._fault is not None and self._fault.phase == record["phase"]:
+                    self._inject(self._fault)
+            elif record.get("type") == "step":
                 if not self._speaks:
-                    self._speaks, self._last_step = True, 0  # what was printed before may have counted otherwise
+                    self._speaks = record["anew"] = True  # what was printed before may have counted otherwise
                 self._step(record)
             else:
                 self._tell(record)
@@ -141,17 +151,32 @@ class Shim:
 
     def _step(self, record: dict[str, Any]) -> None:
         with contextlib.suppress(KeyError, TypeError, ValueError):
-            self._last_step = max(self._last_step, int(record["step"]))
+            self._last_step = max(0 if record.get("anew") else self._last_step, int(record["step"]))
         self._tell(record)
         if self._fault is not None and self._fault.is_due(self._last_step):
             self._inject(self._fault)
+
+    def _until_fault(self, began: float) -> float | None:
+        """Seconds until a fault that goes by time, or until the next look at its phase; it happens here when it is due.
+        None: there is none.
+        """
+        if self._fault is not None and self._fault.phase and self._fault.is_seen(self._child.process.pid):
+            self._inject(self._fault)
+        if self._fault is None or not (self._fault.seconds or self._fault.phase):
+            return None
+        if self._fault.phase:
+            return _PHASE_SECONDS
+        left = began + self._fault.seconds - time.monotonic()
+        if left <= 0:
+            self._inject(self._fault)
+        return max(0.0, left)
 
     def _inject(self, fault: RankFault) -> None:
         if fault.needs_the_rank and not self._speaks:
             text = f"injection {fault.name} cannot happen in rank {self._rank}: its script does not call argosy.report"
             self._tell({"type": "failure", "cause": "launcher_usage", "message": f"{text}; inject kill instead"})
         else:
-            self._tell({"type": "injected", "fault": fault.name, "step": self._last_step})
+            self._tell({"type": "injected", "fault": fault.name, "step": self._last_step, "phase": fault.phase})
         self._fault = None
         if fault.signal is not None:
             self._signal(fault.signal)
@@ -185,6 +210,7 @@ class Shim:
     def _print_stacks(self) -> None:
         # PYTHONFAULTHANDLER prints every thread's stack on SIGABRT; a stopped process first has to go on.
         self._stopped = True
+        self._state = processes.state(self._child.process.pid)
         self._signal(signal.SIGABRT)
         self._signal(signal.SIGCONT)
 
@@ -206,6 +232,7 @@ class Shim:
             "stopped": self._stopped,
             "tail": list(self._output.tail),
             "last_step": self._last_step,
+            "state": self._state,
             "pod": self._settings.pod,
             "node": self._settings.node,
         }
@@ -217,8 +244,8 @@ class Shim:
 
     def _is_consequence(self) -> bool:
         # Imported only now: a rank that ends well never needs it.
+        from argosy.steps.contract.weight import Weight
         from argosy.steps.verdict.evidence import read_lines
-        from argosy.steps.verdict.pattern import Weight
 
         said = read_lines(list(self._output.tail))
         return said is not None and said.weight <= Weight.MESSENGER

@@ -21,7 +21,7 @@ class RankHub:
     """Hands every record of a shim to ``on_record`` (in one thread) and speaks to all shims."""
 
     def __init__(self, folder: Path, on_record: Callable[[dict[str, Any]], None]) -> None:
-        """Listens at once."""
+        """Begin to listen."""
         self._on_record = on_record
         self._server = listen(folder)
         self._selector = selectors.DefaultSelector()
@@ -38,7 +38,7 @@ class RankHub:
         self._say({"type": "release"}, keep=True)
 
     def stacks(self) -> None:
-        """The ranks hang: each prints its stacks and ends."""
+        """Have each rank print its stacks and end, because they hang."""
         self._say({"type": "stacks"}, keep=False)
 
     def gang_step(self, step: int) -> None:
@@ -46,7 +46,7 @@ class RankHub:
         self._say({"type": "gang_step", "step": step}, keep=False)
 
     def drain(self, seconds: float) -> None:
-        """Wait until every shim has hung up: all their words are in."""
+        """Wait until every shim has hung up: then all that they told has arrived."""
         self._thread.join(0)
         waiter = threading.Event()
         left = seconds

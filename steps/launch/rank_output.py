@@ -33,6 +33,12 @@ class RankOutput:
         self._keep(data)
         return [self._line(raw) for raw in self._lines.feed(data)]
 
+    def redrawn(self) -> str:
+        """The state of a progress bar that redraws its line without ever ending it; "" for none."""
+        rest = self._lines.rest()
+        shown = rest.rstrip(b"\r").rpartition(b"\r")[2] if b"\r" in rest else b""
+        return _ESCAPES.sub("", shown.decode("utf-8", "replace"))
+
     def finish(self) -> list[str]:
         """The unfinished last line; closes the log."""
         last = [self._line(raw) for raw in self._lines.flush()]

@@ -10,6 +10,7 @@ from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
+from argosy.steps.launch.step_clock import Word
 
 _STEP_FIELDS: dict[str, Callable[[Any], Any]] = {
     "rank": int, "step": int, "time": float, "loss": float, "tokens": float, "end_step": int,
@@ -21,7 +22,7 @@ _STREAM_FIELDS: dict[str, Callable[[Any], Any]] = {
 
 
 class RankRecords:
-    """Called by the hub's thread with every record."""
+    """Sorts what rank shims tell; the hub's thread calls it with every record."""
 
     def __init__(self, reporter: Reporter, saves: Saves, node: str) -> None:
         self._reporter = reporter
@@ -42,8 +43,19 @@ class RankRecords:
         kind = record.pop("type", "")
         if kind == "step":
             told = {name: read(record[name]) for name, read in _STEP_FIELDS.items() if record.get(name) is not None}
-            self._saves.step(told["rank"], told["step"], told.setdefault("time", 0.0))
-            self._reporter.step(told)
+            anew = bool(record.get("anew"))
+            word = Word(
+                told["step"],
+                told.setdefault("time", 0.0),
+                str(record.get("kind", "report")),
+                told.get("end_step", 0),
+                int(record.get("per_epoch", 0)),
+                bool(record.get("relative")),
+            )
+            self._saves.step(told["rank"], word, anew=anew)
+            if "loss" in told:
+                self._saves.told(told["rank"], told["loss"])
+            self._reporter.step(told, anew=anew)
         elif kind == "started":
             self._saves.started(int(record["pid"]))
         elif kind == "ending":
@@ -58,9 +70,8 @@ class RankRecords:
                 "streamed", node=self._node, **{name: read(record[name]) for name, read in _STREAM_FIELDS.items()}
             )
         elif kind == "injected":
-            self._reporter.event(
-                "injected", fault=record["fault"], rank=record["rank"], node=self._node, step=record["step"]
-            )
+            named = {name: record[name] for name in ("fault", "rank", "step", "phase")}
+            self._reporter.event("injected", node=self._node, **named)
         elif kind == "failure":
             self._reporter.fail(StepError(Cause(record["cause"]), record["message"], quote=record["message"]))
         elif kind == "note":

@@ -7,12 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, Literal
 
-from argosy.steps.contract.channel import REPORT_SECONDS, Assignment, Ending, Orders, Report
+from argosy.steps.contract.channel import ORPHAN_SECONDS, REPORT_SECONDS, Assignment, Ending, Orders, Part, Report, Save
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.trouble import Trouble
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.identity import Identity
 
@@ -28,7 +28,7 @@ _COMPLAIN_SECONDS = 30.0
 
 
 class Reporter:
-    """All methods may be called from any thread."""
+    """Sends a pod's reports and takes its orders; all methods may be called from any thread."""
 
     def __init__(self, client: ChannelClient, identity: Identity, assignment: Assignment) -> None:
         self._client = client
@@ -40,19 +40,19 @@ class Reporter:
         self._furthest: dict[str, int] = {}
         self._events: list[dict[str, Any]] = []
         self._endings: list[Ending] = []
-        self._error: dict[str, Any] | None = None
+        self._error: Trouble | None = None
         self._orders: Orders | None = None
-        self._save: dict[str, Any] | None = None
-        self._part: dict[str, Any] | None = None
-        self._told_save: dict[str, Any] | None = None
-        self._told_parts: list[dict[str, Any]] = []
+        self._save: Save | None = None
+        self._part: Part | None = None
+        self._told_save: Save | None = None
+        self._told_parts: list[Part] = []
         self._told_step = 0
         self._urgent = True
         self._closed = False
         self._away_since: float | None = None
         self._complained = 0.0
         self._refused_since: float | None = None
-        self.on_root: Callable[[dict[str, Any]], None] | None = None
+        self.on_root: Callable[[Trouble], None] | None = None
         """Called once, when the supervisor first names the root cause."""
         self.on_step: Callable[[int], None] | None = None
         """Called with the gang's furthest step, each time the supervisor answers."""
@@ -87,13 +87,13 @@ class Reporter:
                 self._phase = phase
                 self._wake()
 
-    def step(self, record: dict[str, Any]) -> None:
-        """A rank's progress record."""
+    def step(self, record: dict[str, Any], *, anew: bool = False) -> None:
+        """A rank's progress record; ``anew``: the records before counted something else."""
         with self._changed:
             self._steps.append(record)
             del self._steps[:-KEPT]
             rank, step = str(record["rank"]), int(record["step"])
-            self._furthest[rank] = max(step, self._furthest.get(rank, 0))
+            self._furthest[rank] = max(step, 0 if anew else self._furthest.get(rank, 0))
 
     def gang_step(self) -> int:
         """The furthest step of any rank of the gang, as far as we know; 0: none has told one."""
@@ -101,57 +101,57 @@ class Reporter:
             return max([self._told_step, *self._furthest.values()])
 
     def event(self, kind: str, **fields: Any) -> None:
-        """A record for the run's event log."""
+        """Queue a record for the run's event log."""
         with self._changed:
             self._events.append({"kind": kind, **fields})
 
     def ending(self, ending: Ending) -> None:
-        """A rank ended; told at once."""
+        """Report at once that a rank ended."""
         with self._changed:
             self._endings.append(ending)
             self._wake()
 
-    def fail(self, error: StepError, **fields: Any) -> None:
-        """launch itself failed; the first failure stays."""
+    def fail(self, error: StepError, digest: str = "") -> None:
+        """launch itself failed; the first failure stays. ``digest`` of a checkpoint that is damaged."""
         with self._changed:
             if self._error is None:
-                self._error = {
-                    "cause": str(error.cause),
-                    "message": str(error),
-                    "quote": error.quote,
-                    "code": int(error.code),
-                    "pod": self._identity.pod,
-                    "node": self._identity.node,
-                    "time": time.time(),
-                    **fields,
-                }
+                self._error = Trouble(
+                    cause=error.cause,
+                    message=str(error),
+                    quote=error.quote,
+                    code=int(error.code),
+                    pod=self._identity.pod,
+                    node=self._identity.node,
+                    time=time.time(),
+                    digest=digest,
+                )
             self._phase = "failed"
             self._wake()
 
-    def gather(self, save: dict[str, Any] | None) -> None:
+    def gather(self, save: Save | None) -> None:
         """Node 0: ask the other nodes for their parts of ``save``, or (None) no longer; told at once."""
         with self._changed:
             self._save, self._told_parts = save, []
             self._wake()
 
-    def parts(self, name: str) -> list[dict[str, Any]]:
+    def parts(self, name: str) -> list[Part]:
         """Node 0: what other nodes answered to the save of this name so far."""
         with self._changed:
-            return [part for part in self._told_parts if part.get("name") == name]
+            return [part for part in self._told_parts if part.save == name]
 
-    def asked(self) -> dict[str, Any] | None:
+    def asked(self) -> Save | None:
         """Other nodes: the save that node 0 gathers now, as far as we know."""
         with self._changed:
             return self._told_save
 
-    def answer(self, part: dict[str, Any]) -> None:
-        """Other nodes: what became of our part; told at once."""
+    def answer(self, part: Part) -> None:
+        """Report at once what became of our part (nodes other than 0)."""
         with self._changed:
             self._part = part
             self._wake()
 
     def endings(self) -> list[Ending]:
-        """Of this restart so far."""
+        """The ends of this restart's ranks so far."""
         with self._changed:
             return list(self._endings)
 
@@ -166,7 +166,7 @@ class Reporter:
             return self._orders
 
     def wait(self, seconds: float) -> Orders | None:
-        """As :meth:`orders`, waiting for a change."""
+        """The same as :meth:`orders`, after waiting for a change."""
         with self._changed:
             if self._orders is None:
                 self._changed.wait(seconds)
@@ -230,7 +230,7 @@ class Reporter:
             steps=steps,
             furthest=dict(self._furthest),
             events=events,
-            endings=[asdict(ending) for ending in self._endings],
+            endings=list(self._endings),
             error=self._error,
             save=self._save,
             part=self._part,
@@ -240,6 +240,10 @@ class Reporter:
         now = time.monotonic()
         if self._away_since is None:
             self._away_since = now
+        if now - self._away_since > ORPHAN_SECONDS and (self._error or self._phase in ("finished", "failed")):
+            with self._changed:
+                self._orders = Orders(command="exit", exit_code=int(ExitCode.PREEMPTED))
+                self._changed.notify_all()
         if now - self._complained > _COMPLAIN_SECONDS:
             self._complained = now
             print(f"argosy: the supervisor does not answer, training goes on ({error})", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""One restart on this node: prepare, run torchrun, tell how it ended, wait for orders."""
+"""One restart on this node: prepare, run the ranks, tell how it ended, wait for orders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import ROOT_WAIT_SECONDS, Assignment, Ending, Orders
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.launch.agent import Agent, torchrun_arguments
+from argosy.steps.contract.placeholders import filled
+from argosy.steps.contract.trouble import Trouble
+from argosy.steps.launch.agent import Agent
 from argosy.steps.launch.arithmetic import check_arithmetic
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.05
 STOP_GRACE_SECONDS = 5.0
 """For ranks of a restart that has failed already: their collectives are broken, there is nothing to save."""
-STACKS_SECONDS = 1.0
 LAST_SAVE_SECONDS = 10.0
 """After a SIGTERM: how long this node waits for the others, when every node gives its part of a checkpoint."""
 _HANG_UP_SECONDS = 5.0
@@ -48,7 +49,7 @@ class GivenUp(Exception):
     """Orders or a SIGTERM came while something else was being done."""
 
 
-class Restart:
+class NodeRestart:
     """Runs once; ``terminated`` is set from outside when this pod got SIGTERM."""
 
     def __init__(
@@ -66,6 +67,8 @@ class Restart:
         self._saves: Saves | None = None
         self._network: TransportWatch | None = None
         self._finished = False
+        self._hangs = False
+        """The supervisor says so; our ranks print their stacks and end."""
         self._clean = True
         """Nothing is lost by ending a pod whose ranks do not run."""
 
@@ -78,7 +81,7 @@ class Restart:
             pass
         except StepError as error:
             corrupt = error.cause == Cause.CHECKPOINT_CORRUPT
-            self._reporter.fail(error, **({"digest": self._assignment.resume_digest} if corrupt else {}))
+            self._reporter.fail(error, self._assignment.resume_digest if corrupt else "")
         except (InputError, OSError) as error:
             self._reporter.fail(StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)))
         self._agent.end(0.0)
@@ -104,26 +107,27 @@ class Restart:
         args, assignment = self._args, self._assignment
         self._reporter.enter("restoring")
         self._saves = Saves(args, assignment, self._store, workdir, self._reporter)
-        command = rank_command(args, [*assignment.args, *self._saves.restore()])
-        self._go_on()
-        folder = resolve(RANKS_FOLDER) / f"{assignment.attempt}-{assignment.restart}"
         environ = rank_environment(args, assignment, data_path=data_path, data_uri=data_uri)
         environ.update(self._saves.environment())
+        filled(environ, args.filled_variables.split(","))
+        command = rank_command(args, assignment.args, self._saves.restore(environ), environ)
+        self._go_on()
+        folder = resolve(RANKS_FOLDER) / f"{assignment.attempt}-{assignment.restart}"
         environ[SHIM] = ShimSettings(
             folder=str(folder),
             pod=self._identity.pod,
             node=self._identity.node,
             progress_pattern=args.progress_pattern,
             root_wait_seconds=ROOT_WAIT_SECONDS,
-            fault=assignment.fault,
+            fault=assignment.fault and {**assignment.fault, "include": args.checkpoint_include},
         ).to_json()
         self._network = self._transport(folder, workdir, environ)
         hub = RankHub(folder, RankRecords(self._reporter, self._saves, self._identity.node))
-        self._reporter.on_root = lambda root: hub.release()
+        self._reporter.on_root = lambda root: self._on_root(root, hub)
         if assignment.fault is not None:
             self._reporter.on_step = hub.gang_step
         try:
-            self._agent.begin(torchrun_arguments(assignment, args.nproc_per_node, command), environ, workdir)
+            self._agent.begin(assignment, command, environ, workdir)
             self._reporter.enter("running")
             self._saves.start(lambda: not self._reporter.endings())
             if self._network is not None:
@@ -155,6 +159,13 @@ class Restart:
         if self._network is not None:
             self._network.close()
 
+    def _on_root(self, root: Trouble, hub: RankHub) -> None:
+        if root.cause == Cause.HANG:
+            self._hangs = True
+            hub.stacks()
+        else:
+            hub.release()
+
     def _watch(self, agent: Agent, hub: RankHub) -> None:
         while (code := agent.poll()) is None:
             orders = self._reporter.wait(LOOK_SECONDS)
@@ -165,6 +176,8 @@ class Restart:
         hub.drain(_HANG_UP_SECONDS)
         self._end_network()  # before the supervisor hears of the end, and listens no more
         endings = self._reporter.endings()
+        if self._hangs:
+            return  # they ended because they were asked for their stacks
         if code == 0 and len(endings) == self._args.nproc_per_node and all(ending.exit_code == 0 for ending in endings):
             assert self._saves is not None
             self._saves.finish(final=True, go_on=lambda: not (self._terminated.is_set() or self._reporter.orders()))
@@ -176,17 +189,9 @@ class Restart:
             self._reporter.fail(_agent_failure(agent, code))
 
     def _end_ranks(self, agent: Agent, hub: RankHub, orders: Orders) -> None:
-        if orders.root is not None and orders.root.get("cause") == Cause.HANG:
-            hub.stacks()
-            self._await_endings(STACKS_SECONDS)
         hub.release()
         agent.end(min(STOP_GRACE_SECONDS, float(self._args.grace_seconds)))
         hub.drain(_HANG_UP_SECONDS)
-
-    def _await_endings(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while len(self._reporter.endings()) < self._args.nproc_per_node and time.monotonic() < deadline:
-            time.sleep(LOOK_SECONDS)
 
     def _terminate(self, agent: Agent, hub: RankHub) -> None:
         """SIGTERM of the pod: the ranks get it too, and their time to save."""
@@ -215,10 +220,10 @@ def _ended_clean(ending: Ending) -> bool:
 
 
 def _agent_failure(agent: Agent, code: int) -> StepError:
-    """torchrun failed and no rank did: its own words say why."""
+    """The error when the agent failed and no rank did: its own words say why."""
     said = read_lines(list(agent.tail))
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    text = f"torchrun ended with {how} and no rank failed by itself"
+    text = f"{agent.name} ended with {how} and no rank failed by itself"
     if said is None:
         return StepError(Cause.UNKNOWN, text, quote=text)
     return StepError(said.cause, text, quote=said.quote, code=said.code)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
@@ -16,12 +17,21 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
-from argosy.steps.launch.units import is_unit, unit_of
-from argosy.steps.launch.whole_files import matching
+from argosy.steps.contract.placeholders import fill
+from argosy.steps.launch.units import contents, is_unit, unit_of
+from argosy.steps.launch.whole_files import Signature, facts, matching
 
 
-def restore(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointStore, workdir: Path) -> list[str]:
+def restore(
+    args: LaunchArgs,
+    assignment: Assignment,
+    checkpoints: CheckpointStore,
+    workdir: Path,
+    environ: Mapping[str, str],
+) -> list[str]:
     """Put the assignment's checkpoint into the script's folder; the arguments that make the script use it.
+
+    ``environ``: the ranks' environment, for the words in these arguments that stand for a variable.
 
     What else matches there is removed: it was never committed, so a killed rank may have torn it.
 
@@ -41,8 +51,13 @@ def restore(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointSto
     names = matching(folder, args.checkpoint_include)
     base = Path(args.checkpoint_path)
     one = base.joinpath(*(names if len(names) == 1 else ()))
-    newest = base / _newest(folder, [name for name in names if unit_of(name, args.checkpoint_unit)] or names)
-    return [arg.replace("{path}", str(one)).replace("{newest}", str(newest)) for arg in args.resume_arg]
+    written = [name for name in names if unit_of(name, args.checkpoint_unit)] or names
+    newest = base / _newest(folder, written, args.checkpoint_include)
+    step = next(
+        (unit.step for unit in reversed(contents(folder, args).units) if unit.step is not None), checkpoint.step
+    )
+    values = {"path": str(one), "newest": str(newest), "step": str(step)}
+    return [fill(arg, environ, values) for arg in args.resume_arg]
 
 
 def _files_for(args: LaunchArgs, assignment: Assignment, checkpoint: Checkpoint) -> tuple[ShardFile, ...]:
@@ -59,6 +74,20 @@ def _files_for(args: LaunchArgs, assignment: Assignment, checkpoint: Checkpoint)
         )
         raise StepError(Cause.CHECKPOINT_MISMATCH, text, quote=text)
     return files_of(checkpoint.files, assignment.node_rank)
+
+
+def of_others(args: LaunchArgs, assignment: Assignment, checkpoints: CheckpointStore, folder: Path) -> Signature:
+    """Files of other nodes that :func:`restore` laid here too, as they lie here now: unchanged they are not this
+    node's to save. Their own node may have written to them since, and then there would be two of one name.
+    """
+    if args.checkpoint_reshard != "all" or not assignment.resume_digest:
+        return {}
+    files = checkpoints.by_digest(assignment.resume_digest).files
+    owner: dict[str, int] = {}
+    for rank in nodes_of(files):
+        for file in files_of(files, rank):
+            owner.setdefault(file.path, rank if rank < assignment.nnodes else 0)
+    return facts(folder, [path for path, rank in owner.items() if rank != assignment.node_rank])
 
 
 def _clear(folder: Path, args: LaunchArgs, keep: Collection[str]) -> None:
@@ -88,10 +117,13 @@ def _remove(folder: Path, *, whole: bool) -> None:
             os.rmdir(root)
 
 
-def _newest(folder: Path, names: list[str]) -> str:
-    """Of the files and subfolders that lie in ``folder`` itself, the one that was written to last."""
+def _newest(folder: Path, names: list[str], include: Sequence[str]) -> str:
+    """What was written to last: a file or subfolder that lies in ``folder`` itself, or the file deeper down that a glob
+    means: ``version_*/checkpoints/*.ckpt``, but not ``checkpoint-*/**/*``, which means folders.
+    """
+    files = [glob for glob in include if "/" in glob and "**" not in glob]
     written: dict[str, int] = {}
     for name in names:
-        top = name.split("/", 1)[0]
-        written[top] = max(written.get(top, 0), (folder / name).stat().st_mtime_ns)
-    return max(written, key=lambda top: (written[top], top), default="")
+        meant = name if any(fnmatchcase(name, glob) for glob in files) else name.split("/", 1)[0]
+        written[meant] = max(written.get(meant, 0), (folder / name).stat().st_mtime_ns)
+    return max(written, key=lambda meant: (written[meant], meant), default="")

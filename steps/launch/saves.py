@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.step_clock import Word
 from argosy.steps.pods.processes import is_running
 from argosy.steps.store.base import ObjectStore
 
@@ -38,8 +39,8 @@ class Saves:
         self._last_expected = threading.Event()
         self._last_saved = threading.Event()
 
-    def restore(self) -> list[str]:
-        """Opaque: put the verified files back; arguments to add to the script's.
+    def restore(self, environ: Mapping[str, str]) -> list[str]:
+        """Opaque: put the verified files back; arguments to add to the script's, completed with the ranks' environment.
 
         Raises:
             StepError: the checkpoint is corrupt or gone, or the store failed.
@@ -49,12 +50,12 @@ class Saves:
         from argosy.steps.launch.restoring import restore
 
         checkpoints = self._checkpoints()
-        added = restore(self._args, self._assignment, checkpoints, self._workdir)
+        added = restore(self._args, self._assignment, checkpoints, self._workdir, environ)
         self._prepare(checkpoints)
         return added
 
     def _prepare(self, checkpoints: CheckpointStore) -> None:
-        """Who commits, and who only gives its part."""
+        """Choose what this node does: commit, or give its part to node 0."""
         from argosy.steps.launch.completeness import Completeness
         from argosy.steps.launch.gathering import Contributor
         from argosy.steps.launch.opaque import FolderWatch
@@ -70,13 +71,13 @@ class Saves:
             self._contributor = Contributor(args, assignment, checkpoints, folder, completeness, self._reporter)
 
     def environment(self) -> dict[str, str]:
-        """Opaque: where the script is expected to write."""
+        """The variables that tell an opaque script where to write."""
         if self._args.checkpoint_mode != "opaque":
             return {}
         return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
 
     def started(self, pid: int) -> None:
-        """A rank's process runs."""
+        """Take note that a rank's process runs."""
         self._pids.append(pid)
 
     def start(self, no_ending: Callable[[], bool]) -> None:
@@ -90,13 +91,18 @@ class Saves:
             if side is not None:
                 side.start(ranks_run)
 
-    def step(self, rank: int, step: int, when: float) -> None:
-        """A rank finished a step."""
+    def step(self, rank: int, word: Word, *, anew: bool = False) -> None:
+        """A rank finished a step; ``anew``: what it told before counted something else."""
         if self._watch is not None and rank == 0:
-            self._watch.step(step, when)
+            self._watch.step(word, anew=anew)
+
+    def told(self, rank: int, loss: float) -> None:
+        """A rank told its loss; NaN and infinite ones too."""
+        if self._watch is not None and rank == 0:
+            self._watch.pruning.tell(loss)
 
     def committed(self) -> None:
-        """A rank's Checkpointer committed."""
+        """Take note that a rank's Checkpointer committed."""
         if self._last_expected.is_set():
             self._last_saved.set()
 

@@ -1,69 +1,146 @@
-"""Which step belongs to the files that a script saved? It tells the one and writes the other when it likes."""
+"""Which step belongs to the files that a script saved? Their names and contents first, then what it printed."""
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
+from typing import Literal
 
-from argosy.steps.launch.units import Unit
-from argosy.steps.launch.whole_files import newest_change
+from argosy.steps.launch.file_step import FileStep
 
 _KEPT = 10_000
+_LATE_SECONDS = 0.05
+"""So late a word may be read that was printed before the save began."""
+_BURST_SECONDS = 1.0
+"""What a script prints without flushing is read so late."""
+_SURE = ("own", "line", "report")
+"""Kinds of words that are believed against a number in a name."""
+_CLEARLY = 4.0
+"""So many times nearer the word after a save is than the one before, to belong to it."""
+Source = Literal["name", "file", "print", "count"]
+
+
+@dataclass(frozen=True)
+class Word:
+    """Rank 0 finished ``step``, told at ``when`` (seconds since 1970); ``end``: the last one, 0: not known."""
+
+    step: int
+    when: float
+    kind: str = "line"
+    end: int = 0
+    per_epoch: int = 0
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Label:
+    """The step of a commit, and what tells it; ``told``: what the script's words had come to by then (None: it has told
+    none), ``relative`` when they count from the start of the process.
+    """
+
+    step: int
+    source: Source
+    told: int | None = None
+    relative: bool = False
 
 
 class StepClock:
     """The steps that rank 0 told, and when."""
 
-    def __init__(self, resume_step: int, *, tells_steps: bool = False) -> None:
-        """``resume_step``: of what was restored, 0 for nothing; ``tells_steps``: the script told some in an earlier
-        restart.
-        """
-        self.last = resume_step
-        """Step of the last commit, or of what was restored."""
-        self._tells = tells_steps
-        self._may_be_restored = resume_step > 0
-        """Nothing was committed since the restore: what lies there next may be the same state, saved again."""
-        self._told: deque[tuple[float, int]] = deque(maxlen=_KEPT)
-        self._furthest = resume_step
+    def __init__(self, resume_step: int) -> None:
+        """``resume_step``: of what was restored, 0 for nothing."""
+        self._restored = resume_step
+        self._last = 0
+        """Of the last commit of this restart."""
+        self._words: deque[Word] = deque(maxlen=_KEPT)
         self._stride = 0
+        self._saved_at = 0
+        """What had been told at the commit before."""
 
-    def tell(self, step: int, when: float) -> None:
-        """Rank 0 finished ``step``: what it saves later holds at least that."""
-        self._stride = max(self._stride, step - self._furthest)
-        self._furthest = max(self._furthest, step)
-        self._told.append((when, step))
+    @property
+    def last(self) -> int:
+        """Step of the last commit, or of what was restored."""
+        return self._last or self._restored
 
-    def committed(self, step: int) -> None:
-        """A checkpoint was committed as that of ``step``."""
-        self.last, self._may_be_restored = step, False
+    def tell(self, word: Word, *, anew: bool = False) -> None:
+        """A step was told; ``anew``: the words before were of something else."""
+        if anew:
+            self._words.clear()
+            self._stride = self._saved_at = 0
+        if self._words:
+            self._stride = max(self._stride, word.step - self._words[-1].step)
+        self._words.append(word)
 
-    def label(self, unit: Unit, *, again: bool, final: bool) -> int:
-        """The step in the unit's name when it can be the script's count of steps; else the last step told before the
-        files changed; for a script that tells none, one more than the last commit.
+    def has_moved(self, changed: float) -> bool:
+        """Whether two words told before ``changed`` differ: training goes on, whatever it counts."""
+        steps = [word.step for word in self._words if word.when <= changed]
+        return len(steps) > 1 and steps[-1] > steps[0]
 
-        A commit of a higher step renews the budget for restarts, so a script that saves the restored state again and
-        then crashes must not have one: before a step is told, the label stays for a script that told steps in an
-        earlier restart, and for the first save after a restore of any other. A script that never tells steps goes up
-        from its second save on.
+    def committed(self, label: Label) -> None:
+        """Take note that a checkpoint was committed with this label."""
+        self._last = label.step
+        self._saved_at = label.told or 0
 
-        ``again``: the same files were committed before. A script may save before it tells the step, so at the end one
-        later step belongs to the files as well. Steps never go back.
+    def label(self, known: FileStep, began: float, changed: float) -> Label:
+        """``known``: what the files tell; they were written from ``began`` to ``changed``, seconds since 1970.
+
+        Within a restart steps never go back.
         """
-        changed = newest_change(unit.files)
-        told = [step for when, step in list(self._told) if when <= changed]
-        if unit.step is not None and self._plausible(unit.step, told[-1] if told else None):
-            return max(unit.step, self.last)
-        later = [step for when, step in list(self._told) if when > changed]
-        if final and len(later) == 1:
-            told = later
-        if told:
-            return max(told[-1], self.last)
-        return self.last if again or self._tells or self._may_be_restored else self.last + 1
+        word = self._nearest(began, changed)
+        told, relative = (None, False) if word is None else (word.step, word.relative)
+        if known.step is not None and self._plausible(known, word):
+            if word is not None and self._counts_alike(known.step, word, began, changed):
+                told = known.step
+            return Label(max(known.step, self._last), "name" if known.source == "name" else "file", told, relative)
+        if word is not None and self._believed(word):
+            step = max(self._of_epoch(word, known.epoch, began), self._last)
+            return Label(step, "print", step, relative)
+        if known.epoch is not None and known.epoch > self.last:
+            return Label(known.epoch, "file", told, relative)
+        return Label(self.last + 1, "count", told, relative)
 
-    def _plausible(self, named: int, told: int | None) -> bool:
-        """Names may count tokens or samples: a step is not further from the last one told than steps told lie apart.
-
-        Words of a rank arrive late on a busy machine: what was told since counts as told.
+    def _counts_alike(self, step: int, nearest: Word, began: float, changed: float) -> bool:
+        """Whether the words count as the files do: the nearest word is not further from ``step`` than two of them lie
+        apart, or that very number was told about then, for words of quick steps are read in bursts.
         """
-        if told is None:
-            return named >= self.last
-        return told <= named <= max(told + self._stride, self._furthest)
+        if nearest.step - self._stride <= step <= nearest.step + max(1, self._stride):
+            return True
+        about = (word for word in self._words if began - _BURST_SECONDS <= word.when <= changed + _BURST_SECONDS)
+        return any(word.step == step for word in about)
+
+    def _nearest(self, began: float, changed: float) -> Word | None:
+        """The word that belongs to a save: a script tells the step and saves, or saves and tells it."""
+        words = list(self._words)
+        before = next((word for word in reversed(words) if word.when <= began + _LATE_SECONDS), None)
+        later = [word for word in words if word.when > began + _LATE_SECONDS]
+        if not later or later[0].when <= changed:
+            return before  # words came while it was written: it is saved beside the training
+        if before is None:
+            return None
+        return later[0] if _CLEARLY * (later[0].when - changed) < began - before.when else before
+
+    def _believed(self, word: Word) -> bool:
+        """A bar is, when it has advanced since the save before, and did not merely come to its end."""
+        if word.kind != "bar":
+            return word.kind != "epoch" or word.step > self.last
+        return word.step > self._saved_at and not (self._saved_at == 0 and word.step == word.end and not word.per_epoch)
+
+    def _plausible(self, known: FileStep, word: Word | None) -> bool:
+        """Names may count tokens or samples: where the script tells steps in words, twice at least, a name's number is
+        not further ahead of them than they lie apart.
+        """
+        if known.source == "file" or word is None or word.kind not in _SURE or self._stride == 0 or word.relative:
+            return True
+        return known.step is not None and known.step <= max(word.step + self._stride, self._words[-1].step)
+
+    def _of_epoch(self, word: Word, epoch: int | None, began: float) -> int:
+        """A save that names its epoch was made at an epoch's end, after the last batch that was told; where batches are
+        quick, ``word`` may be of the next epoch already, and the end lies between what was told when the save began.
+        """
+        if epoch is None or not word.per_epoch:
+            return word.step
+        ends = (epoch * word.per_epoch, (epoch + 1) * word.per_epoch)
+        told = max((each.step for each in self._words if each.when <= began), default=word.step)
+        if (between := next((end for end in ends if told <= end <= word.step), 0)) > 0:
+            return between
+        return next((end for end in ends if word.step <= end < word.step + word.per_epoch), word.step)

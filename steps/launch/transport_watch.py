@@ -28,7 +28,7 @@ MOST_TOLD: Final = 5
 
 
 class TransportWatch:
-    """Of one restart on this node."""
+    """Reads NCCL's log of one restart on this node and judges the network that is used."""
 
     def __init__(
         self, expected: ExpectedTransport, enforce: bool, assignment: Assignment, logs: NcclLogs, reporter: Reporter
@@ -52,7 +52,7 @@ class TransportWatch:
         return self._expected.profile
 
     def start(self) -> None:
-        """The ranks are being started."""
+        """Begin to read: the ranks are being started."""
         self._thread.start()
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class TransportWatch:
                 self._tell(verdict)
 
     def _look(self) -> bool:
-        """Whether NCCL said anything new."""
+        """Read what NCCL wrote since the last look; whether there was anything."""
         before = self._observer.seen.lines
         for lines in self._logs.new_lines():
             self._observer.feed(lines)

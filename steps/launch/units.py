@@ -16,6 +16,9 @@ _NAME = re.compile(rf"(?!tmp|temp)(?:[A-Za-z0-9][\w=.+-]*[-_=.])?(?:{_WORDS})s?[
 """checkpoint-500, global_step500, iter_0000500, epoch=1-step=10.ckpt; not tmp-checkpoint-500."""
 _STEP = re.compile(r"(?<![A-Za-z])(?:checkpoint|ckpt|global_?step|step|iteration|iter)s?[-_=]?(\d+)", re.A | re.I)
 
+_RANK = re.compile(r"(?i)(?:rank|node|worker|proc|part|shard)[-_=]?\d+")
+_LONE = re.compile(r"(?<![A-Za-z0-9.])(\d+)(?![A-Za-z0-9]|\.\d)")
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -45,6 +48,11 @@ def step_in(name: str) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def numbers_in(name: str) -> list[int]:
+    """The numbers that stand for themselves in a file's name: [100] for ``optim_000100_rank3.pt``, [] for ``v2.pt``."""
+    return [int(number) for number in _LONE.findall(_RANK.sub("", name.rpartition("/")[2]))]
+
+
 def contents(folder: Path, args: LaunchArgs) -> Contents:
     """The folder as it is now."""
     groups: dict[str, Signature] = {}
@@ -63,8 +71,10 @@ def unit_of(path: str, globs: Sequence[str]) -> str:
     top, inside, _ = path.partition("/")
     if not (any(fnmatchcase(top, glob) for glob in globs) if globs else inside and _NAME.fullmatch(top)):
         return ""
-    # Files of one step belong together, whichever rank's name they bear.
+    # Files of one step belong together, whichever rank's or part's name they bear (model_100.pt and optim_100.pt).
     step = step_in(top)
+    if step is None and not inside and "epoch" not in top.lower() and len(numbers := numbers_in(top)) == 1:
+        step = numbers[0]
     return top if inside or step is None else f"step={step}"
 
 

@@ -50,17 +50,18 @@ def facts(folder: Path, names: Iterable[str]) -> Signature:
 
 
 def newest_change(state: Signature) -> float:
-    """Time of the last change in seconds since 1970; 0 for nothing."""
+    """When one of the files last changed, in seconds since 1970; 0 without files."""
     return max((mtime for _, mtime, _ in state.values()), default=0) / 1e9
 
 
 def open_for_writing(folder: Path, names: Iterable[str]) -> set[str]:
     """Those of the files that a process below this one holds open for writing."""
     wanted = {os.path.realpath(folder / name): name for name in names}
-    return {wanted[path] for pid in processes.descendants(os.getpid()) for path in _written(pid) if path in wanted}
+    return {wanted[path] for pid in processes.descendants(os.getpid()) for path in opened(pid) if path in wanted}
 
 
-def _written(pid: int) -> list[str]:
+def opened(pid: int, *, writing: bool = True) -> list[str]:
+    """What the process holds open, for ``writing`` or for reading only."""
     found = []
     with contextlib.suppress(OSError):
         for handle in os.listdir(f"/proc/{pid}/fd"):
@@ -68,7 +69,7 @@ def _written(pid: int) -> list[str]:
                 path = os.readlink(f"/proc/{pid}/fd/{handle}")
                 lines = Path(f"/proc/{pid}/fdinfo/{handle}").read_text().splitlines()
                 flags = next(int(line.split()[1], 8) for line in lines if line.startswith("flags:"))
-                if flags & os.O_ACCMODE != os.O_RDONLY:
+                if (flags & os.O_ACCMODE != os.O_RDONLY) == writing:
                     found.append(path)
     return found
 

@@ -33,7 +33,7 @@ class ShimSettings:
     fault: dict[str, Any] | None = None
 
     def to_json(self) -> str:
-        """For the environment."""
+        """The settings as a value of an environment variable."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -78,7 +78,7 @@ def connect(folder: Path) -> socket.socket:
 
 
 def encode(record: dict[str, Any]) -> bytes:
-    """One line."""
+    """A record as one line of JSON."""
     return (json.dumps(record, separators=(",", ":")) + "\n").encode()
 
 
@@ -97,6 +97,10 @@ class LineBuffer:
             lines.append(self._rest[: self._limit])
             self._rest = self._rest[self._limit :]
         return lines
+
+    def rest(self) -> bytes:
+        """The unfinished last line so far."""
+        return self._rest
 
     def flush(self) -> list[bytes]:
         """The unfinished last line, if there is one."""

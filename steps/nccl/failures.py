@@ -196,4 +196,14 @@ FAILURES: tuple[Symptom, ...] = (
         "Keep one: take the system's libnccl out of LD_LIBRARY_PATH, or torch's wheel out of the image.",
         Cause.NATIVE_CRASH,
     ),
+    Symptom(
+        "gloo-at-exit",
+        r"terminate called without an active exception",
+        "terminate called without an active exception",
+        Fault.FATAL,
+        "a thread outlived its process: on CPU mostly one of gloo's, when Python ended before it",
+        "At the script's end `del model; gc.collect()` before dist.destroy_process_group(): DDP keeps the group alive "
+        "(https://github.com/pytorch/pytorch/issues/190489). What was committed is whole; the restart goes on from it.",
+        Cause.NATIVE_CRASH,
+    ),
 )

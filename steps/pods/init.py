@@ -47,7 +47,8 @@ def _exec_main(spec: dict[str, object], log: int, parent: int) -> None:
         if spec["isolate"]:
             import isolation  # type: ignore[import-not-found]
 
-            isolation.enter(str(spec["root"]), dict(spec["mounts"]), list(spec["visible"]))  # type: ignore[call-overload]
+            mounts, visible, read_only = spec["mounts"], spec["visible"], spec["read_only"]
+            isolation.enter(str(spec["root"]), dict(mounts), list(visible), list(read_only))  # type: ignore[call-overload]
         if spec["workdir"]:
             os.makedirs(str(spec["workdir"]), exist_ok=True)
             os.chdir(str(spec["workdir"]))

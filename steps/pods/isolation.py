@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -71,11 +72,11 @@ class _Kernel:
             self._libc.mount(None, target.encode(), None, MS_REMOUNT | MS_BIND | MS_RDONLY, None)
 
 
-def enter(root: str, mounts: dict[str, str], visible: list[str]) -> None:
+def enter(root: str, mounts: dict[str, str], visible: list[str], read_only: Sequence[str] = ()) -> None:
     """Make ``root`` the process's ``/``.
 
     ``mounts`` maps mount paths to folders (or files); ``visible`` are folders of the machine that stay where they are
-    even below a private name (the interpreter's, say).
+    even below a private name (the interpreter's, say); ``read_only`` are mount paths that cannot be written to.
 
     Raises:
         OSError: the machine does not allow it.
@@ -91,7 +92,7 @@ def enter(root: str, mounts: dict[str, str], visible: list[str]) -> None:
             kernel.bind(path, root + path, read_only=True)
     for path in sorted(mounts, key=len):
         _make_point(mounts[path], root + path)
-        kernel.bind(mounts[path], root + path)
+        kernel.bind(mounts[path], root + path, read_only=path in read_only)
     os.chroot(root)
     os.chdir("/")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract import env as names
-from argosy.steps.pods import processes
+from argosy.steps.pods import processes, temporary
 
 _INIT = Path(__file__).with_name("init.py")
 _START_SECONDS = 20.0
@@ -28,7 +28,8 @@ class PodSpec:
     ``env`` is the whole environment of the main process (the token and the lifeline are added); ``root`` is the
     pod's ``/`` and ``mounts`` its volumes {mount path: folder}, all made if missing; ``log`` gets stdout and
     stderr, appended; ``folder`` keeps the pod's records; ``workdir`` is a path as the process sees it.
-    ``isolate`` puts the process into a mount namespace (containers that are not ours).
+    ``isolate`` puts the process into a mount namespace (containers that are not ours), where the mounts of
+    ``read_only`` cannot be written to.
     """
 
     name: str
@@ -41,6 +42,7 @@ class PodSpec:
     mounts: Mapping[str, Path] = field(default_factory=dict)
     workdir: str | None = None
     isolate: bool = False
+    read_only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Pod:
     def __init__(self, folder: Path, pid: int, began: int, token: str) -> None:
         self.folder = folder
         self.pid = pid
-        """Of the pod's first process."""
+        """Process id of the pod's first process."""
         self._began = began
         self._token = token
         self._ending: PodEnding | None = None
@@ -134,6 +136,7 @@ class Pod:
         return PodEnding(None, int(signal.SIGKILL), time.time(), lost=True)
 
     def _close(self) -> None:
+        temporary.unlink(self.folder)
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -178,6 +181,8 @@ def start(spec: PodSpec, *, lifeline: int | None = None) -> Pod:
 
 def _record(spec: PodSpec, lifeline: int | None) -> dict[str, Any]:
     environ = {**spec.env, names.POD_TOKEN: spec.token}
+    if environ.get("TMPDIR") == str(spec.root / "tmp"):
+        environ["TMPDIR"] = str(temporary.link(spec.folder, spec.root / "tmp"))
     if lifeline is not None:
         environ[names.LIFELINE_FD] = str(lifeline)
     package = Path(__file__).resolve().parents[2]
@@ -193,6 +198,7 @@ def _record(spec: PodSpec, lifeline: int | None) -> dict[str, Any]:
         "folder": str(spec.folder.resolve()),
         "workdir": spec.workdir,
         "isolate": spec.isolate,
+        "read_only": list(spec.read_only),
         "lifeline": lifeline,
     }
 
@@ -211,10 +217,11 @@ def _await(folder: Path, child: subprocess.Popen[bytes]) -> Pod:
     deadline = time.monotonic() + _START_SECONDS
     pause = 0.001
     while time.monotonic() < deadline:
+        ended = child.poll() is not None  # asked first: a short pod may write its record and end in between
         pod = adopt(folder)
         if pod is not None:
             return pod
-        if child.poll() is not None:
+        if ended:
             raise OSError(f"the pod's first process ended with {child.returncode}; see its log")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.02)

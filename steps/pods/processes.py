@@ -16,14 +16,17 @@ _PF_EXITING = 0x4
 
 
 def start_time(pid: int) -> int | None:
-    """Clock ticks since boot at which the process began, or None; with the pid it names a process for good."""
+    """Clock ticks since boot at which the process began, or None; with the pid it names a process for good.
+
+    One whose first thread is a zombie lives as long as another thread does: it holds its files and ports until then.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             # The name in parentheses may hold anything, so fields count from the last parenthesis (proc(5)).
             rest = stat.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if rest[0] in (b"Z", b"X") else int(rest[19])
+    return None if rest[0] in (b"Z", b"X") and int(rest[17]) <= 1 else int(rest[19])
 
 
 def is_running(pid: int) -> bool:
@@ -34,6 +37,13 @@ def is_running(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return rest[0] not in (b"Z", b"X") and not int(rest[6]) & _PF_EXITING
+
+
+def state(pid: int) -> str:
+    """The kernel's letter for what the process does (``T``: stopped, ``D``: uninterruptible); "" when it is gone."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/stat", "rb") as stat:
+        return stat.read().rpartition(b")")[2].split()[0].decode()
+    return ""
 
 
 def is_alive(pid: int, began: int) -> bool:

@@ -67,6 +67,8 @@ def read_into(read: Read, into: Any, *, strict: bool, touched: set[str] | None =
 
     touched = set() if touched is None else touched
     tree, tensors = encode(into)
+    for device in {tensor.device for tensor in tensors.values() if tensor.device.type not in ("cpu", "meta")}:
+        torch.accelerator.synchronize(device)  # what a stream still writes into them would come after us
     stored = stored_state(read(STATE_PATH))
     found = match(stored, tree, tensors, strict=strict)
     if stale := sorted(touched - found.tensors.keys()):

@@ -6,6 +6,7 @@ elsewhere on other ranks; the tensor is taken as replicated over them, as torch 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -40,7 +41,13 @@ def facts_of(tensors: Mapping[str, Any]) -> list[TensorFacts]:
 
 def is_dtensor(tensor: Any) -> bool:
     """Whether it is a torch.distributed.tensor.DTensor; imports nothing for those that are not."""
-    return any(kind.__name__ == "DTensor" for kind in type(tensor).__mro__)
+    kind: Any = type(tensor)
+    return _is_dtensor(kind)
+
+
+@functools.cache
+def _is_dtensor(kind: type) -> bool:
+    return any(base.__name__ == "DTensor" for base in kind.__mro__)
 
 
 def local_of(tensor: Any) -> Any:

@@ -71,7 +71,7 @@ def _dealt(state: tuple[Runs, ...], sharding: Sharding, column: int) -> tuple[Ru
 
 
 def _chunk(runs: Runs, number: int, index: int) -> Runs:
-    """As torch.chunk; empty where that gives fewer."""
+    """Chunk ``index`` of ``number``, cut as torch.chunk cuts; empty where that gives fewer."""
     total = sum(length for _, length in runs)
     step = -(-total // number)
     return _between(runs, min(index * step, total), min((index + 1) * step, total))

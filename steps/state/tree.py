@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,10 +70,14 @@ class _Encoder:
         self.tensors: dict[str, Any] = {}
         self._seen: dict[Any, str] = {}
         self._inside: set[int] = set()
+        torch = sys.modules.get("torch")
+        self._tensor_kinds = () if torch is None else torch.Tensor
 
     def value(self, value: Any, path: tuple[Any, ...]) -> Any:
         if type(value) in _SCALARS:
             return value
+        if isinstance(value, self._tensor_kinds):  # most of a state: training waits meanwhile
+            return {"$tensor": self._tensor(value.detach(), path)}
         if isinstance(value, bool | int | str):  # IntEnum, StrEnum, numpy.str_
             return type(value).__mro__[-2](value) if type(value).__mro__[-2] in _SCALARS else _plain(value)
         if isinstance(value, float):
@@ -108,8 +113,6 @@ class _Encoder:
         import numpy
         import torch
 
-        if isinstance(value, torch.Tensor):
-            return {"$tensor": self._tensor(value.detach(), path)}
         if isinstance(value, numpy.ndarray) and value.dtype.kind in "biufc":
             return {"$ndarray": self._tensor(torch.from_numpy(numpy.ascontiguousarray(value).copy()), path)}
         if isinstance(value, numpy.generic):
@@ -138,6 +141,9 @@ class _Encoder:
 
 def _check_kind(tensor: Any, path: tuple[Any, ...]) -> None:
     import torch
+
+    if type(tensor) is torch.Tensor and tensor.layout is torch.strided and not (tensor.is_quantized or tensor.is_meta):
+        return
     from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
     kind = type(tensor).__name__
@@ -172,7 +178,7 @@ def _memory(tensor: Any) -> Any:
     # The storage object and not its address: a rank may hold an empty shard of what others hold more of, and all
     # must find the same tensors tied.
     storage = local.untyped_storage()._cdata
-    place = (storage, local.storage_offset(), local.shape, local.stride(), local.dtype, str(local.device))
+    place = (storage, local.storage_offset(), local.shape, local.stride(), local.dtype, local.device)
     # A lazy conjugate or negative has other values in the same memory.
     return (*place, local.is_conj(), local.is_neg(), placement)
 

@@ -144,7 +144,7 @@ class CloudStore:
                 raise _changed(self._at(key), etag) from error
             raise store_error("read", self._at(key), error) from error
         if seen != size:
-            raise StoreError(Cause.S3_THROTTLE, f"{self._at(key)}: {seen} of {size} bytes arrived")
+            raise StoreError(Cause.STORE_UNAVAILABLE, f"{self._at(key)}: {seen} of {size} bytes arrived")
 
     def put(self, key: str, data: bytes | Path) -> None:
         """Write or overwrite; large data in parts, which stay invisible until all have arrived."""
@@ -200,7 +200,8 @@ class CloudStore:
                 time.sleep(random.uniform(0.01, 0.2))
             else:
                 return True
-        raise StoreError(Cause.S3_THROTTLE, f"cannot create {self._at(key)}: 409 conflict for {self._retry_seconds} s")
+        text = f"cannot create {self._at(key)}: 409 conflict for {self._retry_seconds} s"
+        raise StoreError(Cause.STORE_UNAVAILABLE, text)
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Objects below the prefix, by pages, sorted by key; folder markers are not objects."""

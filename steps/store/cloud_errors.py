@@ -42,7 +42,9 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     if isinstance(error, MemoryError):
         return StoreError(Cause.HOST_OOM, f"cannot {action} {uri}: there is not enough memory", quote=quote)
     if code in _EXPIRED:
-        return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the credentials expired ({said})", quote=quote)
+        return StoreError(
+            Cause.CREDENTIALS_EXPIRED, f"cannot {action} {uri}: the credentials expired ({said})", quote=quote
+        )
     if status in (401, 403) or type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError"):
         remedy = "allow this action on this key, or check the credentials"
         return StoreError(Cause.S3_ACCESS, f"{action} {uri} was refused ({said}): {remedy}", quote=quote)
@@ -56,7 +58,8 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     if isinstance(error, ValueError):
         return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}", quote=quote)
     if status >= 500 or status in (408, 409, 429) or lost_connection(error):
-        return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)
+        cause = Cause.S3_THROTTLE if status in (429, 503) else Cause.STORE_UNAVAILABLE
+        return StoreError(cause, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)
     if not type(error).__module__.startswith("obstore"):
         # A signal handler of the script raised in the middle of our call: nobody's access is wrong.
         text = f"{action} {uri} was interrupted by {type(error).__name__}: {said}"

@@ -17,6 +17,8 @@ def check_uri(uri: str, field: str = "uri") -> str:
         InputError: unknown scheme, no bucket, relative file path, query or fragment, ``..`` or control characters.
     """
     parts = urlsplit(uri)
+    if uri.startswith("/"):
+        raise InputError(f"{field} = {uri!r}: a path is no uri; write file://{uri}")
     if parts.scheme not in (*CLOUD_SCHEMES, "file"):
         raise InputError(f"{field} = {uri!r}: unknown scheme; use s3://bucket/prefix, gs://, az:// or file:///path")
     if parts.query or parts.fragment or not uri.isprintable() or ".." in parts.path.split("/"):

@@ -23,7 +23,7 @@ _LARGE = (8 << 20) + (1 << 20)
 
 @dataclass(frozen=True)
 class Rule:
-    """One promise."""
+    """A promise of stores, and the probe that sees whether one keeps it."""
 
     name: str
     why: str

@@ -56,7 +56,7 @@ class ArchiveSamples:
         return sealed(FORMAT, {"samples": len(rows)}, rows.to_bytes())
 
     def index(self, catalogue: Catalogue, scanned: bytes) -> SampleIndex:
-        """Of the rows that were found."""
+        """The index made of the rows that were found."""
         _, body = unsealed(FORMAT, scanned)
         return _ArchiveIndex(Rows(body))
 

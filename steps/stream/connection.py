@@ -7,11 +7,11 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from argosy.steps.child_python import child_command, child_environ
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store import StoreError
 from argosy.steps.stream.reader import HEAD
@@ -85,20 +85,18 @@ class Connection:
 
     @property
     def pid(self) -> int:
-        """Of the reader process."""
+        """Process id of the reader."""
         return self._process.pid
 
     def _start(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair()
-        # The script's own folder stays out (-P): a file of the user's must not shadow a module.
-        known = sys.path if sys.flags.safe_path else sys.path[1:]
-        words = [str(theirs.fileno()), str(os.getpid()), str(self._threads), self._uri]
+        words = theirs.fileno(), os.getpid(), self._threads, self._uri
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "argosy.steps.stream.reader", *words],
+            child_command("argosy.steps.stream.reader", *words),
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in known if path)},
+            env=child_environ(),
         )
         theirs.close()
         return ours, process

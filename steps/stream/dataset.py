@@ -24,7 +24,7 @@ from argosy.steps.stream.catalogue import Catalogue
 from argosy.steps.stream.connection import Connection
 from argosy.steps.stream.fetcher import Fetch, Fetcher
 from argosy.steps.stream.order import StepOrder, place_in_gang
-from argosy.steps.stream.place import Place, agreed_digest
+from argosy.steps.stream.place import StreamPlace, agreed_digest
 from argosy.steps.stream.samples import ObjectSamples, SampleIndex, Samples, recipe_hash
 from argosy.steps.stream.statistics import Counters, StreamStatistics
 
@@ -146,7 +146,7 @@ class StreamingDataset:
 
     @property
     def statistics(self) -> StreamStatistics:
-        """Of this process, since it opened the dataset."""
+        """What this process read since it opened the dataset."""
         return self._counters.now
 
     def waited(self, seconds: float) -> None:
@@ -169,7 +169,7 @@ class StreamingDataset:
     # ---- inside
 
     def _open(self, *, lead: bool) -> None:
-        place = (None if self._index_at else Place.of_run()) or Place.at(self._index_at)
+        place = (None if self._index_at else StreamPlace.of_run()) or StreamPlace.at(self._index_at)
         if not self._uri and not self.digest:
             raise InputError("uri: name the dataset; only under argosy, in a run with a [dataset], it is known")
         self.digest = self.digest or agreed_digest(self._uri, place)

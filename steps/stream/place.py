@@ -25,7 +25,7 @@ _SAY_SECONDS = 10.0
 _Made = TypeVar("_Made")
 
 
-class Place:
+class StreamPlace:
     """A store and the name below which it is kept; of the run under argosy, else a folder of the user's choice."""
 
     def __init__(self, store: ObjectStore, name: str, *, leads: bool = True) -> None:
@@ -33,7 +33,7 @@ class Place:
         self.store, self.name, self.leads = store, name, leads
 
     @classmethod
-    def of_run(cls) -> Place | None:
+    def of_run(cls) -> StreamPlace | None:
         """The run's own; None outside argosy."""
         uri, name, run = (os.environ.get(word, "") for word in (env.RUN_URI, env.RUN_NAME, env.RUN_ID))
         below = f"/{run_prefix(name, run)}"
@@ -42,7 +42,7 @@ class Place:
         return cls(open_store(uri.removesuffix(below)), name, leads=_is_first("RANK"))
 
     @classmethod
-    def at(cls, index: str) -> Place:
+    def at(cls, index: str) -> StreamPlace:
         """A folder or a uri; empty: ``.argosy/stream`` in the working directory."""
         if "://" not in index:
             index = Path(index or ".argosy/stream").resolve().as_uri()
@@ -111,7 +111,7 @@ def _is_first(word: str) -> bool:
     return os.environ.get(word, "0") == "0"
 
 
-def agreed_digest(uri: str, place: Place) -> str:
+def agreed_digest(uri: str, place: StreamPlace) -> str:
     """The version that all ranks read: one snapshot, taken by rank 0.
 
     Raises:

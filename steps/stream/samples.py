@@ -88,7 +88,7 @@ class RecordSamples:
 
     record_bytes: int
     header_bytes: int = 0
-    """Of each object, before its first record."""
+    """Bytes of each object before its first record."""
     drop_partial: bool = False
     """Leave out what is over at an object's end; else that is an error."""
     recipe: str = field(default="", init=False)
@@ -152,7 +152,7 @@ class LineSamples:
         return sealed(LINES, {"objects": len(counts)}, _bytes_of(counts) + _bytes_of(spans))
 
     def index(self, catalogue: Catalogue, scanned: bytes) -> SampleIndex:
-        """Of the (start, length) pairs that were found."""
+        """The index made of the (start, length) pairs that were found."""
         head, body = unsealed(LINES, scanned)
         numbers = array("Q")
         numbers.frombytes(body)

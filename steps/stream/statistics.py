@@ -42,7 +42,7 @@ class Counters:
 
     @property
     def now(self) -> StreamStatistics:
-        """So far."""
+        """The figures so far."""
         with self._lock:
             return self._now
 

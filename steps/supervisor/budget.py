@@ -1,6 +1,7 @@
 """What is done about a failure: pure rules over the failures before it.
 
-Budgets count what happened since the newest verified commit moved on; a commit beyond the last refunds them all.
+Budgets count what happened since the newest progress, a commit of new content from a later save; such a commit refunds
+them all, whatever step it is called.
 A false stop costs the whole run and a false restart some minutes, so everything restarts that no rule stops.
 """
 
@@ -13,6 +14,7 @@ from typing import Literal
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.restart_rule import RestartRule
 
 PREEMPTION_WINDOW_SECONDS = 6 * 3600.0
 FRAGMENTATION_STEPS = 100
@@ -24,7 +26,8 @@ class Failure:
     """One ended restart.
 
     ``exit_code`` is the class of the cause or of the user's own code (``mapped``); ``steps`` how many steps the
-    restart had done; ``step`` where it failed; ``commit_step`` step of the newest commit at that moment, -1: none.
+    restart had done; ``step`` where it failed; ``commit_step`` step of the newest commit at that moment, and
+    ``progress`` the count of commits that were progress up to it, -1: none.
     ``node`` and ``rank`` are the culprit's, "" and -1 when unknown. ``time`` in seconds since 1970.
     """
 
@@ -37,6 +40,7 @@ class Failure:
     step: int
     steps: int
     commit_step: int
+    progress: int = -1
     node: str = ""
     rank: int = -1
     mapped: bool = False
@@ -78,37 +82,55 @@ class Decision:
     refunded: bool = False
 
 
-def since_progress(commit_step: int, history: Sequence[Failure]) -> tuple[list[Failure], bool]:
-    """The failures that still count when the newest commit is at ``commit_step``, and whether any were refunded."""
+def since_progress(progress: int, history: Sequence[Failure]) -> tuple[list[Failure], bool]:
+    """The failures that still count at this ``progress``, and whether any were refunded."""
     best, begin = -2, 0
     for index, failure in enumerate(history):
-        if failure.commit_step > best:
-            best, begin = failure.commit_step, index
-    if commit_step > best:
+        if failure.progress > best:
+            best, begin = failure.progress, index
+    if progress > best:
         return [], bool(history)
     return list(history[begin:]), False
 
 
 def decide(failure: Failure, history: Sequence[Failure], limits: Limits) -> Decision:
     """Restart or stop after ``failure``; ``history`` are the workflow's failures before it, oldest first."""
-    counted, refunded = since_progress(failure.commit_step, history)
-    if failure.cause == Cause.PREEMPTED_EVICTED and not failure.mapped:
+    counted, refunded = since_progress(failure.progress, history)
+    if failure.cause.restart == RestartRule.UNCOUNTED and not failure.mapped:
         return _preempted(failure, counted, limits, refunded)
-    counted = [earlier for earlier in counted if earlier.cause != Cause.PREEMPTED_EVICTED]
+    if failure.cause.restart == RestartRule.RELEASED and failure.exit_code == ExitCode.TRANSIENT:
+        return _released(counted, limits, refunded)
+    counted = [earlier for earlier in counted if earlier.cause.restart not in _NOBODYS]
     special = _by_class(failure) or ("", None)
     if not special[0] and not failure.mapped:
-        special = _by_cause(failure, [earlier for earlier in counted if earlier.cause == failure.cause])
-    rule, code = special
-    if code is not None:
-        return Decision(action="stop", reason=rule, exit_code=int(code), spent=len(counted) + 1)
+        same = [earlier for earlier in counted if earlier.cause == failure.cause]
+        special = _by_cause(failure, same)
+        if special[1] is None and (tries := _tries(failure.cause, limits)) is not None and len(same) >= tries:
+            reason = f"{failure.cause} {len(same) + 1} times without progress in between"
+            code, spent = int(ExitCode.NO_PROGRESS), len(same) + 1
+            return Decision(action="stop", reason=reason, exit_code=code, spent=spent, limit=tries)
+    rule, stop = special
+    if stop is not None:
+        return Decision(action="stop", reason=rule, exit_code=int(stop), spent=len(counted) + 1)
     return _charge(failure, counted, limits, refunded, rule)
+
+
+_NOBODYS = (RestartRule.UNCOUNTED, RestartRule.RELEASED)
+"""What the cluster did is not charged to the run."""
+
+
+def _released(counted: Sequence[Failure], limits: Limits, refunded: bool) -> Decision:
+    """Partly placed for too long: it gave back what it held, and tries again, each time a little later."""
+    times = sum(earlier.cause.restart == RestartRule.RELEASED for earlier in counted)
+    pause = min(limits.backoff_cap_seconds, limits.backoff_seconds * 2.0 ** min(times, 20))
+    return Decision(action="restart", reason="what it held was given back", pause=pause, refunded=refunded)
 
 
 def _preempted(failure: Failure, counted: Sequence[Failure], limits: Limits, refunded: bool) -> Decision:
     recent = [
         earlier
         for earlier in counted
-        if earlier.cause == Cause.PREEMPTED_EVICTED and earlier.time > failure.time - PREEMPTION_WINDOW_SECONDS
+        if earlier.cause.restart == RestartRule.UNCOUNTED and earlier.time > failure.time - PREEMPTION_WINDOW_SECONDS
     ]
     spent = len(recent) + 1
     if spent > limits.max_preemptions:
@@ -130,15 +152,12 @@ Rule = tuple[str, ExitCode | None]
 """A reason, and the code to stop with; ("", None): nothing special. A reason without a code names what to do."""
 
 _FINAL = (ExitCode.USER_BUG, ExitCode.FENCED, ExitCode.NO_PROGRESS, ExitCode.NEEDS_HUMAN, ExitCode.CONFIGURATION)
-_CONFIRMED = (Cause.USER_EXCEPTION, Cause.GPU_OOM, Cause.CUDA_ILLEGAL_ACCESS)
-"""Causes of class 70 that may be tried once more."""
-_SUSPECTED_BY_NODE = (Cause.NCCL_TIMEOUT, Cause.RENDEZVOUS_TIMEOUT)
-"""Causes that make a node suspect when they name it twice."""
 
 
 def _by_class(failure: Failure) -> Rule | None:
     code = ExitCode(failure.exit_code)
-    confirmable = code == ExitCode.USER_BUG and failure.cause in _CONFIRMED and not failure.mapped
+    own = code == failure.cause.exit_code == ExitCode.USER_BUG
+    confirmable = own and failure.cause.restart != RestartRule.BY_CODE and not failure.mapped
     if code in _FINAL and not confirmable:
         how = "the script's own exit code says so" if failure.mapped else "no restart can help"
         return f"{failure.cause}: {how}", code
@@ -148,42 +167,37 @@ def _by_class(failure: Failure) -> Rule | None:
 
 
 def _by_cause(failure: Failure, same: Sequence[Failure]) -> Rule:
-    """``same``: failures of this cause that still count."""
-    if failure.cause == Cause.USER_EXCEPTION:
+    """What a cause's own rule says; ``same``: failures of this cause that still count."""
+    rule = failure.cause.restart
+    if rule == RestartRule.SAME_EXCEPTION:
         if failure.steps == 0:
             return "an exception before the first step would come again", ExitCode.USER_BUG
         if any(earlier.root == failure.root and earlier.step == failure.step for earlier in same):
             return f"confirmed: the same exception again at step {failure.step}", ExitCode.USER_BUG
-    elif failure.cause == Cause.GPU_OOM:
+    elif rule == RestartRule.FRAGMENTED:
         if same or failure.steps <= FRAGMENTATION_STEPS:
             return "out of GPU memory: smaller micro batch, or more accumulation steps", ExitCode.USER_BUG
-    elif failure.cause == Cause.HOST_OOM:
+    elif rule == RestartRule.SAME_STEP:
         if any(earlier.step == failure.step for earlier in same):
-            return f"out of memory twice at step {failure.step}: raise resources.memory", ExitCode.USER_BUG
-    elif failure.cause == Cause.HANG:
+            code = ExitCode.NEEDS_HUMAN if failure.exit_code == ExitCode.ROLL_BACK else ExitCode.USER_BUG
+            return f"{failure.cause} twice at step {failure.step}: {failure.cause.remedy}", code
+    elif rule == RestartRule.HANG:
         return _hang(failure, same)
-    elif failure.cause in (Cause.NATIVE_CRASH, Cause.CUDA_ILLEGAL_ACCESS):
+    elif rule == RestartRule.SAME_PLACE:
         if any(earlier.root == failure.root and earlier.rank == failure.rank for earlier in same):
             return f"confirmed: {failure.cause} twice at the same place", ExitCode.USER_BUG
         return "elsewhere", None
-    elif failure.cause == Cause.DISK_FULL:
-        return ("the disk was full twice", ExitCode.NO_PROGRESS) if same else ("elsewhere", None)
-    elif failure.cause == Cause.NUMERICS_NAN:
-        if any(earlier.step == failure.step for earlier in same):
-            return f"not a number twice at step {failure.step}", ExitCode.NEEDS_HUMAN
-    elif failure.cause in _SUSPECTED_BY_NODE and any(earlier.node == failure.node != "" for earlier in same):
+    elif rule == RestartRule.ELSEWHERE_ONCE:
+        return (f"{failure.cause} twice", ExitCode.NO_PROGRESS) if same else ("elsewhere", None)
+    elif rule == RestartRule.NODE_TWICE and any(earlier.node == failure.node != "" for earlier in same):
         return "exclude", None
-    return _at_most(failure, same)
-
-
-_TRIES = {Cause.UNKNOWN: 2, Cause.DATALOADER_WORKER_KILLED: 1}
-
-
-def _at_most(failure: Failure, same: Sequence[Failure]) -> Rule:
-    limit = _TRIES.get(failure.cause)
-    if limit is not None and len(same) >= limit:
-        return f"{failure.cause} {len(same) + 1} times without a new checkpoint", ExitCode.NO_PROGRESS
     return "", None
+
+
+def _tries(cause: Cause, limits: Limits) -> int | None:
+    """Restarts after a cause that says little; whoever knows better raises ``retry.max_same_failure``."""
+    usual = {RestartRule.TWICE: 2, RestartRule.ONCE: 1}.get(cause.restart)
+    return max(usual, limits.max_same_failure - 1) if usual == 2 else usual
 
 
 def _hang(failure: Failure, same: Sequence[Failure]) -> Rule:
@@ -198,12 +212,12 @@ def _charge(failure: Failure, counted: Sequence[Failure], limits: Limits, refund
     same = sum(earlier.root == failure.root for earlier in counted) + 1
     spent = len(counted) + 1
     if same > limits.max_same_failure:
-        reason = f"the same failure {same} times without a new checkpoint"
+        reason = f"the same failure {same} times without progress in between (retry.max_same_failure)"
         return Decision(
             action="stop", reason=reason, exit_code=_exhausted(failure), spent=same, limit=limits.max_same_failure
         )
     if spent > limits.max_restarts:
-        reason = f"{spent} failures without a new checkpoint"
+        reason = f"{spent} failures without progress in between (retry.max_restarts)"
         return Decision(
             action="stop", reason=reason, exit_code=_exhausted(failure), spent=spent, limit=limits.max_restarts
         )
@@ -221,5 +235,5 @@ def _charge(failure: Failure, counted: Sequence[Failure], limits: Limits, refund
 
 
 def _exhausted(failure: Failure) -> int:
-    """A user's bug stays one; everything else has made no progress."""
+    """The exit code of a spent budget: a user's bug stays one, everything else has made no progress."""
     return int(ExitCode.USER_BUG if failure.exit_code == ExitCode.USER_BUG else ExitCode.NO_PROGRESS)

@@ -35,6 +35,7 @@ class Channel:
         self._changed = threading.Condition()
         self._gang = ""
         self._pods: frozenset[str] | None = None
+        self._more = False
         self._check_ins: dict[str, CheckIn] = {}
         self._assigned: dict[str, Assignment] = {}
         self._seen: dict[str, float] = {}
@@ -47,21 +48,24 @@ class Channel:
 
     # The supervisor's side.
 
-    def expect(self, gang: str, pods: frozenset[str], restart: int = 0) -> None:
-        """Talk to these pods of ``gang`` from now on; every other pod is refused.
+    def expect(self, gang: str, pods: frozenset[str], restart: int = 0, *, more: bool = False) -> None:
+        """Talk to these pods of ``gang`` from now on; every other pod is refused, or put off while ``more`` will come.
 
         ``restart`` is the one that runs or comes next: pods that still run an earlier one are told to stop it.
         """
         with self._changed:
-            if pods != self._pods:
+            if (gang, pods, restart, more) == (self._gang, self._pods, self._running, self._more):
+                return
+            if gang != self._gang or self._pods is None:
                 self._check_ins, self._assigned, self._seen, self._reports = {}, {}, {}, []
-            self._gang, self._pods = gang, pods
+            self._check_ins = {pod: message for pod, message in self._check_ins.items() if pod in pods}
+            self._gang, self._pods, self._more = gang, pods, more
             self._running = restart
             self._orders = Orders(command="continue")
             self._changed.notify_all()
 
     def forget(self) -> None:
-        """No gang for now: whoever asks is told to ask again."""
+        """Supervise no gang for now: whoever asks is told to ask again."""
         with self._changed:
             self._pods = None
             self._changed.notify_all()
@@ -168,7 +172,7 @@ class Channel:
             return asdict(Orders(command="stop" if stale else "continue"))
 
     def _check(self, pod: str) -> None:
-        if self._pods is None:
+        if self._pods is None or (self._more and pod not in self._pods):
             raise NotReady
         if pod not in self._pods:
             raise Stranger

@@ -10,10 +10,11 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.launch.labelling import progress_of
 from argosy.steps.store.base import ObjectStore
 
 
-class Commits:
+class RunCommits:
     """``resume_from`` decides which checkpoints count: with ``none`` or a digest only those this workflow made."""
 
     def __init__(self, store: ObjectStore, prefix: str, resume_from: str, end_step: int) -> None:
@@ -40,10 +41,11 @@ class Commits:
         first = self._first_generation
         return None if first is None else self._store.newest(since=first)
 
-    def newest_step(self) -> int:
-        """Its step; -1 when there is none."""
+    def reached(self) -> dict[str, int]:
+        """``commit_step`` and ``progress`` of a :class:`Failure` now: -1 when there is no checkpoint."""
         found = self.newest()
-        return -1 if found is None else found.step
+        step, progress = (-1, -1) if found is None else (found.step, progress_of(found))
+        return {"commit_step": step, "progress": progress}
 
     def resume(self) -> Checkpoint | None:
         """What the next restart restores; None: from scratch.
@@ -62,13 +64,16 @@ class Commits:
         return self._store.by_digest(self._resume_from)
 
     def quarantine(self, digest: str, reason: str) -> None:
-        """Never resume from it again; it is kept."""
+        """Never resume from this checkpoint again; it is kept."""
         self._store.quarantine(digest, reason)
 
-    def roll_back(self, step: int) -> None:
-        """Set checkpoints of ``step`` or later aside: they hold what went wrong."""
+    def roll_back(self, step: int, since: float = 0.0) -> None:
+        """Set checkpoints aside that hold what went wrong: made at ``since`` or later, else of ``step`` or later.
+
+        A script's own steps need not be those that its checkpoints are called by.
+        """
         for item in self._store.commits():
-            if item.step >= step:
+            if item.created >= since if since else item.step >= step:
                 self._store.quarantine(item.digest, f"rolled back before step {step}")
 
     def skipped(self) -> list[str]:

@@ -6,12 +6,14 @@ import threading
 from dataclasses import dataclass, field
 
 from argosy.steps.contract import env as names
+from argosy.steps.contract.channel import Report
 from argosy.steps.gang.host import GangHost, Identity
 from argosy.steps.gang.manifest import GangManifest
 from argosy.steps.supervisor.channel import Channel
-from argosy.steps.supervisor.commits import Commits
+from argosy.steps.supervisor.commits import RunCommits
 from argosy.steps.supervisor.faults import Faults
 from argosy.steps.supervisor.ledger import Ledger
+from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.settings import Settings
 
@@ -21,7 +23,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gang:
+class SupervisedGang:
     """The gang that is supervised now."""
 
     name: str
@@ -32,16 +34,17 @@ class Gang:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The parts; ``stop`` is set by SIGTERM."""
+    """The parts of a supervisor; ``stop`` is set by SIGTERM."""
 
     settings: Settings
     manifest: GangManifest
     host: GangHost
     channel: Channel
     ledger: Ledger
-    commits: Commits
+    commits: RunCommits
     record: Record
     faults: Faults
+    pace: Pace = field(default_factory=Pace)
     identity_env: dict[str, str] = field(repr=False)
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -62,7 +65,17 @@ class Context:
         if self.stop.is_set():
             raise Stopped
 
-    def create(self, gang: Gang) -> None:
+    def hear(self, attempt: int) -> list[Report]:
+        """What pods of gang ``attempt`` reported since the last call, written down; also when nobody acts on it."""
+        reports = self.channel.drain()
+        for report in reports:
+            self.record.report(report, attempt)
+            for event in report.events:
+                if event.get("kind") == "injected":
+                    self.faults.said(event, self.record.log)
+        return reports
+
+    def create(self, gang: SupervisedGang) -> None:
         """Have the host make the gang, or what is missing of it."""
         env = {**self.identity_env, names.GANG_NAME: gang.name}
         identity = Identity(name=gang.name, attempt=gang.attempt, nnodes=gang.nnodes, excluded=gang.excluded, env=env)

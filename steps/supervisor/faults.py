@@ -10,12 +10,17 @@ from typing import Any, Protocol, runtime_checkable
 
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.injection import NODE_FAULTS, RANK_FAULTS, Injection, has_fired, mark_fired
+from argosy.steps.contract.injection import (
+    CORRUPT,
+    NODE_FAULTS,
+    SUPERVISOR_KILL,
+    Injection,
+    check_gang,
+    has_fired,
+    mark_fired,
+)
 from argosy.steps.gang.nodes import node_name
 from argosy.steps.runlog import RunLog
-
-CORRUPT = "corrupt-shard"
-SUPERVISOR_KILL = "supervisor-kill"
 
 
 @runtime_checkable
@@ -46,21 +51,23 @@ class Faults:
         for injection in self._due:
             _check(injection, nnodes, nproc, host)
 
-    def for_node(self, node_rank: int) -> dict[str, Any] | None:
-        """The next fault of a rank on this node, for its assignment."""
+    def for_node(self, node_rank: int, *, restores: bool) -> dict[str, Any] | None:
+        """The next fault of a rank on this node, for its assignment; ``restores``: there is something to."""
         ranks = range(node_rank * self._nproc, (node_rank + 1) * self._nproc)
         own = [injection for injection in self._due if _rank(injection) in ranks]
+        own = [injection for injection in own if restores or injection.phase != "restore"]
         if not own:
             return None
         first = min(own, key=lambda injection: injection.step)
         if first.fault == CORRUPT:
-            return {"fault": "kill", "rank": 0, "step": first.step, "code": None}
+            return {**first.as_fault(), "fault": "kill", "rank": 0}
         return first.as_fault()
 
-    def at_step(self, step: int, log: RunLog) -> None:
-        """Do what is done from here when a rank has reached ``step``."""
-        for injection in [item for item in self._due if item.step <= step and _rank(item) is None]:
-            if not self._fire(injection, log):
+    def due(self, step: int, seconds: float, log: RunLog) -> None:
+        """Do what is done from here when a rank has reached ``step``, ``seconds`` after the ranks were started."""
+        for injection in [item for item in self._due if _rank(item) is None]:
+            come = injection.seconds <= seconds if injection.seconds else injection.step <= step
+            if not come or not self._fire(injection, log, step):
                 continue
             if injection.fault == SUPERVISOR_KILL:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -75,51 +82,53 @@ class Faults:
         reached = {ending.rank: ending.last_step for ending in endings if not ending.stopped}
         for injection in list(self._due):
             rank = _rank(injection)
-            if rank is None or (reached.get(rank, -1) < injection.step and injection not in self._reached):
+            by_step = injection.step and rank is not None and reached.get(rank, -1) >= injection.step
+            if rank is None or not (by_step or injection in self._reached):
                 continue
-            if self._fire(injection, log) and injection.fault == CORRUPT and not corrupt():
+            if (
+                self._fire(injection, log, reached.get(rank, injection.step))
+                and injection.fault == CORRUPT
+                and not corrupt()
+            ):
                 print(f"argosy: {injection.text}: there was no checkpoint yet, only rank 0 was killed", file=sys.stderr)
 
     def said(self, event: Mapping[str, Any], log: RunLog) -> None:
         """launch says that it carried out a fault (for ``corrupt-shard`` the damage comes later, in :meth:`after`)."""
         for injection in sorted(self._due, key=lambda item: item.step):
             fault = "kill" if injection.fault == CORRUPT else injection.fault
-            if (fault, _rank(injection)) != (event.get("fault"), event.get("rank")):
+            if (fault, _rank(injection), injection.phase) != (
+                event.get("fault"), event.get("rank"), event.get("phase", ""),
+            ):  # fmt: skip
                 continue
             if int(event.get("step", 0)) < injection.step:
                 continue
             if injection.fault == CORRUPT:
                 self._reached.add(injection)
             else:
-                self._fire(injection, log)
+                self._fire(injection, log, int(event.get("step", 0)))
             return
 
     def left(self) -> list[str]:
         """Injections that have not happened."""
         return [injection.text for injection in self._due]
 
-    def _fire(self, injection: Injection, log: RunLog) -> bool:
+    def _fire(self, injection: Injection, log: RunLog, step: int) -> bool:
         self._due.remove(injection)
         if not mark_fired(injection):
             return False
         fields = {"rank": _rank(injection), "node": None if injection.node is None else node_name(injection.node)}
         given = {key: value for key, value in fields.items() if value is not None}
-        log.append("injected", fault=injection.fault, step=injection.step, **given)
+        log.append("injected", fault=injection.fault, step=injection.step or step, asked=injection.text, **given)
         log.flush()
         return True
 
 
 def _rank(injection: Injection) -> int | None:
-    """The rank whose launch carries it out."""
+    """The rank whose launch carries the fault out."""
     return 0 if injection.fault == CORRUPT else injection.rank
 
 
 def _check(injection: Injection, nnodes: int, nproc: int, host: object) -> None:
-    world = nnodes * nproc
-    if injection.fault in RANK_FAULTS and (injection.rank is None or injection.rank >= world):
-        raise InputError(f"inject = {injection.text!r}: the gang has ranks 0..{world - 1}")
-    if injection.fault in NODE_FAULTS:
-        if not isinstance(host, FaultyHost):
-            raise InputError(f"inject = {injection.text!r}: only virtual nodes of one machine can be taken away")
-        if injection.node is None or injection.node >= nnodes:
-            raise InputError(f"inject = {injection.text!r}: the gang runs on node-0..node-{nnodes - 1}")
+    check_gang(injection, nnodes, nproc)
+    if injection.fault in NODE_FAULTS and not isinstance(host, FaultyHost):
+        raise InputError(f"inject = {injection.text!r}: only virtual nodes of one machine can be taken away")

@@ -7,20 +7,21 @@ late or twice is told by its name.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from argosy.steps.contract.channel import Report
+from argosy.steps.contract.channel import Part, Report, Save
 
 
 class Gathering:
     """What the nodes of one restart said; the channel's lock is held around every call."""
 
     def __init__(self) -> None:
-        self._save: dict[str, Any] | None = None
-        self._parts: dict[int, dict[str, Any]] = {}
+        self._save: Save | None = None
+        self._parts: dict[int, Part] = {}
 
     def hear(self, report: Report) -> None:
-        """A report of the restart that runs."""
+        """Take note of a report of the restart that runs."""
         if report.node_rank == 0:
             self._save = report.save
         if report.part is not None:
@@ -31,6 +32,6 @@ class Gathering:
         if self._save is None:
             return {}
         if node_rank != 0:
-            return {"save": self._save}
+            return {"save": asdict(self._save)}
         # Some may be of an older save: node 0 looks at their names, since it may have begun another by now.
-        return {"parts": [part for rank, part in sorted(self._parts.items()) if rank]}
+        return {"parts": [asdict(part) for rank, part in sorted(self._parts.items()) if rank]}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-from argosy.steps.supervisor.context import Context, Gang
-from argosy.steps.supervisor.restart import TICK_SECONDS
+from argosy.steps.supervisor.context import Context, SupervisedGang
+from argosy.steps.supervisor.placing import TICK_SECONDS
 from argosy.steps.supervisor.watch import SILENT_SECONDS, alive
 
 LEAVE_SECONDS = 10.0
 """How long pods have to do by themselves what they are told."""
 
 
-def await_exit(context: Context, gang: Gang) -> None:
+def await_exit(context: Context, gang: SupervisedGang) -> None:
     """Wait until the pods have left.
 
     Raises:
@@ -22,10 +22,11 @@ def await_exit(context: Context, gang: Gang) -> None:
     while time.monotonic() < deadline:
         if not set(alive(context.host.pods(gang.name))) & context.channel.listening(SILENT_SECONDS):
             return
+        context.hear(gang.attempt)
         context.pause(TICK_SECONDS)
 
 
-def have_stopped(context: Context, gang: Gang, restart: int, *, hasty: bool) -> bool:
+def have_stopped(context: Context, gang: SupervisedGang, restart: int, *, hasty: bool) -> bool:
     """Wait until the pods that are left ask for their next restart; whether all of the gang's do.
 
     ``hasty``: the gang is given up in any case. It stops first all the same: SIGTERM alone would leave its ranks,
@@ -44,5 +45,6 @@ def have_stopped(context: Context, gang: Gang, restart: int, *, hasty: bool) -> 
         given_up = hasty or len(left) < gang.nnodes
         if given_up and not (left - ready) & context.channel.listening(SILENT_SECONDS):
             return False
+        context.hear(gang.attempt)
         context.pause(TICK_SECONDS)
     return False

@@ -64,11 +64,8 @@ class Ledger:
         record = self._record(kind, fields)
         while not self._write(record):
             self._read()
-            newest = self._entries[-1]
-            if newest.get("nonce") == record["nonce"]:
-                return  # written, and the answer was lost
             # An entry of ours in our way is one whose answer was lost: the store failed, and it was there all the same.
-            if newest.get("supervisor") != self._me:
+            if (newest := self._entries[-1]).get("supervisor") != self._me:
                 quote = f"ledger entry {self._seq} was written by workflow {newest.get('workflow_uid')}"
                 raise StepError(Cause.FENCED, "another supervisor owns this run now", quote=quote)
 
@@ -95,10 +92,6 @@ class Ledger:
         names = Failure.__dataclass_fields__
         rows = ({key: value for key, value in entry.items() if key in names} for entry in self.of("failure"))
         return [Failure(**{**row, "cause": Cause(row["cause"])}) for row in rows]
-
-    def tells_steps(self) -> bool:
-        """Whether the script told a step before one of the failures, in any workflow of this run."""
-        return any(entry["kind"] == "failure" and entry.get("steps", 0) > 0 for entry in self._entries)
 
     def last_attempt(self) -> int:
         """Number of the newest gang of any workflow of this run; 0 before the first."""

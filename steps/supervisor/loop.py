@@ -10,22 +10,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
-from argosy.steps.contract.channel import Orders
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import COMMIT_SECONDS, Orders
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.gang.host import GangRecord
+from argosy.steps.contract.trait import Trait
+from argosy.steps.contract.trouble import Trouble
 from argosy.steps.supervisor.budget import Decision, Failure, decide
-from argosy.steps.supervisor.context import Context, Gang, Stopped
+from argosy.steps.supervisor.context import Context, Stopped, SupervisedGang
+from argosy.steps.supervisor.gangs import Gangs
 from argosy.steps.supervisor.leaving import await_exit, have_stopped
-from argosy.steps.supervisor.pending import Pending, gang_of, pending
-from argosy.steps.supervisor.restart import Outcome, Restart
+from argosy.steps.supervisor.pending import Pending, pending
+from argosy.steps.supervisor.restart import GangRestart, Outcome
 from argosy.steps.verdict import Verdict
-
-COMMIT_SECONDS = 30.0
-"""After the script's grace: time for launch to commit what was saved."""
-_POD_GONE = (Cause.PREEMPTED_EVICTED, Cause.RENDEZVOUS_TIMEOUT)
-"""After these the same pods cannot go on."""
 
 
 class Supervisor:
@@ -33,6 +30,7 @@ class Supervisor:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._gangs = Gangs(context)
         self._avoid = ""
 
     def run(self) -> int:
@@ -41,19 +39,19 @@ class Supervisor:
         Raises:
             StepError: the store or the host failed for good, or another supervisor owns the run (fenced).
         """
-        gang: Gang | None = None
+        gang: SupervisedGang | None = None
         try:
             if self._context.ledger.last("finished") is not None and isinstance(code := self._conclude(None), int):
                 return code
             entry: Mapping[str, Any] | None = None
             if (left := self._left_undone()) is None:
-                gang, entry = self._adopt()
+                gang, entry = self._gangs.adopt()
             elif left.decision.action == "stop":
                 return self._give_up(left.gang, left.verdict, left.decision)
             else:
                 gang = self._prepare(left.gang, left.outcome, left.decision)
             while True:
-                gang = gang or self._create()
+                gang = gang or self._gangs.create(self._avoid)
                 outcome = self._run_restart(gang, entry)
                 entry = None
                 if outcome.verdict is None:
@@ -72,14 +70,12 @@ class Supervisor:
             self._lose(error)
             raise
 
-    def _run_restart(self, gang: Gang, entry: Mapping[str, Any] | None) -> Outcome:
+    def _run_restart(self, gang: SupervisedGang, entry: Mapping[str, Any] | None) -> Outcome:
         last = entry or self._context.ledger.last("restart")
         number = int(last["restart"]) if last is not None and last["gang"] == gang.name else -1
         if entry is not None:
-            return Restart(self._context, gang, number).adopt(entry)
-        return Restart(self._context, gang, number + 1).run()
-
-    # Gangs.
+            return GangRestart(self._context, gang, number).adopt(entry)
+        return GangRestart(self._context, gang, number + 1).run()
 
     def _left_undone(self) -> Pending | None:
         """What a supervisor before us decided and did not live to do; the gang's pods can be told again."""
@@ -90,72 +86,9 @@ class Supervisor:
             print(f"argosy: going on with: {left.decision.action}: {left.decision.reason}", file=sys.stderr)
         return left
 
-    def _adopt(self) -> tuple[Gang | None, Mapping[str, Any] | None]:
-        """The gang that runs already, and its restart if that is under way."""
-        context = self._context
-        known = context.host.gangs()
-        entry = context.ledger.last("gang")
-        for record in known:
-            if not record.deleted and (entry is None or record.name != entry["gang"]):
-                self._delete(record, "an older attempt")
-        if entry is None or context.ledger.last("gang", "gang_deleted") is not entry:
-            return None, None
-        gang = gang_of(entry)
-        if any(record.deleted and record.name == gang.name for record in known):
-            self._delete(gang, "deleted already, and that was not written down")
-            return None, None
-        if any(state.reason == "HostLost" for state in context.host.pods(gang.name)):
-            # The machine's engine went and took every pod with it: nobody's fault, nothing is charged.
-            self._delete(gang, "its pods ended with the engine")
-            return None, None
-        context.create(gang)
-        restart = context.ledger.last("restart", "failure")
-        under_way = restart is not None and restart["kind"] == "restart" and restart["gang"] == gang.name
-        print(f"argosy: adopted gang {gang.name}", file=sys.stderr)
-        return gang, restart if under_way else None
-
-    def _create(self) -> Gang:
-        context = self._context
-        attempt = 1 + max([context.ledger.last_attempt(), *(record.attempt for record in context.host.gangs())])
-        excluded, nnodes = self._placement()
-        gang = Gang(name=context.settings.gang_name(attempt), attempt=attempt, nnodes=nnodes, excluded=excluded)
-        context.ledger.append("gang", gang=gang.name, attempt=attempt, nnodes=nnodes, excluded=list(excluded))
-        context.record.log.append(
-            "gang_created",
-            attempt=attempt,
-            gang=gang.name,
-            nnodes=nnodes,
-            nproc_per_node=context.nproc,
-            excluded=list(excluded),
-        )
-        context.record.log.flush()
-        context.create(gang)
-        return gang
-
-    def _placement(self) -> tuple[tuple[str, ...], int]:
-        """Nodes to leave out and the number of nodes to take: fewer when the gang is elastic and some are gone."""
-        context, wanted = self._context, self._context.manifest.nnodes
-        excluded = context.ledger.excluded()
-        avoiding = tuple(sorted({*excluded, self._avoid} - {""}))
-        self._avoid = ""
-        room = context.host.room(avoiding)
-        if room is None or room >= wanted:
-            return avoiding, wanted
-        room = context.host.room(excluded)
-        fewest = context.settings.args.min_nnodes
-        return excluded, wanted if room is None else max(fewest, min(wanted, room))
-
-    def _delete(self, gang: Gang | GangRecord, reason: str) -> None:
-        context = self._context
-        context.host.delete(gang.name, context.settings.args.grace_seconds + COMMIT_SECONDS)
-        context.channel.forget()  # pods of the next gang may ask before we know their names
-        context.ledger.append("gang_deleted", gang=gang.name, attempt=gang.attempt)
-        context.record.log.append("gang_deleted", attempt=gang.attempt, gang=gang.name, reason=reason)
-        context.record.log.flush()
-
     # After a restart.
 
-    def _conclude(self, gang: Gang | None) -> int | Verdict:
+    def _conclude(self, gang: SupervisedGang | None) -> int | Verdict:
         """Exit code 0 if the declared end is reached and verified; otherwise why it is not."""
         context = self._context
         found = context.commits.reached_end()
@@ -174,14 +107,12 @@ class Supervisor:
         for text in context.faults.left():
             print(f"argosy: {text} never happened: that rank reported no such step", file=sys.stderr)
         context.ledger.append("finished", digest=found.digest, step=found.step)
-        for record in context.host.gangs():
-            if not record.deleted:
-                self._delete(record, "finished")
+        self._gangs.end_all("finished")
         context.record.outputs(found.uri, found.digest, {"cause": "none", "exit_code": 0, "step": found.step})
         context.record.log.append("train_ended", cause="none", exit_code=0, checkpoint_digest=found.digest)
         return int(ExitCode.OK)
 
-    def _settle(self, gang: Gang, outcome: Outcome) -> Decision:
+    def _settle(self, gang: SupervisedGang, outcome: Outcome) -> Decision:
         """Decide, and write the failure down with the decision: from then on another supervisor would go on from it.
 
         What comes before may be done twice.
@@ -194,7 +125,7 @@ class Supervisor:
         decision = self._placeable(decide(failure, context.ledger.failures(), context.settings.limits))
         context.record.verdict(gang.name, failure, verdict, decision)
         if failure.cause == Cause.NUMERICS_NAN:
-            context.commits.roll_back(failure.step)
+            context.commits.roll_back(failure.step, verdict.since)
         if decision.exclude:
             context.ledger.append("excluded", node=decision.exclude, cause=str(failure.cause))
             context.record.log.append("node_excluded", node=decision.exclude, cause=str(failure.cause))
@@ -214,7 +145,7 @@ class Supervisor:
         found = named[1] if named else restart["resume_digest"] if restart else ""
         return (found,) if found else ()
 
-    def _failure(self, gang: Gang, outcome: Outcome, verdict: Verdict) -> Failure:
+    def _failure(self, gang: SupervisedGang, outcome: Outcome, verdict: Verdict) -> Failure:
         mapped = None if verdict.signal is not None else self._context.settings.code_map.get(verdict.code or 0)
         return Failure(
             cause=verdict.cause,
@@ -223,9 +154,9 @@ class Supervisor:
             time=time.time(),
             attempt=gang.attempt,
             restart=outcome.restart,
-            step=outcome.step,
+            step=verdict.step if verdict.since else outcome.step,
             steps=outcome.steps,
-            commit_step=self._context.commits.newest_step(),
+            **self._context.commits.reached(),
             node=verdict.node,
             rank=-1 if verdict.rank is None else verdict.rank,
             mapped=mapped is not None,
@@ -242,30 +173,35 @@ class Supervisor:
         reason = f"{decision.exclude} is suspect and only {room} other nodes are there"
         return replace(decision, action="stop", exit_code=int(ExitCode.SUSPECT_NODE), reason=reason, exclude="")
 
-    def _prepare(self, gang: Gang, outcome: Outcome, decision: Decision) -> Gang | None:
+    def _prepare(self, gang: SupervisedGang, outcome: Outcome, decision: Decision) -> SupervisedGang | None:
         """Stop the ranks and pause; the gang when its pods can run the next restart, else None."""
         context, verdict = self._context, outcome.verdict
         assert verdict is not None
-        root = {"cause": str(verdict.cause), "rank": verdict.rank, "node": verdict.node, "quote": verdict.quote}
-        context.channel.order(Orders(command="stop", root=root))
+        context.channel.order(Orders(command="stop", root=_told(verdict)))
         self._avoid = decision.avoid
-        replace_gang = bool(decision.exclude or decision.avoid) or verdict.cause in _POD_GONE
+        replace_gang = bool(decision.exclude or decision.avoid) or Trait.NEW_PODS in verdict.cause.traits
         kept = have_stopped(context, gang, outcome.restart, hasty=replace_gang) and not replace_gang
         if not kept:
-            self._delete(gang, decision.reason)
+            self._gangs.delete(gang, decision.reason)
+        self._set_last_saves_aside(verdict)
         until = time.monotonic() + decision.pause * random.uniform(0.5, 1.0)
         while (left := until - time.monotonic()) > 0:
             context.pause(min(left, 1.0))
         return gang if kept else None
 
+    def _set_last_saves_aside(self, verdict: Verdict) -> None:
+        """Ranks that were alive when their loss was no number may have saved it while they were stopped."""
+        if verdict.since:
+            self._context.commits.roll_back(verdict.step, verdict.since)
+
     # Ends without success.
 
-    def _give_up(self, gang: Gang, verdict: Verdict, decision: Decision) -> int:
+    def _give_up(self, gang: SupervisedGang, verdict: Verdict, decision: Decision) -> int:
         context = self._context
-        root = {"cause": str(verdict.cause), "rank": verdict.rank, "node": verdict.node, "quote": verdict.quote}
-        context.channel.order(Orders(command="exit", exit_code=decision.exit_code, root=root))
+        context.channel.order(Orders(command="exit", exit_code=decision.exit_code, root=_told(verdict)))
         await_exit(context, gang)
-        self._delete(gang, decision.reason)
+        self._gangs.delete(gang, decision.reason)
+        self._set_last_saves_aside(verdict)
         context.record.log.append("train_ended", cause=str(verdict.cause), exit_code=decision.exit_code)
         context.record.gave_up(replace(verdict, exit_code=decision.exit_code))
         # Last: whoever comes after this entry was started by a person who wants it tried again.
@@ -274,7 +210,7 @@ class Supervisor:
 
     def _stopped(self) -> int:
         verdict = Verdict(cause=Cause.SIGTERM, exit_code=int(ExitCode.PREEMPTED), quote="the supervisor got SIGTERM")
-        self._end_all("stopped from outside")
+        self._gangs.end_all("stopped from outside")
         self._context.record.log.append("train_ended", cause=str(verdict.cause), exit_code=verdict.exit_code)
         self._context.record.gave_up(verdict)
         return verdict.exit_code
@@ -283,18 +219,17 @@ class Supervisor:
         """Something ended the supervisor itself; a later supervisor of this workflow takes the gang over."""
         context = self._context
         if error.cause != Cause.FENCED:
-            self._end_all(str(error.cause))
+            self._gangs.end_all(str(error.cause))
         elif context.ledger.owner != context.settings.args.workflow_uid:
             # The run belongs to another workflow, which knows nothing of our pods.
             for record in context.host.gangs():
                 context.host.delete(record.name, context.settings.args.grace_seconds + COMMIT_SECONDS)
         self._context.record.log.append("train_ended", cause=str(error.cause), exit_code=int(error.code))
 
-    def _end_all(self, reason: str) -> None:
-        for record in self._context.host.gangs():
-            if not record.deleted:
-                self._delete(record, reason)
-
 
 def _failed(cause: Cause, quote: str) -> Verdict:
-    return Verdict(cause=cause, exit_code=int(EXIT_CODE[cause]), quote=quote)
+    return Verdict(cause=cause, exit_code=int(cause.exit_code), quote=quote)
+
+
+def _told(verdict: Verdict) -> Trouble:
+    return Trouble(cause=verdict.cause, rank=verdict.rank, node=verdict.node, quote=verdict.quote)

@@ -7,7 +7,7 @@ from typing import Any
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.supervisor.budget import Decision
-from argosy.steps.supervisor.context import Gang
+from argosy.steps.supervisor.context import SupervisedGang
 from argosy.steps.supervisor.ledger import Ledger
 from argosy.steps.supervisor.restart import Outcome
 from argosy.steps.verdict import Verdict
@@ -17,15 +17,17 @@ from argosy.steps.verdict import Verdict
 class Pending:
     """The gang of the failure, how its restart ended, and what was decided."""
 
-    gang: Gang
+    gang: SupervisedGang
     outcome: Outcome
     verdict: Verdict
     decision: Decision
 
 
-def gang_of(entry: dict[str, Any]) -> Gang:
+def gang_of(entry: dict[str, Any]) -> SupervisedGang:
     """The gang of a ledger entry of kind ``gang``."""
-    return Gang(name=entry["gang"], attempt=entry["attempt"], nnodes=entry["nnodes"], excluded=tuple(entry["excluded"]))
+    return SupervisedGang(
+        name=entry["gang"], attempt=entry["attempt"], nnodes=entry["nnodes"], excluded=tuple(entry["excluded"])
+    )
 
 
 def pending(ledger: Ledger) -> Pending | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -35,7 +36,7 @@ class Record:
         self._store.put(key, json.dumps({**asdict(report), "steps": [], "events": []}, indent=1).encode())
 
     def kept(self, gang: str, restart: int) -> list[Report]:
-        """What :meth:`keep` has of a restart."""
+        """The reports of a restart that :meth:`keep` stored."""
         keys = [info.key for info in self._store.list(self._evidence(gang))]
         return [
             Report.from_json(self._store.get(key)) for key in keys if key.split("/")[-1].startswith(f"{restart:04d}-")
@@ -62,7 +63,7 @@ class Record:
     # Progress.
 
     def report(self, report: Report, attempt: int) -> None:
-        """The steps (of rank 0) and events that a pod sent."""
+        """Log the steps (of rank 0) and events that a pod sent."""
         for step in report.steps:
             if int(step.get("rank", 0)) == 0:
                 self._step(step, attempt, report.restart)
@@ -73,8 +74,9 @@ class Record:
 
     def _step(self, record: dict[str, Any], attempt: int, restart: int) -> None:
         step, when = int(record["step"]), float(record.get("time", 0.0))
+        loss = record.get("loss")
         end = int(record.get("end_step") or self._end_step)
-        fields = {"loss": record.get("loss"), "end_step": end or None}
+        fields = {"loss": loss if loss is None or math.isfinite(loss) else None, "end_step": end or None}
         before, tokens = self._last, record.get("tokens")
         if tokens is not None and step > before[0] > 0 and when > before[1]:
             fields["tokens_per_second"] = round(float(tokens) * self._world / (when - before[1]), 1)
@@ -86,7 +88,7 @@ class Record:
             write_progress(path, min(step, end), end)
 
     def ended(self, failure: Failure, verdict: Verdict, decision: Decision, endings: Sequence[Ending]) -> None:
-        """A restart that failed, rank by rank, and what it costs."""
+        """Log a restart that failed, rank by rank, and what it costs."""
         where = {"attempt": failure.attempt, "restart": failure.restart}
         for ending in endings:
             self.log.append(
@@ -121,13 +123,13 @@ class Record:
     # The end.
 
     def outputs(self, uri: str, digest: str, verdict: dict[str, Any]) -> None:
-        """The step's output parameters."""
+        """Write the step's output parameters."""
         write_output("checkpoint-uri", uri)
         write_output("checkpoint-digest", digest)
         write_output("verdict", json.dumps(verdict, separators=(",", ":")))
 
     def gave_up(self, verdict: Verdict) -> None:
-        """Outputs and the termination message of a run that failed."""
+        """Write outputs and the termination message of a run that failed."""
         line = termination_line(verdict)
         self.outputs("", "", json.loads(line))
         write_termination(line)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import Assignment, CheckIn, Ending
+from argosy.steps.contract.channel import Assignment, CheckIn, Ending, Orders
+from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import PodState
-from argosy.steps.supervisor.context import Context, Gang
+from argosy.steps.supervisor.context import Context, SupervisedGang
+from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
 from argosy.steps.verdict import PodFact, Verdict, judge
 
-TICK_SECONDS = 0.2
 HOST_SECONDS = 0.5
 """How often the host is asked for the pods."""
+MOST_PEERS = 1024
+"""Every node is told of every other: beyond that the message, and a variable made of it, would be too large."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +34,10 @@ class Outcome:
     corrupt: tuple[str, ...] = ()
 
 
-class Restart:
+class GangRestart:
     """Restart number ``number`` of ``gang``."""
 
-    def __init__(self, context: Context, gang: Gang, number: int) -> None:
+    def __init__(self, context: Context, gang: SupervisedGang, number: int) -> None:
         self._context = context
         self._gang = gang
         self._number = number
@@ -65,9 +68,11 @@ class Restart:
 
     def _gather(self) -> dict[str, CheckIn] | Verdict:
         """Check-ins of all pods, or why they never came."""
-        context, began, known = self._context, time.monotonic(), set[str]()
-        self._pods(now=True)
-        context.channel.expect(self._gang.name, frozenset(state.name for state in self._states), self._number)
+        context, known = self._context, set[str]()
+        found = Placing(context, self._gang, lambda: self._expect(now=True)).wait()
+        if found is not None:
+            return found
+        began, stuck_at = time.monotonic(), 0.0
         while True:
             ready = {
                 name: message
@@ -80,12 +85,24 @@ class Restart:
                 self._checked_in(ready[name], missing)
             if not missing:
                 return ready
-            self._pods()
+            self._expect()
             if any(state.has_ended for state in self._states):
                 return self._ended_early()
-            if time.monotonic() - began > context.settings.args.check_in_timeout_seconds:
+            now = time.monotonic()
+            stuck_at = (stuck_at or now) if any(state.reason in STUCK for state in missing) else 0.0
+            if now - began > context.settings.args.check_in_timeout_seconds:
                 return self._never_came(missing)
+            if stuck_at and now - stuck_at > STUCK_SECONDS:
+                return self._never_came([state for state in missing if state.reason in STUCK], now - began)
             context.pause(TICK_SECONDS)
+
+    def _expect(self, *, now: bool = False) -> list[PodState]:
+        """The pods that are there so far; the channel talks to them, and puts off those that nobody has seen yet."""
+        self._pods(now=now)
+        names = frozenset(state.name for state in self._states)
+        whole = len(names) >= self._gang.nnodes
+        self._context.channel.expect(self._gang.name, names, self._number, more=not whole)
+        return self._states
 
     def _checked_in(self, message: CheckIn, missing: list[PodState]) -> None:
         self._context.record.log.append(
@@ -96,16 +113,12 @@ class Restart:
             missing=[state.node or state.name for state in missing],
         )
 
-    def _never_came(self, missing: list[PodState]) -> Verdict:
-        seconds = self._context.settings.args.check_in_timeout_seconds
+    def _never_came(self, missing: list[PodState], seconds: float = 0.0) -> Verdict:
+        seconds = seconds or self._context.settings.args.check_in_timeout_seconds
         who = ", ".join(f"{state.node or 'no node'} (pod {state.name}, {state.phase})" for state in missing)
         first = missing[0]
-        error = {
-            "cause": str(Cause.RENDEZVOUS_TIMEOUT),
-            "quote": f"not all nodes checked in within {seconds} s; missing: {who}",
-            "node": first.node,
-            "pod": first.name,
-        }
+        quote = f"not all nodes checked in within {seconds:.0f} s; missing: {who}"
+        error = Trouble(cause=Cause.RENDEZVOUS_TIMEOUT, quote=quote, node=first.node, pod=first.name)
         return judge([], [error], [self._fact(state) for state in missing if state.reason])
 
     def _ended_early(self) -> Verdict:
@@ -136,10 +149,10 @@ class Restart:
             "log_seq": claim.seq,
             "resume_digest": "" if resume is None else resume.digest,
             "resume_step": 0 if resume is None else resume.step,
-            "tells_steps": context.ledger.tells_steps(),
             "master_addr": order[0].address,
             "master_port": order[0].free_port,
             "pods": {message.pod: rank for rank, message in enumerate(order)},
+            "peers": _peers(order) if context.manifest.launcher == "plain" else [],
         }
         context.ledger.append("restart", **entry)
         context.record.log.append(
@@ -170,12 +183,12 @@ class Restart:
                     **shared,
                     node_rank=rank,
                     nnodes=len(entry["pods"]),
-                    tells_steps=bool(entry.get("tells_steps")),
                     run_id=args.effective_run_id,
                     workflow=args.workflow,
                     dataset_digest=args.dataset_digest,
                     args=context.settings.script_args,
-                    fault=context.faults.for_node(rank),
+                    peers=entry.get("peers", []),
+                    fault=context.faults.for_node(rank, restores=bool(entry["resume_digest"])),
                 )
                 for pod, rank in entry["pods"].items()
             },
@@ -187,7 +200,8 @@ class Restart:
     def _watch(self, entry: Mapping[str, Any], *, adopted: bool = False) -> Outcome:
         context = self._context
         self._pods(now=True)
-        watch = Watch(self._states, context.nproc, entry["resume_step"], time.monotonic())
+        most = context.settings.args.nan_losses
+        watch = Watch(self._states, context.nproc, entry["resume_step"], time.monotonic(), context.pace, most)
         if adopted:
             for report in context.record.kept(self._gang.name, self._number):
                 watch.feed(report, time.monotonic())
@@ -195,35 +209,43 @@ class Restart:
         while not watch.is_finished:
             self._feed(watch)
             now = time.monotonic()
+            if (stall := watch.stall(now)) is not None:
+                self._stalled(watch.step, *stall)
             if trouble_at is None and watch.has_trouble(now, context.settings.timeouts):
                 trouble_at = now
+                if watch.is_hang(now, context.settings.timeouts):
+                    watch.see_hang(now)
+                    context.channel.order(Orders(command="continue", root=Trouble(cause=Cause.HANG)))
             if trouble_at is not None and watch.has_gathered(now, trouble_at, context.settings.timeouts):
                 break
             context.pause(TICK_SECONDS if trouble_at is None else min(TICK_SECONDS, GATHER_SECONDS / 10))
         return self._outcome(watch)
 
+    def _stalled(self, step: int, seconds: float, longest: float) -> None:
+        told = {"step": step, "seconds": round(seconds), "longest": round(longest, 1)}
+        self._context.record.log.append("stalled", attempt=self._gang.attempt, restart=self._number, **told)
+
     def _feed(self, watch: Watch) -> None:
         context, now = self._context, time.monotonic()
-        for report in context.channel.drain():
+        for report in context.hear(self._gang.attempt):
             if report.restart == self._number:  # the last words of the restart before come late
                 watch.feed(report, now)
-            context.record.report(report, self._gang.attempt)
-            for event in report.events:
-                if event.get("kind") == "injected":
-                    context.faults.said(event, context.record.log)
         for pod, message in context.channel.check_ins().items():
             if message.last_restart >= self._number:
                 watch.see_strangeness(pod)
         self._pods()
         watch.see_pods(self._states)
-        context.faults.at_step(watch.step, context.record.log)
+        context.faults.due(watch.step, watch.ran(now), context.record.log)
 
     def _outcome(self, watch: Watch) -> Outcome:
-        now, timeouts = time.monotonic(), self._context.settings.timeouts
-        finished = watch.is_finished
+        verdict = None
+        if not watch.is_finished:
+            verdict = watch.verdict(time.monotonic(), self._context.settings.timeouts)
+            # A rank that made no step of its own stands where it was resumed.
+            verdict = replace(verdict, step=verdict.step or watch.step)
         return Outcome(
             restart=self._number,
-            verdict=None if finished else watch.verdict(now, timeouts),
+            verdict=verdict,
             step=watch.step,
             steps=watch.steps_done,
             endings=tuple(watch.endings()),
@@ -234,3 +256,12 @@ class Restart:
         if now or time.monotonic() - self._asked_at >= HOST_SECONDS:
             self._states = self._context.host.pods(self._gang.name)
             self._asked_at = time.monotonic()
+
+
+def _peers(order: Sequence[CheckIn]) -> list[str]:
+    if len(order) > MOST_PEERS:
+        return []
+    return [
+        f"[{each.address}]:{each.free_port}" if ":" in each.address else f"{each.address}:{each.free_port}"
+        for each in order
+    ]

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import json
-import socket
-import sys
-import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
@@ -18,62 +13,22 @@ from argosy.steps.contract.channel import CHECK_IN, REPORT, CheckIn, Report
 from argosy.steps.contract.errors import StepError
 from argosy.steps.gang.host import Endpoint
 from argosy.steps.supervisor.channel import Channel, NotReady, Stranger
+from argosy.steps.supervisor.guarded import GuardedHandler, GuardedServer, Serving
 
 MAX_BODY_BYTES = 4 << 20
-SOCKET_SECONDS = 60.0
-STRANGERS = 128
-"""Connections that have not shown the token; one more ends the oldest, so that nobody uses up our descriptors."""
 BIND_SECONDS = 20.0
 """How long a supervisor waits for its recorded port: the one before it may still be dying."""
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    request_queue_size = 1024
-
+class _Server(GuardedServer):
     def __init__(self, address: tuple[str, int], channel: Channel, token: str) -> None:
         self.channel = channel
         self.token = token
-        self._strangers: dict[socket.socket, None] = {}
-        self._lock = threading.Lock()
         super().__init__(address, _Handler)
 
-    def came(self, connection: socket.socket) -> None:
-        """A connection of whom we know nothing yet."""
-        with self._lock:
-            self._strangers[connection] = None
-            surplus = next(iter(self._strangers)) if len(self._strangers) > STRANGERS else None
-            if surplus is not None:
-                del self._strangers[surplus]
-                # Its thread sees the end of file and closes it.
-                with contextlib.suppress(OSError):
-                    surplus.shutdown(socket.SHUT_RDWR)
 
-    def known(self, connection: socket.socket) -> None:
-        """It has shown the token, or is gone."""
-        with self._lock:
-            self._strangers.pop(connection, None)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        error = sys.exc_info()[1]
-        if not isinstance(error, (ConnectionError, TimeoutError)):  # a pod that went away is the watch's matter
-            print(f"argosy: control channel: {error!r}", file=sys.stderr)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(GuardedHandler):
     server: _Server
-    timeout = SOCKET_SECONDS
-
-    def setup(self) -> None:
-        self.server.came(self.request)
-        super().setup()
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def finish(self) -> None:
-        self.server.known(self.connection)
-        super().finish()
 
     def do_POST(self) -> None:
         body = self._body()
@@ -112,19 +67,11 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _send(self, status: int, record: dict[str, Any]) -> None:
-        data = json.dumps(record).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing: each pod sends two requests a second."""
+        self.answer(status, json.dumps(record).encode(), "application/json")
 
 
-class ChannelServer:
-    """Serves a channel in threads of its own; use as a context manager."""
+class ChannelServer(Serving):
+    """Serves a channel."""
 
     def __init__(self, endpoint: Endpoint, channel: Channel) -> None:
         """Bind at once.
@@ -133,18 +80,11 @@ class ChannelServer:
             StepError: the port stays taken (address_in_use).
         """
         self._channel = channel
-        self._server = _bind(endpoint, channel)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="channel", daemon=True)
-
-    def __enter__(self) -> ChannelServer:
-        self._thread.start()
-        return self
+        super().__init__(_bind(endpoint, channel), "channel")
 
     def __exit__(self, *_: object) -> None:
         self._channel.close()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__()
 
 
 def _bind(endpoint: Endpoint, channel: Channel) -> _Server:

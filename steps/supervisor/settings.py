@@ -27,7 +27,12 @@ class Settings:
     @property
     def timeouts(self) -> Timeouts:
         """Seconds of silence and standstill."""
-        return Timeouts(heartbeat=self.args.heartbeat_timeout_seconds, hang=self.args.hang_timeout_seconds)
+        args = self.args
+        return Timeouts(
+            heartbeat=args.heartbeat_timeout_seconds,
+            hang=args.hang_timeout_seconds,
+            act_on_stall=args.act_on_stall,
+        )
 
     @property
     def limits(self) -> Limits:

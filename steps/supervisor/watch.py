@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import ROOT_WAIT_SECONDS, Ending, Report
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.trait import Trait
+from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import LOST_REASONS, PodState
+from argosy.steps.supervisor.losses import Losses
+from argosy.steps.supervisor.pace import Pace
 from argosy.steps.verdict import PodFact, Verdict, judge
+from argosy.steps.verdict.standing import one_apart
 
+STACKS_SECONDS = 3.0
+"""After a hang was seen, ranks have so long to print their stacks and end."""
 GATHER_SECONDS = 1.0
 """After the first sign of trouble the other pods have this long to say theirs."""
 SILENT_SECONDS = 5.0
 """A pod that was silent for so long when its peers lost it is the one that is gone."""
-_WEAK = (Cause.PEER_LOST, Cause.NCCL_TIMEOUT)
-"""Verdicts that better evidence may still replace."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timeouts:
-    """Seconds without a sign of life, and without a step (0: never), after which a restart is not well."""
+    """Seconds without a sign of life, and without a step (0: never), after which a restart is not well; and whether a
+    pause that is longer than the run's own explain is a hang.
+    """
 
     heartbeat: float
     hang: float
+    act_on_stall: bool = False
 
 
 @dataclass
@@ -34,7 +42,7 @@ class _PodView:
     seen: float
     phase: str = ""
     endings: dict[int, Ending] = field(default_factory=dict)
-    error: dict[str, Any] | None = None
+    error: Trouble | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -49,47 +57,86 @@ class _PodView:
 class Watch:
     """Feed it with what arrives, ask it what to think. Times are monotonic seconds."""
 
-    def __init__(self, pods: Iterable[PodState], nproc: int, resume_step: int, now: float) -> None:
-        """``pods`` of the restart, each with ``nproc`` ranks that go on from ``resume_step``."""
+    def __init__(
+        self,
+        pods: Iterable[PodState],
+        nproc: int,
+        resume_step: int,
+        now: float,
+        pace: Pace | None = None,
+        nan_losses: int = 0,
+    ) -> None:
+        """``pods`` of the restart, each with ``nproc`` ranks that go on from ``resume_step``; ``pace`` of the run;
+        ``nan_losses`` in a row are trouble, 0: never.
+        """
+        self._pace = Pace() if pace is None else pace
+        self._stalled = False
         self._pods = {pod.name: _PodView(pod, now) for pod in pods}
         self._nproc = nproc
         self._resume_step = resume_step
-        self._progress_at = now
+        self._progress_at = self._advanced_at = self._began = now
+        self._first: dict[int, int] = {}
         self._steps: dict[int, int] = {}
+        self._losses = Losses(nan_losses)
         self._strange: list[str] = []
+        self._hung: tuple[float, str] | None = None
+        """When it was seen that nothing moves, and how that is said."""
         self.corrupt_digests: set[str] = set()
         """Checkpoints that a pod found damaged."""
 
+    def ran(self, now: float) -> float:
+        """Seconds since the restart began."""
+        return now - self._began
+
     def feed(self, report: Report, now: float) -> None:
-        """A pod's report."""
+        """Take note of a pod's report."""
         view = self._pods.get(report.pod)
         if view is None:
             return
         view.seen = now
         if view.phase != report.phase or report.events:
-            self._progress_at = now
+            self._moved(now)
         view.phase = report.phase
-        for raw in report.endings:
-            ending = Ending.from_json(raw)
+        for ending in report.endings:
             if ending.rank not in view.endings:
-                view.endings[ending.rank] = Ending.from_json({**raw, "pod": report.pod, "node": report.node})
+                view.endings[ending.rank] = replace(ending, pod=report.pod, node=report.node)
             self._step(ending.rank, ending.last_step, now)
         if report.error is not None:
-            view.error = {"pod": report.pod, "node": report.node, **report.error}
-            if report.error.get("cause") == Cause.CHECKPOINT_CORRUPT and report.error.get("digest"):
-                self.corrupt_digests.add(str(report.error["digest"]))
+            view.error = replace(report.error, pod=report.pod, node=report.node)
+            if report.error.cause == Cause.CHECKPOINT_CORRUPT and report.error.digest:
+                self.corrupt_digests.add(report.error.digest)
         for rank, step in report.furthest.items():
             self._step(int(rank), int(step), now)
         for record in report.steps:
             self._step(int(record.get("rank", 0)), int(record.get("step", 0)), now)
+            self._losses.feed(record)
 
     def _step(self, rank: int, step: int, now: float) -> None:
-        if step > self._steps.get(rank, self._resume_step):
+        # A script may count otherwise than its checkpoints are called: any other step is movement.
+        if step > 0 and step != self._steps.get(rank):
+            self._first[rank] = min(step, self._first.get(rank, step))
+            before = self._steps.get(rank, 0)
+            # The first rank that speaks teaches for all: a thousand of them would have said enough in one step.
+            if rank == next(iter(self._steps), rank) and before < step:
+                if before:  # to the first step it takes as long as imports and rendezvous do
+                    self._pace.paused(now - self._advanced_at)
+                self._advanced_at = now
             self._steps[rank] = step
-            self._progress_at = now
+            self._moved(now)
+
+    def _moved(self, now: float) -> None:
+        self._progress_at, self._stalled = now, False
+
+    def stall(self, now: float) -> tuple[float, float] | None:
+        """Seconds without a step and the longest such pause before, told once when it is longer than that explains."""
+        waited = now - self._progress_at
+        if self._stalled or self.is_finished or waited <= self._pace.limit:
+            return None
+        self._stalled = True
+        return waited, self._pace.longest
 
     def see_pods(self, states: Iterable[PodState]) -> None:
-        """The host's view of the pods."""
+        """Take note of the host's view of the pods."""
         for state in states:
             if state.name in self._pods:
                 self._pods[state.name].state = state
@@ -106,7 +153,7 @@ class Watch:
     @property
     def steps_done(self) -> int:
         """How many steps the restart has done."""
-        return self.step - self._resume_step
+        return max((1 + step - self._first[rank] for rank, step in self._steps.items()), default=0)
 
     @property
     def is_finished(self) -> bool:
@@ -116,7 +163,8 @@ class Watch:
     def has_trouble(self, now: float, timeouts: Timeouts) -> bool:
         """Whether something failed, fell silent or hangs."""
         failed = any(view.has_failed for view in self._pods.values())
-        return failed or bool(self._strange or self._silent(now, timeouts.heartbeat)) or self._hangs(now, timeouts)
+        wrong = bool(self._strange or self._silent(now, timeouts.heartbeat) or self._losses.trouble())
+        return failed or wrong or self._hangs(now, timeouts)
 
     def _silent(self, now: float, seconds: float) -> list[_PodView]:
         alive = (view for view in self._pods.values() if not view.state.has_ended and not view.is_finished)
@@ -124,21 +172,35 @@ class Watch:
 
     def _hangs(self, now: float, timeouts: Timeouts) -> bool:
         running = all(view.phase == "running" or view.is_finished for view in self._pods.values())
-        return running and not self.is_finished and 0 < timeouts.hang < now - self._progress_at
+        limit = min(timeouts.hang or math.inf, self._pace.limit if timeouts.act_on_stall else math.inf)
+        return running and not self.is_finished and now - self._progress_at > limit
 
     def is_hang(self, now: float, timeouts: Timeouts) -> bool:
         """Whether the trouble is that nothing moves, and nothing else."""
+        if self._hung is not None:
+            return True
         failed = any(view.has_failed for view in self._pods.values())
         return self._hangs(now, timeouts) and not failed and not self._silent(now, timeouts.heartbeat)
+
+    def see_hang(self, now: float) -> None:
+        """It is one: from now on the ranks end because they are asked where they stand."""
+        if self._hung is None:
+            self._pace.paused(now - self._progress_at)  # should it be a false alarm, the next one comes later
+            quote = f"no rank made a step for {now - self._progress_at:.0f} s; the last was step {self.step}"
+            if not self._steps:
+                quote = f"no rank made its first step within {now - self._progress_at:.0f} s: it hangs before that"
+            self._hung = (now, quote)
 
     def has_gathered(self, now: float, since: float, timeouts: Timeouts) -> bool:
         """Whether the evidence is all there, or waiting longer brings none; trouble began at ``since``."""
         waited = now - since
-        if waited >= ROOT_WAIT_SECONDS or self.is_hang(now, timeouts):
+        if self._hung is not None and now - self._hung[0] < STACKS_SECONDS:
+            return all(len(view.endings) >= self._nproc for view in self._pods.values())
+        if waited >= ROOT_WAIT_SECONDS or self._hung is not None:
             return True
         if all(self._has_spoken(view) for view in self._pods.values()):
             return True
-        return waited >= GATHER_SECONDS and self.verdict(now, timeouts).cause not in _WEAK
+        return waited >= GATHER_SECONDS and Trait.PROVISIONAL not in self.verdict(now, timeouts).cause.traits
 
     def _has_spoken(self, view: _PodView) -> bool:
         return view.state.has_ended or view.is_finished or len(view.endings) >= self._nproc or view.error is not None
@@ -147,6 +209,8 @@ class Watch:
         """The judge's word on what is known now."""
         endings = [ending for view in self._pods.values() for ending in view.endings.values()]
         found = judge(endings, self._errors(now, timeouts), self._facts(now, timeouts.heartbeat))
+        if found.cause == Cause.NUMERICS_NAN and (wrong := self._losses.trouble()) is not None:
+            return replace(found, step=wrong.step, since=wrong.time)
         if found.cause == Cause.PEER_LOST and self._silent(now, SILENT_SECONDS):
             # Silence alone decides nothing so early, but here the peers say the same.
             found = judge(endings, self._errors(now, timeouts), self._facts(now, SILENT_SECONDS))
@@ -171,41 +235,60 @@ class Watch:
             time=state.time,
         )
 
-    def _errors(self, now: float, timeouts: Timeouts) -> list[dict[str, Any]]:
+    def _errors(self, now: float, timeouts: Timeouts) -> list[Trouble]:
         errors = [view.error for view in self._pods.values() if view.error is not None]
         errors += [self._unexplained(view.state) for view in self._pods.values() if self._is_unexplained(view)]
         for pod in self._strange:
             quote = f"pod {pod} left its restart without a word"
-            errors.append({"cause": "unknown", "quote": quote, "pod": pod, "node": self._pods[pod].state.node})
-        if self.is_hang(now, timeouts):
-            errors.append(self._hang(now))
-        return errors
+            errors.append(Trouble(cause=Cause.UNKNOWN, quote=quote, pod=pod, node=self._pods[pod].state.node))
+        if self._hung is not None:
+            errors.append(self._hang(self._hung[1]))
+        wrong = self._losses.trouble()
+        return errors if wrong is None else [*errors, wrong]
 
     @staticmethod
     def _is_unexplained(view: _PodView) -> bool:
         return view.state.phase == "Failed" and not view.endings and view.error is None and not view.state.reason
 
     @staticmethod
-    def _unexplained(state: PodState) -> dict[str, Any]:
+    def _unexplained(state: PodState) -> Trouble:
         how = f"signal {state.signal}" if state.signal is not None else f"exit code {state.exit_code}"
         if state.exit_code == ExitCode.USAGE:
             # launch refused its arguments; it would refuse them again.
-            quote = f"pod {state.name} on {state.node} refused its arguments (exit code 2): see its log"
-            return {"cause": "launcher_usage", "quote": quote, "pod": state.name, "node": state.node}
-        code = {"code": state.exit_code} if state.exit_code in set(ExitCode) else {}
+            said = state.message or "see its log"
+            quote = f"pod {state.name} on {state.node} refused its arguments (exit code 2): {said}"
+            return Trouble(cause=Cause.LAUNCHER_USAGE, quote=quote, pod=state.name, node=state.node)
+        code = state.exit_code if state.exit_code in set(ExitCode) else None
         quote = f"pod {state.name} on {state.node} ended with {how} and reported nothing"
-        return {"cause": "unknown", "quote": quote, "pod": state.name, "node": state.node, "time": state.time, **code}
+        return Trouble(cause=Cause.UNKNOWN, quote=quote, code=code, time=state.time, pod=state.name, node=state.node)
 
-    def _hang(self, now: float) -> dict[str, Any]:
-        quote = f"no rank made a step for {now - self._progress_at:.0f} s; the last was step {self.step}"
-        error: dict[str, Any] = {"cause": "hang", "quote": quote, "step": self.step}
-        ranks = {rank: self._steps.get(rank, self._resume_step) for rank in range(len(self._pods) * self._nproc)}
-        behind = [rank for rank, step in ranks.items() if step == min(ranks.values())]
-        if len(behind) == 1 and len(ranks) > 1:
-            by_index = {view.state.index: view.state for view in self._pods.values()}
-            state = by_index[behind[0] // self._nproc]
-            error |= {"rank": behind[0], "pod": state.name, "node": state.node}
-        return error
+    def _hang(self, quote: str) -> Trouble:
+        error = Trouble(cause=Cause.HANG, quote=quote, step=self.step)
+        found = self._apart()
+        if found is None:
+            return error
+        rank, text = found
+        by_index = {view.state.index: view.state for view in self._pods.values()}
+        state = by_index[rank // self._nproc]
+        quote += f"; rank {rank} on {state.node} {text}"
+        return replace(error, quote=quote, rank=rank, pod=state.name, node=state.node)
+
+    def _apart(self) -> tuple[int, str] | None:
+        """The rank that the others wait for, and what is known of it: by the stacks, else by the steps."""
+        world = range(len(self._pods) * self._nproc)
+        endings = self.endings()
+        if (found := one_apart(endings)) is not None:
+            return found.rank, found.text
+        mute = set(world) - {ending.rank for ending in endings}
+        if endings and len(mute) == 1:
+            return mute.pop(), "did not end when it was asked for its stack"
+        behind = [
+            rank for rank in world if self._steps.get(rank, -1) == min(self._steps.get(each, -1) for each in world)
+        ]
+        # Of two ranks one may be mute because only the other prints.
+        if len(behind) == 1 and (behind[0] in self._steps or len(world) > 2):
+            return behind[0], f"is behind the others, at step {self._steps.get(behind[0], self._resume_step)}"
+        return None
 
     def endings(self) -> list[Ending]:
         """Every rank's end that was reported."""

@@ -8,12 +8,12 @@ from itertools import islice
 
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer import crc
+from argosy.steps.transfer.answers import Head
 from argosy.steps.transfer.fetching import WITH_CHECKSUM, check_etag, match_line, stored_checksums_of
-from argosy.steps.transfer.jobs import Job
+from argosy.steps.transfer.jobs import Job, Request
+from argosy.steps.transfer.loop import Loop
 from argosy.steps.transfer.refusals import lost
-from argosy.steps.transfer.response import Head
 from argosy.steps.transfer.site import Site
-from argosy.steps.transfer.wire import Wire
 
 _AHEAD = 1024
 _TURN_SECONDS = 1.0
@@ -30,7 +30,7 @@ class _Looking(Job):
         self.checksum: str | None = None
         self.error: StoreError | None = None
 
-    def begin(self) -> bytes:
+    def begin(self) -> Request:
         self._signed = self._site.generation
         return self._site.request(self.method, self.key, amz=WITH_CHECKSUM, plain=match_line(self._etag))
 
@@ -70,7 +70,7 @@ def stored_checksums(uri: str, keys: Iterable[tuple[str, str]]) -> Iterator[tupl
         yield from ((key, "") for key, _ in keys)
         return
     site = Site(uri)
-    wire = Wire(lambda: site.route)
+    wire = Loop(site)
     waiting = iter(keys)
     asked: deque[_Looking] = deque()
     try:

@@ -146,7 +146,7 @@ def _named(table: dict[str, _T], algorithm: str) -> _T:
 
 
 def _product(one: int, other: int, polynomial: int, bits: int) -> int:
-    """Of two polynomials over GF(2), modulo ``polynomial``."""
+    """The product of two polynomials over GF(2), modulo ``polynomial``."""
     found = 0
     for bit in range(bits - 1, -1, -1):
         if one >> bit & 1:

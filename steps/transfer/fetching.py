@@ -7,11 +7,11 @@ from collections.abc import Callable
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer import crc
-from argosy.steps.transfer.jobs import Again, Job
+from argosy.steps.transfer.answers import Head
+from argosy.steps.transfer.asking import Headers
+from argosy.steps.transfer.jobs import Again, Job, Request
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.refusals import lost
-from argosy.steps.transfer.response import Head
-from argosy.steps.transfer.signing import Headers
 from argosy.steps.transfer.sink import Sink
 from argosy.steps.transfer.site import Site
 
@@ -41,7 +41,7 @@ class Fetching(Job):
         """Bytes of it that are written."""
         return self._sink.arrived if self._sink is not None else 0
 
-    def begin(self) -> bytes:
+    def begin(self) -> Request:
         """The rest of the piece, at the version it was begun with."""
         piece = self.piece
         self._refused, self._text = None, b""

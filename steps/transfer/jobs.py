@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, TypeAlias
 
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer.response import Head
+from argosy.steps.transfer.answers import Head
+
+if TYPE_CHECKING:
+    from argosy.steps.transfer.library_signing import LibraryRequest
+
+
+Request: TypeAlias = "bytes | LibraryRequest"
+"""As the connection takes it."""
 
 
 class Again(Exception):
@@ -23,16 +31,19 @@ class Again(Exception):
 
 
 class Job(ABC):
-    """See :class:`argosy.steps.transfer.wire.Wire` for the order of the calls."""
+    """See :class:`argosy.steps.transfer.loop.Loop` for the order of the calls."""
 
     method = "GET"
     tries = 0
     failing_since = 0.0
     """When the first of the tries that came to nothing failed; 0: it goes well."""
 
+    surprises = 0
+    """How often what came was no HTTP."""
+
     @abstractmethod
-    def begin(self) -> bytes:
-        """The request's bytes, each time it is asked."""
+    def begin(self) -> Request:
+        """The request, each time it is asked."""
 
     @abstractmethod
     def head(self, head: Head) -> None:

@@ -2,7 +2,8 @@
 
 To a worker: a piece's fields, or ``["s"]``: the store asked another worker for fewer requests.
 From it: ``["a", number, crcs, compared]``, ``["f", number, cause, message, quote]``, ``["s"]`` (the store asked for
-fewer requests), ``["n", limit, bytes]`` (how many pieces it wants at a time, bytes of those that are under way).
+fewer requests), ``["n", limit, bytes]`` (how many pieces it wants at a time, bytes of those that are under way),
+``["t", why]`` (the library took over).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 
-ARRIVED, FAILED, NOW, SLOWER = "a", "f", "n", "s"
+ARRIVED, FAILED, NOW, SLOWER, TAKEN = "a", "f", "n", "s", "t"
 SLOWER_LINE = b'["s"]\n'
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _decode = json.JSONDecoder().decode
@@ -46,6 +47,11 @@ def result_line(result: Arrived | Failed) -> bytes:
 def now_line(limit: int, under_way: int) -> bytes:
     """A worker's wish and state as a line."""
     return _encode((NOW, limit, under_way)).encode() + b"\n"
+
+
+def taken_line(why: str) -> bytes:
+    """Why the library took over, as a line."""
+    return _encode((TAKEN, why)).encode() + b"\n"
 
 
 def parse_row(line: bytes) -> list[Any]:

@@ -6,7 +6,6 @@ key may have. A page is somebody else's input: no document type, and so no entit
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from urllib.parse import unquote_plus
@@ -25,6 +24,10 @@ class NoListing(Exception):
     """What came is no page of the listing that was asked for."""
 
 
+class Hostile(NoListing):
+    """It is what no listing needs and an attacker would send."""
+
+
 @dataclass(frozen=True)
 class Page:
     """Objects in the store's order, keys below the prefix; ``token`` asks for the next page, "" behind the last."""
@@ -40,19 +43,20 @@ def parse_page(data: bytes | bytearray, prefix: str) -> Page:
         BrokenOff: its end is missing.
         NoListing: it is something else, or names an object that is not below the prefix.
     """
-    events, names = _events(data)
-    rows, about = _told(events, names)
+    rows, about = _told(*_events(data))
+    if about.get("EncodingType") != "url":
+        # What stands between elements may be told with the text behind it, and only in the form of urls is it no key's.
+        rows, about = _told(*_events(data, apart=True))
     token, more = about.get("NextContinuationToken", ""), about.get("IsTruncated", "")
     if more not in ("true", "false"):
         raise NoListing(f"IsTruncated is {more[:60]!r}")
     if more == "true" and not token:
         raise NoListing("it is not the last page, and names no next one")
-    decoded = _decoded if about.get("EncodingType") == "url" else str
-    return Page(_objects(rows, prefix, decoded), token if more == "true" else "")
+    return Page(objects_of(rows, prefix, encoded=about.get("EncodingType") == "url"), token if more == "true" else "")
 
 
-def _events(data: bytes | bytearray) -> tuple[list[str], dict[str, str]]:
-    """Texts, each before the name of the element that it ended with; and all names.
+def _events(data: bytes | bytearray, *, apart: bool = False) -> tuple[list[str], dict[str, str]]:
+    """Texts, each before the name of the element that it ended with; and all names. ``apart``: "" where one begins.
 
     Expat gives the same str for the same name, and a new one for each text: that tells them apart, so that both can go
     into one list without a call of Python's for each, which would be half of what a page costs.
@@ -63,6 +67,8 @@ def _events(data: bytes | bytearray) -> tuple[list[str], dict[str, str]]:
     # No text is split: none is longer than this.
     parser.buffer_text, parser.buffer_size = True, 2 * len(data) + 1
     parser.StartDoctypeDeclHandler = _refuse
+    if apart:
+        parser.StartElementHandler = lambda *_: events.append("")
     parser.CharacterDataHandler = parser.EndElementHandler = events.append
     try:
         parser.Parse(data, False)
@@ -76,7 +82,7 @@ def _events(data: bytes | bytearray) -> tuple[list[str], dict[str, str]]:
 
 
 def _refuse(*_: object) -> None:
-    raise NoListing("it has a document type, which no listing has")
+    raise Hostile("it has a document type, which no listing has")
 
 
 Rows = list[tuple[str, str, str]]
@@ -125,7 +131,13 @@ def _decoded(key: str) -> str:
     return unquote_plus(key, errors="surrogateescape") if "%" in key or "+" in key else key
 
 
-def _objects(rows: Rows, prefix: str, decoded: Callable[[str], str]) -> list[ObjectInfo]:
+def objects_of(rows: Rows, prefix: str, *, encoded: bool) -> list[ObjectInfo]:
+    """The objects of a page, keys below ``prefix``; ``encoded``: they are written in the form of urls.
+
+    Raises:
+        NoListing: one is not below the prefix, or its size is no number.
+    """
+    decoded = _decoded if encoded else str
     objects: list[ObjectInfo] = []
     cut = len(prefix)
     for written, told_size, etag in rows:

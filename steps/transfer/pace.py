@@ -36,7 +36,7 @@ class Pace:
         self._throttled = -_WINDOW_SECONDS
 
     def slept(self, seconds: float) -> None:
-        """So long nothing was to do."""
+        """Take note that nothing was to do for so long."""
         self._slept += seconds
 
     def answered(self, length: int, latency: float, now: float) -> None:

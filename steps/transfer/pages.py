@@ -6,16 +6,18 @@ from collections.abc import Iterator
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectInfo, StoreError
-from argosy.steps.transfer.jobs import Again, Job
-from argosy.steps.transfer.listing_xml import BrokenOff, NoListing, Page, parse_page
+from argosy.steps.transfer.answers import Head
+from argosy.steps.transfer.jobs import Again, Job, Request
+from argosy.steps.transfer.listing_xml import BrokenOff, Hostile, NoListing, Page, parse_page
+from argosy.steps.transfer.loop import RETRY_SECONDS, Loop
 from argosy.steps.transfer.refusals import lost
-from argosy.steps.transfer.response import Head
 from argosy.steps.transfer.site import Site
-from argosy.steps.transfer.wire import Wire
 
 _TURN_SECONDS = 1.0
 _LONGEST = 64 << 20
 """Bytes of a page; a thousand keys of a kilobyte, each letter written as ``%XX``, are three million."""
+_SECOND_OPINION = 5.0
+"""How many seconds the library may try what the wire could not read."""
 _WRONG = 2
 """How often something that is no listing is taken for an accident on the way."""
 
@@ -33,7 +35,7 @@ class _Asking(Job):
     def done(self) -> bool:
         return self.page is not None or self.error is not None
 
-    def begin(self) -> bytes:
+    def begin(self) -> Request:
         self._signed = self._site.generation
         self._text = bytearray()
         return self._site.list_request(self.token)
@@ -67,8 +69,7 @@ class _Asking(Job):
 
     def _nonsense(self, error: NoListing) -> StoreError | Again:
         self._wrong += 1
-        text = f"cannot list {self._site.uri}: what came is no page of a listing: {error}"
-        refused = StoreError(Cause.DATA_CORRUPT, text, quote=str(error))
+        refused = _nonsense(self._site.uri, error)
         return Again(refused) if self._wrong < _WRONG else refused
 
 
@@ -83,29 +84,65 @@ def objects_below(uri: str, *, retry_seconds: float | None = None) -> Iterator[O
         StoreError: ``data_corrupt``: what came, twice, is no listing, or not the one that was asked for; or what the
             store reported.
     """
-    site = Site(uri)
-    wire = Wire(lambda: site.route)
-    wire.retry_seconds = wire.retry_seconds if retry_seconds is None else retry_seconds
+    site, token = Site(uri), ""
+    patience = RETRY_SECONDS if retry_seconds is None else retry_seconds
+    unknown: UnknownListing | None = None
+    if not site.by_library:
+        try:
+            for page in _by_wire(site, patience):
+                yield from page.objects
+                token = page.token
+            return
+        except UnknownListing as error:
+            if not site.surprised(f"a page of the listing is none that we know ({error.quote})"):
+                raise
+            unknown = error
+    from argosy.steps.transfer.library_pages import LibraryListing  # botocore takes 0.4 s to import
+
+    library = LibraryListing(uri, site.prefix, site.settings, patience if unknown is None else _SECOND_OPINION)
+    try:
+        for page in library.pages(token):
+            yield from page.objects
+            unknown, library.retry_seconds = None, patience
+    except (NoListing, StoreError) as error:
+        # Nobody can read it: the first word on it says why.
+        refused = _nonsense(uri, error) if isinstance(error, NoListing) else error
+        raise unknown or refused from error
+
+
+class UnknownListing(StoreError):
+    """What came, twice, is no page of a listing."""
+
+
+def _nonsense(uri: str, error: NoListing) -> StoreError:
+    kind = StoreError if isinstance(error, Hostile) else UnknownListing
+    text = f"cannot list {uri}: what came is no page of a listing: {error}"
+    return kind(Cause.DATA_CORRUPT, text, quote=str(error))
+
+
+def _by_wire(site: Site, patience: float) -> Iterator[Page]:
+    wire = Loop(site)
+    wire.retry_seconds = patience
     try:
         asked: _Asking | None = _ask(wire, site, "")
         while asked is not None:
             page, token = _page(wire, asked), asked.token
             if page.token and page.token == token:
-                raise StoreError(Cause.DATA_CORRUPT, f"cannot list {uri}: the store names the same page again")
+                raise StoreError(Cause.DATA_CORRUPT, f"cannot list {site.uri}: the store names the same page again")
             asked = _ask(wire, site, page.token) if page.token else None
-            yield from page.objects
+            yield page
     finally:
         wire.close()
 
 
-def _ask(wire: Wire, site: Site, token: str) -> _Asking:
+def _ask(wire: Loop, site: Site, token: str) -> _Asking:
     job = _Asking(site, token)
     wire.add(job)
     wire.turn(0.0)
     return job
 
 
-def _page(wire: Wire, asked: _Asking) -> Page:
+def _page(wire: Loop, asked: _Asking) -> Page:
     while not asked.done:
         wire.turn(_TURN_SECONDS)
     if asked.error is not None:

@@ -55,7 +55,7 @@ class Failed(NamedTuple):
     """The piece cannot be had, after all retries.
 
     The error's cause: ``s3_missing`` the object changed or is gone, ``data_corrupt`` wrong bytes came twice,
-    ``s3_throttle`` the store did not serve it, ``s3_access``, ``disk_full``.
+    ``s3_throttle`` and ``store_unavailable`` the store did not serve it, ``s3_access``, ``disk_full``.
     """
 
     number: int

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer.lines import ARRIVED, FAILED, SLOWER, result_of
+from argosy.steps.transfer.lines import ARRIVED, FAILED, SLOWER, TAKEN, result_of
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.processors import usable, workers_for
+from argosy.steps.transfer.transport import say_taken
 from argosy.steps.transfer.worker_process import WorkerProcess
 
 _DEATHS = 3
@@ -61,7 +62,7 @@ class FetchPool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of the workers that live now."""
+        """Process ids of the workers that live now."""
         return tuple(worker.pid for worker in self._workers)
 
     @property
@@ -112,6 +113,8 @@ class FetchPool:
             for other in self._workers:
                 if other is not worker:
                     other.slow_down()
+        elif row[0] == TAKEN:
+            say_taken(self._uri, row[1])
         else:
             _, worker.limit, worker.under_way = row
 

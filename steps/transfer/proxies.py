@@ -12,18 +12,27 @@ from argosy.steps.store.base import StoreError
 
 
 class Proxy(NamedTuple):
-    """An HTTP proxy; ``header`` is the line that names us to it, "" for none."""
+    """An HTTP proxy; ``secure``: spoken to over TLS. ``user``: how we are known to it, "" for nobody."""
 
     host: str
     port: int
-    header: str
+    user: str = ""
+    password: str = ""
+    secure: bool = False
+
+    @property
+    def header(self) -> str:
+        """The line that names us to it, "" for none."""
+        if not self.user:
+            return ""
+        return f"proxy-authorization: Basic {base64.b64encode(f'{self.user}:{self.password}'.encode()).decode()}\r\n"
 
 
 def proxy_for(scheme: str, host: str) -> Proxy | None:
     """The proxy for a url's scheme and host, None for the way without.
 
     Raises:
-        StoreError: ``s3_access``: a proxy that is not spoken to in plain HTTP.
+        StoreError: ``s3_access``: a proxy that is not spoken to in HTTP.
     """
     named = {name.lower(): value for name, value in os.environ.items() if name.lower().endswith("_proxy") and value}
     url = named.get(f"{scheme}_proxy") or named.get("all_proxy")
@@ -35,12 +44,10 @@ def proxy_for(scheme: str, host: str) -> Proxy | None:
     if proxy_bypass(host):
         return None
     parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise StoreError(
             Cause.S3_ACCESS, f"{scheme.upper()}_PROXY is a proxy of kind {parts.scheme!r}; use http://host:port"
         )
-    header = ""
-    if parts.username:
-        who = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        header = f"proxy-authorization: Basic {base64.b64encode(who.encode()).decode()}\r\n"
-    return Proxy(parts.hostname, parts.port or 80, header)
+    secure = parts.scheme == "https"
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return Proxy(parts.hostname, parts.port or (443 if secure else 80), user, password, secure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Self
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectMissing, StoreError
@@ -25,6 +26,13 @@ class Refusal:
         self.code = _first(_CODE, body)
         self.message = _first(_MESSAGE, body)
         self.region = _first(_REGION, body)
+
+    @classmethod
+    def of(cls, status: int, code: str, message: str) -> Self:
+        """One that somebody else has read; botocore's code of an empty body is its status."""
+        made = cls(status, b"")
+        made.code, made.message = ("" if code == str(status) else code), message
+        return made
 
     @property
     def said(self) -> str:
@@ -57,12 +65,12 @@ class Refusal:
             text = f"dataset changed: {uri} is shorter than it was ({self.said})"
             return StoreError(Cause.S3_MISSING, text, quote=quote)
         if self.status in (429, 503) or self.code in THROTTLED:
-            return Again(_unserved(f"cannot {action} {uri}", self.said, quote), throttled=True)
+            return Again(_unserved(f"cannot {action} {uri}", self.said, quote, Cause.S3_THROTTLE), throttled=True)
         if self.status in (408, 409, 500, 502, 504) or self.code in _LATER:
             return Again(_unserved(f"cannot {action} {uri}", self.said, quote))
         if self.code in EXPIRED:
             text = f"cannot {action} {uri}: the credentials expired ({self.said})"
-            return StoreError(Cause.S3_THROTTLE, text, quote=quote)
+            return StoreError(Cause.CREDENTIALS_EXPIRED, text, quote=quote)
         if self.code == "InvalidObjectState":
             text = f"cannot {action} {uri}: it is archived ({self.said}); restore it first"
             return StoreError(Cause.S3_ACCESS, text, quote=quote)
@@ -72,8 +80,8 @@ class Refusal:
         return StoreError(Cause.S3_ACCESS, f"cannot {action} {uri}: the store answered {quote}", quote=quote)
 
 
-def _unserved(what: str, said: str, quote: str) -> StoreError:
-    return StoreError(Cause.S3_THROTTLE, f"{what}: the store did not serve it ({said})", quote=quote)
+def _unserved(what: str, said: str, quote: str, cause: Cause = Cause.STORE_UNAVAILABLE) -> StoreError:
+    return StoreError(cause, f"{what}: the store did not serve it ({said})", quote=quote)
 
 
 def lost(uri: str, error: Exception, *, action: str = "read") -> StoreError:
@@ -84,7 +92,7 @@ def lost(uri: str, error: Exception, *, action: str = "read") -> StoreError:
             f"cannot {action} {uri}: the server's certificate is not trusted: name its issuer's file in AWS_CA_BUNDLE"
         )
         return StoreError(Cause.S3_ACCESS, text, quote=quote)
-    return StoreError(Cause.S3_THROTTLE, f"cannot {action} {uri}: the store did not serve it ({quote})", quote=quote)
+    return _unserved(f"cannot {action} {uri}", quote, quote)
 
 
 def _first(pattern: re.Pattern[bytes], body: bytes) -> str:

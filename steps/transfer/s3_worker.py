@@ -7,10 +7,10 @@ import os
 import resource
 
 from argosy.steps.transfer.fetching import Fetching
-from argosy.steps.transfer.lines import SLOWER_LINE, now_line, parse_task, result_line
+from argosy.steps.transfer.lines import SLOWER_LINE, now_line, parse_task, result_line, taken_line
+from argosy.steps.transfer.loop import Loop
 from argosy.steps.transfer.piece import Arrived, Failed
 from argosy.steps.transfer.site import Site
-from argosy.steps.transfer.wire import Wire
 
 TELL_SECONDS = 0.25
 _TOGETHER_SECONDS = 0.005
@@ -21,15 +21,17 @@ _READ = 1 << 18
 class S3Worker:
     """Fetches pieces until its tasks end, or its parent does."""
 
-    def __init__(self, site: Site, parts: int, parent: int, most: int) -> None:
-        self._site, self._parts, self._parent = site, parts, parent
+    def __init__(self, uri: str, parts: int, parent: int, most: int) -> None:
+        """Raises StoreError: see :class:`argosy.steps.transfer.site.Site`."""
+        self._unsaid: list[bytes] = []
+        self._since = 0.0
+        self._site = Site(uri, lambda why: self._unsaid.append(taken_line(why)))
+        self._parts, self._parent = parts, parent
         _allow_files(4 * most)
-        self._wire = Wire(lambda: site.route, most=most)
+        self._wire = Loop(self._site, most=most)
         self._wire.on_throttled = lambda: self._say(SLOWER_LINE)
         self._rest = b""
         self._ended = False
-        self._unsaid: list[bytes] = []
-        self._since = 0.0
         self._limit, self._told_at = 0, 0.0
 
     def run(self, tasks: int, told: int) -> None:

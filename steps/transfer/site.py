@@ -3,46 +3,78 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.env import S3_TRANSPORT
 from argosy.steps.store.base import StoreError, check_key
 from argosy.steps.store.s3_settings import KEY_SECONDS, Identity, Keys, s3_settings
-from argosy.steps.transfer.jobs import Again
+from argosy.steps.transfer.answers import Head
+from argosy.steps.transfer.asking import Headers
+from argosy.steps.transfer.jobs import Again, Request
 from argosy.steps.transfer.refusals import SKEWED, Refusal
-from argosy.steps.transfer.response import Head
-from argosy.steps.transfer.route import Route
-from argosy.steps.transfer.signing import Headers, Signer
+from argosy.steps.transfer.transport import LIBRARY, WIRE, BeyondWire, say_taken, transport
+from argosy.steps.transfer.wire.route import Route
+from argosy.steps.transfer.wire.signing import Signer
+
+if TYPE_CHECKING:
+    from argosy.steps.transfer.library import LibraryRoute
+    from argosy.steps.transfer.library_signing import LibrarySigner
 
 _SKEW_SECONDS = 60.0
 _RENEW_SECONDS = 10.0
 
 
 class Site:
-    """The store at ``uri``; its ``route`` changes once at most, when the bucket turns out to be in another region."""
+    """The store at ``uri``; its ``route`` changes when the bucket turns out to be in another region, or when the
+    library takes over."""
 
-    def __init__(self, uri: str) -> None:
-        """Raises StoreError: there are no keys, or the environment says what cannot be."""
+    def __init__(self, uri: str, on_taken: Callable[[str], None] | None = None) -> None:
+        """``on_taken`` is told why the library takes over, when it does; None: people are.
+
+        Raises:
+            StoreError: there are no keys, or the environment says what cannot be.
+        """
         parts = urlsplit(uri)
         self.uri = uri
         self.prefix = f"{parts.path.strip('/')}/".lstrip("/")
         """What the keys of all its objects begin with in the bucket."""
-        self._settings = s3_settings(parts.netloc)
+        self.settings = s3_settings(parts.netloc)
         self._identity = Identity(uri)
-        self._keys: Keys | None = None if self._settings.anonymous else self._identity.keys()
+        self._keys: Keys | None = None if self.settings.anonymous else self._identity.keys()
         self._asked, self._renewed = time.monotonic(), 0.0
         self._moved = False
         self.generation = 0
         """Grows with everything that was mended: what was signed before may be asked again."""
-        self.route = Route(self._settings.base, self._settings.ca_bundle)
-        self._signer = self._make_signer()
+        self._on_taken = on_taken or (lambda why: say_taken(uri, why))
+        self._transport = transport()
+        self._library = self._transport == LIBRARY
+        self.route: Route | LibraryRoute
+        self._signer: Signer | LibrarySigner
+        self._set_out()
+
+    def surprised(self, what: str) -> bool:
+        """An answer was nothing that the wire knows: whether the library reads on from here."""
+        if self._library or self._transport == WIRE:
+            return False
+        self._library = True
+        self._set_out()
+        self._on_taken(what)
+        return True
+
+    @property
+    def by_library(self) -> bool:
+        """Whether the library reads."""
+        return self._library
 
     def at(self, key: str) -> str:
         """The object's uri."""
         return f"{self.uri}/{key}"
 
-    def request(self, method: str, key: str, *, version: str = "", amz: Headers = (), plain: str = "") -> bytes:
-        """See :meth:`argosy.steps.transfer.signing.Signer.head`; ``key`` is below the uri.
+    def request(self, method: str, key: str, *, version: str = "", amz: Headers = (), plain: str = "") -> Request:
+        """See :meth:`argosy.steps.transfer.wire.signing.Signer.head`; ``key`` is below the uri.
 
         Raises:
             StoreError: a key that cannot be read, or keys that cannot be had any more.
@@ -54,7 +86,7 @@ class Site:
         except UnicodeEncodeError as error:
             raise StoreError(Cause.DATA_CORRUPT, f"key {key!r} of {self.uri} is no text") from error
 
-    def list_request(self, token: str) -> bytes:
+    def list_request(self, token: str) -> Request:
         """A page of ListObjectsV2 of everything below the uri; ``token``: not the first one.
 
         Raises:
@@ -89,8 +121,29 @@ class Site:
         if self._keys is not None and time.monotonic() - self._asked > KEY_SECONDS:
             self._sign_with(self._identity.keys())
 
-    def _make_signer(self) -> Signer:
-        return Signer(self._settings, self._keys, proxy=self.route.proxy)
+    def _set_out(self) -> None:
+        """The way to the host, and who signs."""
+        settings = self.settings
+        if not self._library:
+            try:
+                self.route = Route(settings.base, settings.ca_bundle)
+            except BeyondWire as reason:
+                if not self.surprised(str(reason)):
+                    text = f"{reason}: {S3_TRANSPORT} = {WIRE!r} cannot read {self.uri}; write auto"
+                    raise StoreError(Cause.S3_ACCESS, text) from reason
+                return
+        else:
+            from argosy.steps.transfer.library import LibraryRoute
+
+            self.route = LibraryRoute(settings)
+        self._signer = self._make_signer()
+
+    def _make_signer(self) -> Signer | LibrarySigner:
+        if isinstance(self.route, Route):
+            return Signer(self.settings, self._keys, proxy=self.route.proxy)
+        from argosy.steps.transfer.library_signing import LibrarySigner
+
+        return LibrarySigner(self.settings, self._keys)
 
     def _sign_with(self, keys: Keys) -> None:
         self._asked = time.monotonic()
@@ -131,10 +184,9 @@ class Site:
         return True
 
     def _move(self, region: str) -> bool:
-        if not region or self._moved or self._settings.endpoint:
+        if not region or self._moved or self.settings.endpoint:
             return False
         self._moved = True
-        self._settings = self._settings.in_region(region)
-        self.route = Route(self._settings.base, self._settings.ca_bundle)
-        self._signer = self._make_signer()
+        self.settings = self.settings.in_region(region)
+        self._set_out()
         return True

@@ -38,9 +38,8 @@ def main(arguments: list[str]) -> None:
 
 def _s3(uri: str, parts: int, parent: int, most: int) -> Serve:
     from argosy.steps.transfer.s3_worker import S3Worker
-    from argosy.steps.transfer.site import Site
 
-    return S3Worker(Site(uri), parts, parent, most).run
+    return S3Worker(uri, parts, parent, most).run
 
 
 def _threads(uri: str, parts: int, parent: int) -> Serve:

@@ -6,10 +6,9 @@ import contextlib
 import fcntl
 import os
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
+from argosy.steps.child_python import child_command, child_environ
 from argosy.steps.transfer.lines import SLOWER_LINE, parse_row, piece_line
 from argosy.steps.transfer.piece import Piece
 
@@ -23,14 +22,7 @@ class WorkerProcess:
 
     def __init__(self, uri: str, parts: int, most: int) -> None:
         """``most``: how many requests it may have under way."""
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(_paths())}
-        # -P: a file in the working directory must not be imported in place of a library. -S: what the environment
-        # runs at the start of each Python was run by the parent, which knows the paths; again it may take 15 ms.
-        command = [
-            sys.executable,
-            *("-P", "-S", "-m", "argosy.steps.transfer.worker", uri),
-            *map(str, (parts, os.getpid(), most)),
-        ]
+        command = child_command("argosy.steps.transfer.worker", uri, parts, os.getpid(), most, bare=True)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -38,7 +30,7 @@ class WorkerProcess:
             bufsize=0,
             pass_fds=(parts,),
             process_group=0,
-            env=environ,
+            env=child_environ(),
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -57,7 +49,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Of the worker's process."""
+        """Process id of the worker."""
         return self._process.pid
 
     @property
@@ -82,7 +74,7 @@ class WorkerProcess:
         self._unsent += SLOWER_LINE
 
     def take_back(self, number: int) -> Piece | None:
-        """It is done with this piece."""
+        """Forget a piece that the worker is done with; None when it was not the worker's."""
         piece = self.pieces.pop(number, None)
         if piece is not None:
             self.bytes -= piece.length
@@ -122,9 +114,3 @@ class WorkerProcess:
                 pipe.close()
         code = self._process.wait()
         return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def _paths() -> list[str]:
-    """Where a worker finds what this process finds; argosy may have been found by a hook, as of an editable install."""
-    known = sys.path if sys.flags.safe_path else sys.path[1:]
-    return [*filter(None, known), str(Path(__file__).absolute().parents[3])]

@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
-from argosy.steps.verdict.evidence import Evidence, read_lines
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.finding import Finding
-from argosy.steps.verdict.pattern import Weight
+from argosy.steps.verdict.match import Evidence
 from argosy.steps.verdict.process import signal_of
 
 _WORK = re.compile(r"WorkNCCL\(SeqNum=(\d+), OpType=(\w+)")
@@ -37,7 +38,7 @@ def uneven_end(endings: Sequence[Ending], root: Finding) -> Finding | None:
     )
     cause = Cause.COLLECTIVE_MISMATCH
     return Finding(
-        Evidence(cause, quote, Weight.ROOT, EXIT_CODE[cause]),
+        Evidence(cause, quote, Weight.ROOT, cause.exit_code),
         rank=first.rank,
         node=first.node,
         pod=first.pod,
@@ -64,7 +65,7 @@ def with_suspect(endings: Sequence[Ending], root: Finding) -> Finding:
     if len({operation for _, operation in known.values()}) > 1:
         what = ", ".join(f"rank {rank} ran {operation}" for rank, (_, operation) in sorted(known.items()))
         cause = Cause.COLLECTIVE_MISMATCH
-        evidence = Evidence(cause, f"{root.evidence.quote} ({what})", Weight.ROOT, EXIT_CODE[cause])
+        evidence = Evidence(cause, f"{root.evidence.quote} ({what})", Weight.ROOT, cause.exit_code)
         return replace(root, evidence=evidence)
     return root
 

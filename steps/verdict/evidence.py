@@ -1,127 +1,235 @@
-"""What one process's last lines speak for."""
+"""What the lines of a log speak for: what came first, what was only its consequence, what else it may have been."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
-from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.verdict.families import PATTERNS
-from argosy.steps.verdict.families.benign import REGEXES
-from argosy.steps.verdict.pattern import Pattern, Weight
-
-MAX_QUOTE = 500
-
-_PREFIX = re.compile(
-    r"^\s*(\[rank ?\d+\]:?\s?|\[\d+,\d+\]<std(err|out)>:\s?|\((\w+ )?pid=\d+[^)]*\)\s|\[[\w.-]+-\d+\]\s"
-    r"|\d{4}-\d\d-\d\d[T ][\d:.,]+(Z|[+-]\d\d:?\d\d)?\s)"
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.families.frames import (
+    ELSEWHERE,
+    about_name,
+    addressed_by,
+    is_of_the_machine,
+    is_of_the_program,
+    may_be_about,
+    named_by,
 )
-_BENIGN = re.compile("|".join(f"(?:{regex.replace('(?i)', '')})" for regex, _ in REGEXES), re.IGNORECASE)
-_WARNING = re.compile(r"\bwarn(ing)?\b", re.IGNORECASE)
-_OURS = re.compile(r"^argosy: ([a-z0-9_]+)[: ]")
-_CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
-_TRACEBACK = re.compile(r"^(Exception in thread.*|Original )?\+? ?Traceback \(most recent call last\)")
-_CAUSES = {str(cause) for cause in Cause}
-_SECOND_HAND = {Cause.PEER_LOST: Weight.CASCADE, Cause.HANG: Weight.MESSENGER, Cause.NCCL_TIMEOUT: Weight.MESSENGER}
-"""What a rank of ours says of another one: it may end, and say so, before the one that caused it."""
+from argosy.steps.verdict.line import rank_of, strip_prefixes
+from argosy.steps.verdict.match import MAX_QUOTE, Evidence, code_of, doubted, hint_of, is_warning, match_line, topic_of
+from argosy.steps.verdict.traceback import Raised, raised_in
+
+_PROGRESS = re.compile(
+    r"\b(step|iter(ation)?|epoch|batch)\b['\"]?\s*[:=\[ ]\s*\[?\d+|'epoch': [\d.]+|\d+%\|.*\d+/\d+"
+    r"|\bloss['\"]?[:=] ?\d",
+    re.I,
+)
+_THROWN = re.compile(r"\s*what\(\):\s+(.+)")
+"""What ended a process is what C++ threw, not the signal that followed."""
+_ALIVE_LINES = 3
+"""A script that goes on for so many lines of progress has survived what it said before."""
+_SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM)
+"""What came after a limit of minutes, or after a stop from outside, was not their cause."""
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A cause, the line it rests on, and how much it is worth."""
+class Said:
+    """What line ``index`` speaks for; ``fatal``: it is part of an exception that nobody caught."""
 
-    cause: Cause
-    quote: str
-    weight: Weight
-    code: ExitCode
-
-    @classmethod
-    def of(cls, pattern: Pattern, line: str) -> Evidence:
-        """What a line says that matched."""
-        code = EXIT_CODE[pattern.cause] if pattern.code is None else pattern.code
-        return cls(pattern.cause, line.strip()[:MAX_QUOTE], pattern.weight, code)
+    index: int
+    evidence: Evidence
+    fatal: bool = False
 
 
-def strip_prefixes(line: str) -> str:
-    """The line without the ranks, pods and times that launchers put before it."""
-    while match := _PREFIX.match(line):
-        line = line[match.end() :]
-    return line.rstrip()
+@dataclass(frozen=True)
+class Reading:
+    """The root, the best of the other causes, and what was taken for a consequence, in order."""
 
-
-def match_line(line: str) -> Evidence | None:
-    """What one line, without prefixes, speaks for; None for nothing or a benign one."""
-    ours = _OURS.match(line)
-    if ours and ours.group(1) in _CAUSES:
-        cause = Cause(ours.group(1))
-        return Evidence(cause, line[:MAX_QUOTE], _SECOND_HAND.get(cause, Weight.ROOT), EXIT_CODE[cause])
-    if not line or _BENIGN.search(line):
-        return None
-    return next((Evidence.of(pattern, line) for pattern in PATTERNS if pattern.matches(line)), None)
+    root: Said
+    runner_up: Said | None
+    consequences: tuple[Said, ...]
 
 
 def read_lines(lines: Sequence[str]) -> Evidence | None:
-    """What a process's last lines speak for, the greatest weight first, then the earliest line.
+    """What a process's last lines speak for."""
+    reading = read(lines)
+    return None if reading is None else reading.root.evidence
 
-    A final traceback is believed before what was logged earlier, unless it only passes on another's trouble.
+
+def read(lines: Sequence[str]) -> Reading | None:
+    """The root of what the lines of one log say, of all its ranks; None when they say nothing that is known."""
+    said = said_in(lines)
+    return choose(said, progress_in(lines, said)) if said else None
+
+
+def said_in(lines: Sequence[str], guess: bool = False) -> list[Said]:
+    """Everything that the lines speak for, in order, each with its own weight.
+
+    ``guess``: also what lines are about that no rule knows; for logs without a record of how their processes ended.
     """
     plain = [strip_prefixes(line) for line in lines]
-    chain, start = _final_exceptions(plain)
-    said = _spoken([match_line(line) for line in chain])
-    before = _best(match_line(line) for line in plain[:start] if start == len(plain) or not _is_warning(line))
-    after = _best(match_line(line) for line in plain[start:])
-    everything = _best((before, after))
-    if said is not None and said.weight >= Weight.ROOT:
-        return everything if everything is not None and everything.weight > said.weight else said
-    if everything is not None and everything.weight >= Weight.ROOT:
-        return everything
-    if said is not None:
-        # Weak words of the final traceback (a lost peer, a bare error) stand; what was logged before it is weaker.
-        return replace(said, quote=chain[-1][:MAX_QUOTE]) if said.cause == Cause.USER_EXCEPTION else said
-    if chain:
-        return Evidence(Cause.USER_EXCEPTION, chain[-1][:MAX_QUOTE], Weight.GENERIC, EXIT_CODE[Cause.USER_EXCEPTION])
-    return everything
+    found: dict[int, Said] = {}
+    for index, line in enumerate(plain):
+        evidence = match_line(line)
+        if evidence is None and (words := _THROWN.match(line)):
+            cause = topic_of(words.group(1)) or Cause.NATIVE_CRASH
+            evidence = Evidence(cause, line.strip()[:MAX_QUOTE], Weight.GENERIC, cause.exit_code)
+        if evidence is not None:
+            found[index] = Said(index, doubted(evidence, lines[index]))
+    chains = raised_in(plain, [rank_of(line.partition("Traceback (")[0]) for line in lines])
+    for raised in chains:
+        if raised.exceptions:
+            _place(raised, plain, found)
+            _weigh_raised(raised, plain, found)
+    worded = {index for raised in chains for index in raised.words}
+    for index in found.keys() - worded:
+        found[index] = _loose(found[index], plain[index], " ".join(_message(plain, index, 4)))
+    if guess:
+        for raised in chains:
+            if raised.cut is not None and not (raised.exceptions or raised.by_launcher):
+                begin = raised.frames[0]
+                about = Evidence(raised.cut, plain[begin][:MAX_QUOTE], Weight.HINT, raised.cut.exit_code)
+                found.setdefault(begin, Said(begin, about))
+        code = {index for raised in chains for index in raised.frames}
+        silent = not found
+        for index, line in enumerate(plain):
+            if index in found or index in code or (is_warning(lines[index]) and not silent):
+                continue
+            if hint := _goes_on(plain, index) or hint_of(line):
+                found[index] = Said(index, hint)
+    return [found[index] for index in sorted(found)]
 
 
-def _best(found: Iterable[Evidence | None]) -> Evidence | None:
-    best: Evidence | None = None
-    for evidence in found:
-        if evidence is not None and (best is None or evidence.weight > best.weight):
-            best = evidence
-    return best
+def _goes_on(plain: Sequence[str], index: int) -> Evidence | None:
+    """What a message is about that goes on in indented lines."""
+    line, *more = _message(plain, index, 2)
+    hint = hint_of(" ".join((line, *more))) if more and line and not line[0].isspace() else None
+    return replace(hint, quote=line.strip()[:MAX_QUOTE]) if hint else None
 
 
-def _spoken(found: Sequence[Evidence | None]) -> Evidence | None:
-    """The word of one chain of exceptions: a root, else the lost peer that a user's own exception wraps."""
-    best = _best(found)
-    if best is None or best.weight >= Weight.ROOT:
-        return best
-    weak = _best(evidence for evidence in found if evidence is not None and evidence.weight <= Weight.MESSENGER)
-    return weak or best
+def _message(plain: Sequence[str], index: int, most: int) -> Iterable[str]:
+    """A line and those after it that are indented."""
+    following = takewhile(lambda line: line.startswith((" ", "\t")), plain[index + 1 : index + most])
+    return plain[index], *(line.strip() for line in following)
 
 
-def _is_warning(line: str) -> bool:
-    return _WARNING.search(line) is not None and "NCCL WARN" not in line
+def _loose(said: Said, line: str, message: str) -> Said:
+    """An exception without its traceback, in words that no rule knows, is about its topic like one with frames."""
+    evidence = said.evidence
+    if evidence.cause == Cause.USER_EXCEPTION:
+        about = about_name(line, topic_of(message)) or (Cause.UNKNOWN if is_of_the_machine(line) else None)
+        cause = about if about is not None and may_be_about(line, about) else evidence.cause
+    else:
+        whose = named_by(line) or addressed_by(line) or evidence.cause
+        cause = ELSEWHERE.get((evidence.cause, whose), evidence.cause)
+    return said if cause == evidence.cause else Said(said.index, _as(evidence, cause))
 
 
-def _final_exceptions(lines: Sequence[str]) -> tuple[list[str], int]:
-    """Exception lines of the last traceback and those it is chained to, and where that group begins."""
-    groups: list[tuple[list[str], int]] = []
-    inside = chained = False
-    for index, line in enumerate(lines):
-        if _TRACEBACK.match(line):
-            original = line.startswith("Original")
-            if not groups or not (chained or original):
-                groups.append(([], index))
-            inside, chained = True, False
-        elif _CHAINED.match(line):
-            chained = True
-            if not groups and (said := [earlier for earlier in lines[:index] if earlier and not earlier[0].isspace()]):
-                groups.append(([said[-1]], 0))  # the beginning of this chain is no longer among the last lines
-        elif inside and line and not line[0].isspace() and line[0] not in "|+":
-            groups[-1][0].append(line)
-            inside = False
-    complete = [group for group in groups if group[0]]
-    return complete[-1] if complete else ([], len(lines))
+def _as(evidence: Evidence, cause: Cause) -> Evidence:
+    code = code_of(cause, evidence.quote)
+    return replace(evidence, cause=cause, code=code, weight=max(evidence.weight, Weight.GENERIC))
+
+
+def _place(raised: Raised, plain: Sequence[str], found: dict[int, Said]) -> None:
+    """An error of the operating system means what whose code met it."""
+    for at, (library, _) in zip(raised.exceptions, raised.below, strict=True):
+        whose = library or named_by(plain[at])
+        if at in found and whose is not None:
+            evidence = found[at].evidence
+            if (cause := ELSEWHERE.get((evidence.cause, whose))) is not None:
+                found[at] = Said(at, _as(evidence, cause))
+
+
+def _weigh_raised(raised: Raised, plain: Sequence[str], found: dict[int, Said]) -> None:
+    """Mark the words of an exception that nobody caught; find a voice for one that no pattern knows."""
+    mine = [index for index in raised.words if index in found]
+    for index in mine:
+        said = found[index]
+        evidence = said.evidence
+        if raised.by_launcher and evidence.cause == Cause.USER_EXCEPTION:
+            evidence = replace(evidence, weight=Weight.SUMMARY, cause=Cause.UNKNOWN, code=Cause.UNKNOWN.exit_code)
+        found[index] = Said(index, evidence, fatal=True)
+    own = [index for index in mine if found[index].evidence.cause == Cause.USER_EXCEPTION]
+    known = [index for index in mine if index not in own]
+    if any(found[index].evidence.weight <= Weight.MESSENGER for index in known):
+        # A script's own exception around a lost peer or a timeout only passes it on.
+        for index in own:
+            del found[index]
+    if known and not raised.by_launcher:
+        for index in own[:-1]:  # of several the last one is shown
+            found.pop(index, None)
+        return
+    for index in own:
+        found.pop(index, None)
+    at, cause = _meant(raised, plain)
+    if not raised.by_launcher or cause == Cause.LAUNCHER_USAGE:
+        code = code_of(cause, plain[at])
+        found[at] = Said(at, Evidence(cause, plain[at][:MAX_QUOTE], Weight.GENERIC, code), fatal=True)
+
+
+def _meant(raised: Raised, plain: Sequence[str]) -> tuple[int, Cause]:
+    """What an exception is about that no rule knows, and its line: by its type, whose code raised it, and its words."""
+    ends = [*raised.exceptions[1:], len(plain)]
+    for at, end, (library, innermost) in zip(raised.exceptions, ends, raised.below, strict=True):
+        if is_of_the_program(plain[at]):
+            if innermost in (Cause.CHECKPOINT_MISMATCH, Cause.LAUNCHER_USAGE):
+                return at, innermost
+        elif library not in (None, Cause.LAUNCHER_USAGE):
+            return at, library
+        elif (named := about_name(plain[at], topic_of(plain[at]))) is not None:
+            return at, named
+        words = (topic_of(plain[index]) for index in raised.words if at <= index < end)
+        if about := next((cause for cause in words if may_be_about(plain[at], cause)), None):
+            return at, about
+    last = raised.exceptions[-1]
+    return last, Cause.UNKNOWN if is_of_the_machine(plain[last]) else Cause.USER_EXCEPTION
+
+
+def progress_in(lines: Sequence[str], said: Sequence[Said]) -> list[int]:
+    """Indices of lines that tell of a step done and of nothing else."""
+    taken = {one.index for one in said}
+    return [index for index, line in enumerate(lines) if index not in taken and _PROGRESS.search(line)]
+
+
+def choose(said: Sequence[Said], progress: Sequence[int] = ()) -> Reading:
+    """The earliest of what is believed most; ``said`` is in the order of time and not empty."""
+    root = _root(without_survived(said, progress))
+    root = max(
+        (
+            one
+            for one in said
+            if one.evidence.cause == root.evidence.cause and one.evidence.weight == root.evidence.weight
+        ),
+        key=lambda one: (one.evidence.code != one.evidence.cause.exit_code, one is root, -one.index),
+    )
+    others = [one for one in said if one is not root]
+    rest = [one for one in others if one.evidence.cause != root.evidence.cause]
+    return Reading(root, _root(rest) if rest else None, tuple(others))
+
+
+def without_survived(said: Sequence[Said], progress: Sequence[int]) -> Sequence[Said]:
+    """Without what the script lived on after for a while, if something as weighty came later."""
+    alive = progress[-_ALIVE_LINES] if len(progress) >= _ALIVE_LINES else -1
+    later = [one for one in said if one.index > alive]
+    strong = max((one.evidence.weight for one in later), default=Weight.SUMMARY)
+    return later if strong >= Weight.GENERIC else said
+
+
+def _root(said: Sequence[Said]) -> Said:
+    strongest = max(one.evidence.weight for one in said)
+    if strongest == Weight.ROOT:
+        fatal = [one for one in said if one.evidence.weight == Weight.ROOT and one.fatal]
+        return fatal[0] if fatal else _first(said, strongest)
+    first = _first(said, strongest)
+    if strongest == Weight.GENERIC:
+        slow = (one for one in said if one.evidence.weight == Weight.MESSENGER and one.evidence.cause in _SLOW)
+        earlier = next(slow, first)
+        return earlier if earlier.index < first.index else first
+    return first
+
+
+def _first(said: Iterable[Said], weight: Weight) -> Said:
+    return next(one for one in said if one.evidence.weight == weight)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.verdict.evidence import MAX_QUOTE, Evidence, match_line
+from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.families.kubernetes import REASONS
 from argosy.steps.verdict.finding import Finding
-from argosy.steps.verdict.pattern import Weight
+from argosy.steps.verdict.match import MAX_QUOTE, Evidence, match_line
 from argosy.steps.verdict.record import PodFact
 
 _TRANSIENT_PULL = re.compile(r"(?i)toomanyrequests|rate limit|429|\b5\d\d\b|timeout|i/o|connection re")
@@ -55,4 +55,4 @@ def _code(cause: Cause, pod: PodFact) -> ExitCode:
         return ExitCode.PREEMPTED
     if cause == Cause.IMAGE_PULL and _TRANSIENT_PULL.search(pod.message):
         return ExitCode.TRANSIENT
-    return EXIT_CODE[cause]
+    return cause.exit_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-from argosy.steps.verdict.evidence import Evidence
+from argosy.steps.verdict.match import Evidence
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.trouble import Trouble
+from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.collectives import uneven_end, with_suspect
-from argosy.steps.verdict.evidence import MAX_QUOTE, Evidence, match_line
 from argosy.steps.verdict.facts import weigh_pod
 from argosy.steps.verdict.finding import Finding
-from argosy.steps.verdict.pattern import Weight
+from argosy.steps.verdict.match import MAX_QUOTE, Evidence, match_line
 from argosy.steps.verdict.process import weigh_ending
 from argosy.steps.verdict.record import PodFact, Verdict
 
@@ -20,12 +20,11 @@ SAME_MOMENT_SECONDS = 2.0
 """Clocks of nodes differ; within this span the order of times decides nothing."""
 
 
-def judge(endings: Sequence[Ending], errors: Sequence[Mapping[str, Any]], pods: Sequence[PodFact]) -> Verdict:
+def judge(endings: Sequence[Ending], errors: Sequence[Trouble], pods: Sequence[PodFact]) -> Verdict:
     """The root cause of a restart that ended.
 
     ``endings`` of all ranks that are known to have ended (those ended on purpose too: they name suspects),
-    ``errors`` of launch and of the supervisor itself ({"cause", "message", "quote", "pod", "node", "time", "rank"}),
-    ``pods`` the host's facts. Nothing at all gives ``unknown``.
+    ``errors`` of launch and of the supervisor itself, ``pods`` the host's facts. Nothing at all gives ``unknown``.
     """
     found = [
         *filter(None, (weigh_pod(pod) for pod in pods)),
@@ -33,7 +32,7 @@ def judge(endings: Sequence[Ending], errors: Sequence[Mapping[str, Any]], pods: 
         *filter(None, (weigh_ending(ending, pods) for ending in endings)),
     ]
     if not found:
-        return Verdict(cause=Cause.UNKNOWN, exit_code=EXIT_CODE[Cause.UNKNOWN], quote="no process left a record")
+        return Verdict(cause=Cause.UNKNOWN, exit_code=Cause.UNKNOWN.exit_code, quote="no process left a record")
     root = _root(found)
     if root.evidence.weight <= Weight.MESSENGER:
         root = uneven_end(endings, root) or with_suspect(endings, root)
@@ -62,32 +61,21 @@ def _root(found: Sequence[Finding]) -> Finding:
 
 def _rank_of_belief(finding: Finding) -> int:
     if finding.evidence.weight == Weight.MACHINE:
-        return 4
+        return Weight.MACHINE
     if finding.evidence.weight >= Weight.GENERIC:
-        return 3
+        return Weight.GENERIC
     return int(finding.evidence.weight)
 
 
-def _weigh_error(error: Mapping[str, Any]) -> Finding:
-    raw = str(error.get("cause", ""))
-    cause = Cause(raw) if raw in set(Cause) else Cause.UNKNOWN
-    quote = str(error.get("quote") or error.get("message") or cause)[:MAX_QUOTE]
-    weak = (Cause.RENDEZVOUS_TIMEOUT, Cause.RENDEZVOUS_CONNECT, Cause.NCCL_TIMEOUT, Cause.HANG, Cause.UNKNOWN)
-    weight = Weight.MESSENGER if cause in weak else Weight.ROOT
-    if cause == Cause.PEER_LOST:
-        weight = Weight.CASCADE
+def _weigh_error(error: Trouble) -> Finding:
+    cause = Cause(error.cause) if error.cause in set(Cause) else Cause.UNKNOWN
+    quote = (error.quote or error.message or cause)[:MAX_QUOTE]
     said = match_line(quote)
-    code = said.code if said is not None and said.cause == cause else EXIT_CODE[cause]
-    if "code" in error and error["code"] in set(ExitCode):
-        code = ExitCode(error["code"])
-    return Finding(
-        Evidence(cause, quote, weight, code),
-        rank=error.get("rank"),
-        node=str(error.get("node", "")),
-        pod=str(error.get("pod", "")),
-        time=float(error.get("time") or 0.0),
-        step=int(error.get("step") or 0),
-    )
+    code = said.code if said is not None and said.cause == cause else cause.exit_code
+    if error.code in set(ExitCode):
+        code = ExitCode(error.code)
+    evidence = Evidence(cause, quote, cause.weight, code)
+    return Finding(evidence, rank=error.rank, node=error.node, pod=error.pod, time=error.time, step=error.step)
 
 
 def _verdict(root: Finding, others: Sequence[Finding]) -> Verdict:

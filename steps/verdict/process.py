@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from signal import Signals
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.verdict.evidence import Evidence, read_lines
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.finding import Finding
-from argosy.steps.verdict.pattern import Weight
+from argosy.steps.verdict.match import Evidence
 from argosy.steps.verdict.record import PodFact
 
 _CRASHES = (Signals.SIGSEGV, Signals.SIGABRT, Signals.SIGFPE, Signals.SIGILL, Signals.SIGTRAP, Signals.SIGSYS)
@@ -50,7 +51,7 @@ def _who(ending: Ending) -> str:
 
 
 def _plain(cause: Cause, quote: str, weight: Weight = Weight.ROOT) -> Evidence:
-    return Evidence(cause, quote, weight, EXIT_CODE[cause])
+    return Evidence(cause, quote, weight, cause.exit_code)
 
 
 def _signalled(ending: Ending, number: int, said: Evidence | None, pods: Sequence[PodFact]) -> Evidence:

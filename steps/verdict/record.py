@@ -49,6 +49,8 @@ class Verdict:
     step: int = 0
     quote: str = ""
     consequences: tuple[str, ...] = ()
+    since: float = 0.0
+    """Of numbers that went wrong: when they were last told right, seconds since 1970; 0: not known."""
 
     def record(self) -> dict[str, Any]:
         """Plain values for JSON."""

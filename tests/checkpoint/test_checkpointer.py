@@ -110,6 +110,8 @@ def test_inside_argosy_the_environment_decides(
     records = [json.loads(line) for line in os.read(read, 65536).decode().splitlines()]
     os.close(read)
     os.close(write)
+    assert [record["phase"] for record in records if record["type"] == "entered"] == ["save"] * 3
+    records = [record for record in records if record["type"] != "entered"]
     assert [record["type"] for record in records] == ["checkpoint"] * 3
     assert records[-1].keys() == {"type", "step", "digest", "bytes", "seconds", "final", "generation", "time"}
     assert (records[-1]["step"], records[-1]["digest"], records[-1]["final"]) == (15, saved[-1].digest, True)

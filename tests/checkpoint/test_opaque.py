@@ -11,9 +11,9 @@ import pytest
 
 from argosy.steps.checkpoint import CheckpointStore, Claim
 from argosy.steps.contract.errors import InputError
-from argosy.steps.launch.folder_part import FilesChanged, commit_folder
+from argosy.steps.launch.folder_part import FilesChanged
 from argosy.steps.store import ObjectStore
-from tests.launch.committing import committed_folder
+from tests.launch.committing import commit_folder, committed_folder
 
 
 def settled(path: Path, data: bytes) -> None:

@@ -70,7 +70,7 @@ def test_credentials_that_expire_are_said_and_come_back(server: S3Server, tmp_pa
     server.begin(expired)
     with pytest.raises(StepError, match="the credentials expired") as caught:
         saves(hasty(server), history, tmp_path)
-    assert (caught.value.cause, caught.value.code) == (Cause.S3_THROTTLE, 75)
+    assert (caught.value.cause, caught.value.code) == (Cause.CREDENTIALS_EXPIRED, 75)
     server.begin()
     judge(DirectStore(server.buckets[BUCKET], PREFIX), history)
 

@@ -14,7 +14,7 @@ import pytest
 
 from argosy.steps.checkpoint import CheckpointStore, Claim
 from argosy.steps.checkpointer.arena import BOARD
-from argosy.steps.checkpointer.gang import Place
+from argosy.steps.checkpointer.gang import WriterPlace
 from argosy.steps.checkpointer.writer import Writer
 from argosy.steps.store import open_store
 
@@ -37,7 +37,7 @@ class Gang:
         for rank, writer in enumerate(self.writers):
             writer.arena.grow(BOARD + SHARE)
             writer.send({"do": "map"})  # on a busy machine it may have looked at the arena before it grew
-            place = Place(
+            place = WriterPlace(
                 rank=rank,
                 world_size=ranks,
                 first_rank=rank - rank % per_node,

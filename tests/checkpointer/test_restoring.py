@@ -14,7 +14,7 @@ import pytest
 from argosy.steps.checkpoint import CheckpointStore
 from argosy.steps.checkpointer import Checkpointer, Stopped
 from argosy.steps.contract import env
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.state.files import STATE_PATH, state_bytes
 from argosy.steps.state.random_generators import capture, random_path
 from argosy.steps.store import open_store
@@ -189,5 +189,5 @@ def test_too_little_memory_to_load_a_file_is_named(tmp_path: Path) -> None:
     Checkpointer(tmp_path).save(1, {"w": torch.ones(30_000_000)}, final=True)
     command = [sys.executable, "-c", LIMITED, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == EXIT_CODE[Cause.HOST_OOM], done.stderr
+    assert done.returncode == Cause.HOST_OOM.exit_code, done.stderr
     assert "argosy: host_oom no room to load a file of 0.1 GB" in done.stderr

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract import env
+from argosy.steps.record.building import build_record
+from argosy.steps.record.facts import RunRecord
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
-from argosy.workflows.record.building import build_record
-from argosy.workflows.record.facts import RunRecord
 
 START = 1_790_000_000.0
 KILL_QUOTE = "rank 1 on node-0 was ended by signal 9"

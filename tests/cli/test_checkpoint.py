@@ -82,7 +82,7 @@ def test_list_shows_every_checkpoint_and_what_it_is(run: Run, argosy: Argosy) ->
 def test_a_run_is_found_by_name_folder_and_uri(run: Run, argosy: Argosy, tmp_path: Path) -> None:
     by_name = json.loads(argosy("checkpoint", "list", "gpt-abc12", "--json")[1])["checkpoints"]
     folder = os.path.relpath(run.uri.removeprefix("file://"), tmp_path)
-    for where in (run.uri, run.uri.removeprefix("file://"), folder, f"./{folder}/"):
+    for where in (run.uri, run.uri.removeprefix("file://"), folder, f"./{folder}/", f"../{tmp_path.name}/{folder}"):
         code, out, err = argosy("checkpoint", "list", where, "--json")
         assert (code, err) == (0, "")
         assert json.loads(out)["checkpoints"] == by_name

@@ -62,7 +62,7 @@ def test_an_ordinary_ddp_script(written, monkeypatch) -> None:
     found, out = written(DDP)
     assert found["gang"]["nnodes"] == 2
     assert found["checkpoint"] == {"mode": "opaque", "path": "out", "include": ["ckpt.pt"], "resume_args": ["--resume"]}
-    assert "line 2 uses DistributedDataParallel" in out
+    assert "line 10 uses init_process_group" in out
     assert "line 14 saves there" in out
     assert "line 7 declares --resume" in out
     assert "The script requires --data: add them to args." in out
@@ -104,7 +104,7 @@ def test_the_ways_of_writing_a_path(expression, path, pattern, written) -> None:
 def test_a_script_without_distributed_runs_alone(written) -> None:
     found, out = written('import torch\ntorch.save({}, "ckpt.pt")\n')
     assert (found["gang"]["nnodes"], found["gang"]["nproc_per_node"]) == (1, 1)
-    assert "no resume_args: no --resume flag found" in out
+    assert "no resume_args: no --resume flag, and nothing" in out
 
 
 def test_a_resume_flag_with_a_value_gets_the_checkpoints_path(written) -> None:
@@ -235,3 +235,45 @@ def test_a_script_outside_the_files_folder_is_refused(argosy, tmp_path: Path, tm
 def test_the_script_is_never_run(written, tmp_path) -> None:
     written(f'import torch\nopen({str(tmp_path / "ran")!r}, "w")\ntorch.save({{}}, "c.pt")\n')
     assert not (tmp_path / "ran").exists()
+
+
+READS = "import argparse, os, torch\np = argparse.ArgumentParser()\n{line}\ntorch.save({{}}, 'out/a.pt')\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "given", "args", "env"),
+    [
+        ('p.add_argument("--data-dir", default="x")', (), ["--data-dir", "{data}"], None),
+        (
+            'p.add_argument("--data_path")',
+            ("--lr", "1", "--data_path=/old"),
+            ["--lr", "1", "--data_path", "{data}"],
+            None,
+        ),
+        ('p.add_argument("--data")', ("--data", "/old", "--lr", "1"), ["--lr", "1", "--data", "{data}"], None),
+        ('p.add_argument("data", nargs="?", default="imagenet")', ("--lr", "1"), ["--lr", "1", "{data}"], None),
+        ('d = os.environ["DATA_DIR"]', (), None, {"DATA_DIR": "{data}"}),
+        ('d = os.environ.get("DATASET_PATH", "x")', ("--lr", "1"), ["--lr", "1"], {"DATASET_PATH": "{data}"}),
+        ('from os import getenv; d = getenv("DATA_DIR")', (), None, {"DATA_DIR": "{data}"}),
+        ('d = os.environ["HOME"]', (), None, None),
+    ],
+)
+def test_where_a_script_reads_its_data_is_filled_in(line, given, args, env, written) -> None:
+    script = READS.format(line=line)
+    found, out = written(script, "--dataset", "s3://bucket/c4/", *(("--", *given) if given else ()))
+    assert found["dataset"] == {"uri": "s3://bucket/c4"}
+    assert (found.get("args"), found.get("env")) == (args, env)
+    assert "line 3 reads" in out or "$ARGOSY_DATA_PATH" in out
+    found, out = written(script, "--force", *(("--", *given) if given else ()))
+    assert "dataset" not in found
+    assert ("--dataset URI" in out) == ("HOME" not in line)
+
+
+def test_a_folder_that_the_shell_or_the_arguments_name_becomes_the_dataset(written, tmp_path, monkeypatch) -> None:
+    folder = tmp_path / "c4"
+    folder.mkdir()
+    monkeypatch.setenv("DATA_DIR", str(folder))
+    found, _ = written(READS.format(line='d = os.environ["DATA_DIR"]'))
+    assert (found["dataset"]["uri"], found["env"]) == (f"file://{folder}", {"DATA_DIR": "{data}"})
+    found, _ = written(READS.format(line='p.add_argument("--data")'), "--force", "--", "--data", str(folder))
+    assert (found["dataset"]["uri"], found["args"]) == (f"file://{folder}", ["--data", "{data}"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from pathlib import Path
 
@@ -30,22 +29,46 @@ def written(argosy, tmp_path):
     return call
 
 
-@pytest.mark.parametrize(
-    ("style", "args"),
-    [
-        ("nanogpt", ()),
-        ("hf-trainer", ("--", "--output_dir", "out")),
-        ("lightning-trainer", ()),
-        ("deepspeed-zero", ()),
-    ],
-)
-def test_what_is_proved_is_what_init_writes(style, args, argosy, tmp_path) -> None:
-    folder = tmp_path / style
-    folder.mkdir()
-    shutil.copy(SCRIPTS / style / "train.py", folder)
-    code, _, err = argosy("init", f"{style}/train.py", "-j", "1x2", "-o", f"{style}/run.toml", *args)
-    assert code == 0, err
-    assert (folder / "run.toml").read_text() == (SCRIPTS / style / "run.toml").read_text()
+OPAQUE = {"mode": "opaque"}
+LATEST = ["--resume_from_checkpoint", "{newest}"]
+LIGHT = {"path": "checkpoints", "include": ["*.ckpt"], "unit": ["epoch=*.ckpt"]}
+PROVED = [
+    ("nanogpt", {"path": "out", "include": ["ckpt.pt"], "resume_args": ["--init_from=resume"]}),
+    (
+        "hf-trainer",
+        {"path": "out", "expect": ["rng_state_{rank}.pth"], "marker": "trainer_state.json", "resume_args": LATEST},
+    ),
+    ("lightning-trainer", {**LIGHT, "resume_args": ["--ckpt_path", "{newest}"]}),
+    (
+        "accelerate-loop",
+        {"path": "out", "include": ["step_*/**/*"], "expect": ["random_states_{rank}.pkl"], "resume_args": LATEST},
+    ),
+    (
+        "imagenet",
+        {
+            "path": ".",
+            "include": ["checkpoint.pth.tar", "model_best.pth.tar"],
+            "resume_args": ["--resume", "checkpoint.pth.tar"],
+        },
+    ),
+    (
+        "deepspeed-zero",
+        {
+            "path": "checkpoints",
+            "expect": ["*zero_pp_rank_{rank}_*optim_states.pt"],
+            "marker": "latest",
+            "resume_args": ["--resume"],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("style", "wanted"), PROVED)
+def test_what_is_proved_is_what_init_writes(style, wanted, written) -> None:
+    args = ("--", "--output_dir", "out") if style == "hf-trainer" else ()
+    checkpoint, gang, _ = written((SCRIPTS / style / "train.py").read_text(), "-j", "1x2", *args)
+    assert checkpoint == {**OPAQUE, **wanted}
+    assert gang == {"nnodes": 1, "nproc_per_node": 2}
 
 
 def test_ranks_on_several_nodes_write_to_several_disks(written) -> None:
@@ -73,7 +96,7 @@ def test_one_rank_leaves_no_file_with_its_number(written) -> None:
             "the script asks transformers.Trainer for its newest checkpoint itself",
         ),
         ("last = get_last_checkpoint('o'); t.train(resume_from_checkpoint=last)", "for its newest checkpoint itself"),
-        ("t.train(resume_from_checkpoint=args.where)", "no --resume flag found"),
+        ("t.train(resume_from_checkpoint=args.where)", "no --resume flag, and nothing"),
     ],
 )
 def test_no_argument_that_the_script_would_not_understand(call, said, written) -> None:
@@ -92,14 +115,14 @@ def test_lightning_has_as_many_ranks_as_it_was_told(written) -> None:
     script = f'{LIGHTNING}L.Trainer(devices=2, callbacks=[ModelCheckpoint("ck")]).fit(m, ckpt_path="last")\n'
     checkpoint, gang, out = written(script)
     assert gang == {"nnodes": 1, "nproc_per_node": 2}
-    assert checkpoint == {"mode": "opaque", "path": "ck", "include": ["*.ckpt"]}
+    assert checkpoint == {"mode": "opaque", "path": "ck", "include": ["*.ckpt"], "unit": ["epoch=*.ckpt"]}
     assert "for its newest checkpoint itself" in out
 
 
 @pytest.mark.parametrize(
     ("script", "remedy"),
     [
-        (f"{LIGHTNING}L.Trainer().fit(m)\n", "ModelCheckpoint(dirpath='checkpoints')"),
+        (f"{LIGHTNING}L.Trainer().fit(m)\n", "fit(..., ckpt_path='last')"),
         (f"{HF}Trainer(args=TrainingArguments(output_dir=where()))\n", "--output_dir out"),
         ("import deepspeed\nengine.save_checkpoint(where())\n", "--opaque FOLDER"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
     "last_step",
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
-    *["goodput", "transport", "lost_steps", "streamed", "report"],
+    *["goodput", "transport", "lost_steps", "waited", "streamed", "report"],
 ]
 ATTEMPT_KEYS = [
     *["attempt", "restart", "cause", "signal", "exit_code", "node", "rank", "restored_step", "last_step", "quote"]
@@ -76,6 +77,32 @@ def test_a_run_is_found_by_its_id_too(story, tell, argosy) -> None:
     (folder / "state.json").write_text(json.dumps(state))
     code, out, _ = argosy("status", "nightly", "--json")
     assert (code, json.loads(out)["run_id"]) == (0, "nightly")
+
+
+def test_a_runs_own_name_comes_before_another_that_went_on_under_it(story, argosy) -> None:
+    folder = story.finish("Failed", 60.0)
+    later = folder.with_name("gpt-later")
+    shutil.copytree(folder, later)
+    state = json.loads((folder / "state.json").read_text())
+    state |= {"name": "gpt-later", "started": state["started"] + 100, "phase": "Running", "finished": None}
+    state["parameters"]["run-id"] = folder.name
+    (later / "state.json").write_text(json.dumps(state))
+    _, out, _ = argosy("status", folder.name, "--json")
+    assert json.loads(out)["workflow"] == folder.name
+    code, out, err = argosy("rm", folder.name)
+    assert (code, folder.exists(), later.exists()) == (0, False, True), out + err
+
+
+def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.at(130.0, "restart_began", attempt=3, restart=0, generation=4, restored_step=200)
+    story.finish("Running", None)
+    _, out, _ = argosy("ls", "--json")
+    (row,) = json.loads(out)["runs"]
+    _, said, _ = argosy("status")
+    assert row["phase"] == "Interrupted"
+    assert "Interrupted" in said
+    assert row["step"].startswith("200")
 
 
 def test_explain_tells_cause_loss_and_way_on(promoted, argosy) -> None:

@@ -7,14 +7,18 @@ import random
 import pytest
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.restart_rule import RestartRule
+from argosy.steps.record.building import build_record
+from argosy.steps.record.facts import LastWords
+from argosy.steps.record.story import goodput_sentence, headline, outcome, way_on
+from argosy.steps.record.summary import summary
+from argosy.steps.record.tally import Tally, node_line
+from argosy.steps.record.termination import read_message
 from argosy.steps.runlog import Event, read_events
 from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
-from argosy.workflows.cli.tally import Tally
-from argosy.workflows.record.advice import ADVICE
-from argosy.workflows.record.building import build_record
-from argosy.workflows.record.story import goodput_sentence, headline, outcome, way_on
-from argosy.workflows.record.summary import summary
+from argosy.workflows.report.page import render
+from argosy.workflows.report.timeline import timeline
 
 
 def test_attempts_are_the_starts_of_the_agents(story, tell) -> None:
@@ -103,6 +107,18 @@ def test_a_restart_whose_supervisor_died_has_an_end_all_the_same(story) -> None:
     assert record.goodput.recovering >= 29.0
 
 
+def test_a_training_that_was_stopped_and_went_on_ended_more_than_once(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.at(20.0, "train_ended", cause="sigterm", exit_code=76)
+    story.at(60.0, "restart_began", attempt=2, restart=0, generation=2, restored_step=0)
+    story.steps(2, 0, 1, 40, 61.0, 1.0)
+    story.at(110.0, "train_ended", cause="none", exit_code=0)
+    record = story.record()
+    assert [(each.cause, each.exit_code) for each in record.restarts] == [("sigterm", 76), ("", 0)]
+    assert "cut off" not in "\n".join(explained(record))
+
+
 def test_the_order_in_which_writers_flushed_does_not_matter(story, tell) -> None:
     tell.killed_and_resumed(story)
     tell.judged(story)
@@ -152,11 +168,18 @@ def test_a_senseless_state_does_not_end_the_reading(state) -> None:
     assert summary(record, "")["attempts"] == []
 
 
-def test_every_cause_has_its_meaning_and_advice() -> None:
-    assert set(ADVICE) == set(Cause)
-    for what, remedy in ADVICE.values():
-        assert what.endswith(".")
-        assert remedy.endswith((".", ";")) or remedy
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_is_one_whole_row(cause: Cause) -> None:
+    assert cause.name.lower() == cause
+    assert cause.meaning.endswith(".")
+    assert cause.remedy.endswith(".")
+    stops = cause.exit_code in (70, 73, 74, 77, 78)
+    assert not stops or cause.restart in (
+        RestartRule.BY_CODE,
+        RestartRule.SAME_EXCEPTION,
+        RestartRule.FRAGMENTED,
+        RestartRule.SAME_PLACE,
+    )
 
 
 def test_a_passed_over_checkpoint_is_told(story) -> None:
@@ -213,3 +236,101 @@ def test_a_script_that_tells_no_steps_is_not_said_to_have_made_none(story) -> No
     story.at(9.0, "train_ended", cause="none", exit_code=0)
     assert headline(story.record()).startswith("Trained on 1 node")
     assert "progress_pattern" in goodput_sentence(story.record())
+
+
+@pytest.mark.parametrize(
+    ("told", "counts", "first", "lost", "warns"),
+    [
+        # What the script had told at the save of step 40, the first step and the next one after the resume.
+        ({"step_from": "name", "told": 40}, (25, 45), (41, 42), 5, False),
+        ({"step_from": "name", "told": 40}, (25, 45), (20, 41), 5, False),  # a bar is drawn before it resumes
+        ({"step_from": "name", "told": 40}, (25, 45), (1, 2), 45, True),  # it does not read its checkpoint
+        ({"step_from": "file", "told": 1000}, (970, 1010), (1001, 1002), 10, False),  # the words count something else
+        ({"step_from": "print", "told": 40, "relative": True}, (25, 45), (1, 2), 5, False),  # anew in each process
+    ],
+)
+def test_what_is_lost_is_counted_in_the_scripts_own_steps(story, told, counts, first, lost, warns) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, counts[0], counts[1], 1.0, 1.0)
+    story.at(50.0, "checkpoint_committed", step=40, digest="a" * 64, generation=1, **told)
+    story.at(60.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=counts[1])
+    story.at(70.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=40, restored_digest="a" * 64)
+    for moment, step in zip((80.0, 81.0), first, strict=True):
+        story.at(moment, "step", attempt=1, restart=1, rank=0, step=step, loss=1.0)
+    record, tally = story.record(), Tally()
+    assert record.goodput.lost_steps == lost
+    assert (record.restarts[1].began_again is not None) == warns
+    lines = [tally.absorb(event) for event in read_events(story.store, f"gpt/runs/{story.workflow}")]
+    assert any("began again" in line for line in lines) == warns
+
+
+def test_a_run_came_as_far_as_its_final_files_say(story) -> None:
+    """A script that prints each tenth step ended at 26; the last word was of 20."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 20, 1.0, 1.0)
+    final = {"step": 26, "step_from": "file", "told": 26, "final": True}
+    story.at(30.0, "checkpoint_committed", digest="a" * 64, generation=1, **final)
+    story.at(31.0, "restart_ended", attempt=1, restart=0, cause="none", exit_code=0, last_step=20)
+    assert headline(story.record()).startswith("Trained to step 26 of 200 on 1 node")
+
+
+def test_an_attempt_that_gave_up_lost_what_it_did_not_save(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 18, 1.0, 1.0)
+    story.at(11.0, "checkpoint_committed", step=10, step_from="file", told=10, digest="a" * 64, generation=1)
+    story.at(60.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=18)
+    story.at(61.0, "budget", cause="unknown", spent=3, limit=2)
+    story.at(61.0, "train_ended", cause="unknown", exit_code=74)
+    record = story.record("Failed", 62.0)
+    assert record.goodput.lost_steps == 8
+    said = "\n".join(explained(record))
+    assert "Lost: 8 steps" in said
+    assert "retry.max_same_failure" in said
+    assert f"--run-id {record.run_id}" in said
+    page = render(record, LastWords("rank 0", ("<script>alert(1)</script>",)))
+    assert "What to do" in page
+    assert "retry.max_same_failure" in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "What to do" not in render(story.record("Succeeded", 62.0))
+
+
+@pytest.mark.parametrize(
+    ("message", "cause", "words"),
+    [
+        ('main: Error (exit code 70): {"cause":"user_exception","exit_code":70,"message":"it broke"}', "user_exception",
+         "user_exception: it broke"),
+        ('main: Error (exit code 74): {"cause":"hang","exit_code":74,"rank":1,"step":40,"node":""}', "hang",
+         "hang: rank 1, step 40"),
+        ('{"exit_code":2,"message":"name: is required"}', "", "name: is required"),
+        ('child x failed: {"a": 1}', "", 'child x failed: {"a": 1}'),
+        ('main: Error (exit code 70): {"cause":"user_exc', "", 'main: Error (exit code 70): {"cause":"user_exc'),
+        ("Pod was deleted", "", "Pod was deleted"), ("", "", ""), ("{" * 5000, "", "{" * 5000),
+    ],
+)  # fmt: skip
+def test_a_termination_message_is_told_in_words(message: str, cause: str, words: str) -> None:
+    assert read_message(message) == (cause, words)
+    ended = {
+        "type": "Pod",
+        "name": "train",
+        "displayName": "train",
+        "phase": "Failed",
+        "exitCode": 70,
+        "message": message,
+    }
+    assert node_line(ended).endswith(f", exit code 70: {words}" if words else ", exit code 70")
+
+
+def test_a_hung_attempt_is_not_drawn_as_steps(story) -> None:
+    story.at(0, "gang_created", attempt=1, nnodes=1, nproc_per_node=1)
+    story.at(1, "restart_began", attempt=1, restart=0, restored_step=0)
+    story.steps(1, 0, 1, 10, 2.0, 1.0)
+    story.at(200, "restart_ended", attempt=1, restart=0, last_step=10, cause="hang", rank=0)
+    drawn = timeline(story.record("Failed", 210.0))
+    assert drawn is not None
+    (gang,) = [lane for lane in drawn.lanes if lane.label.startswith("Gang")]
+    (stuck,) = [bar for bar in gang.bars if bar.kind == "stuck"]
+    assert "no step after 10" in stuck.tooltip
+    assert stuck.width > 80

@@ -63,6 +63,7 @@ def test_a_workflow_runs_and_its_object_says_so(argosy, tmp_path) -> None:
     assert found["phase"] == "Succeeded"
     assert found["yaml_sha256"] == hashlib.sha256(THREE.encode()).hexdigest()
     assert f"yaml sha256 {found['yaml_sha256']}" in err
+    assert "without effect on one machine: image\n" in err
     assert Path(found["report"]).read_text().startswith("<!doctype html>")
     assert "| world\n" in argosy("logs", found["workflow"])[1]
 
@@ -118,7 +119,7 @@ def test_ranks_override_the_shape_and_drop_the_gpus(argosy, tmp_path) -> None:
     yaml = argosy("compile", "run.toml", "-j", "2x1")[1]
     assert "nvidia.com/gpu" not in yaml
     assert "completions: 2" in yaml
-    assert "--nproc-per-node=1" in yaml
+    assert "--nproc-per-node" not in yaml  # 1 is launch's own default
 
 
 def test_an_event_for_another_dataset_starts_nothing(argosy, tmp_path) -> None:
@@ -239,3 +240,40 @@ def read(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError:
         return b""
+
+
+def test_pushed_code_lies_where_the_answer_says(argosy, tmp_path) -> None:
+    (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n')
+    (tmp_path / "train.py").write_text("print(1)\n")
+    code, out, err = argosy("compile", "run.toml", "-o", "w.yaml", "--push", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    pushed = Path(told["code_uri"].removeprefix("file://"))
+    assert hashlib.sha256(pushed.read_bytes()).hexdigest() == told["code_digest"]
+
+
+def test_an_interrupted_run_with_other_code_names_the_files(argosy, tmp_path) -> None:
+    (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n')
+    (tmp_path / "train.py").write_text("import time; time.sleep(600)\n")
+    (tmp_path / "old.py").write_text("")
+    command = [sys.executable, "-m", "argosy.workflows.cli.main", "run", "run.toml"]
+
+    def interrupted(until: str) -> str:
+        run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert run.stdout is not None
+        heard = ""
+        while until not in heard:
+            line = run.stdout.readline()
+            assert line, heard
+            heard += line
+        run.send_signal(signal.SIGTERM)
+        return heard + run.communicate(timeout=60)[0]
+
+    interrupted("step admit: succeeded")
+    (tmp_path / "train.py").write_text("import time; time.sleep(601)\n")
+    (tmp_path / "old.py").unlink()
+    (tmp_path / "new.py").write_text("")
+    heard = interrupted("step admit: succeeded")
+    assert "has other code: train.py, new.py is new, old.py is gone; what is no code" in heard
+    (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n[retry]\nmax_restarts = 4\n')
+    assert "has other code: run.toml;" in interrupted("step admit: succeeded")

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from argosy.workflows.cli.main import VERBS, cli
 
 Argosy = Callable[..., tuple[int, str, str]]
 
+PLACE = ["--kubeconfig", "--context", "-n --namespace"]
 SURFACE = {
     "init": [
         "script",
@@ -27,6 +27,7 @@ SURFACE = {
         "--opaque",
         "--include",
         "--resume-arg",
+        "--dataset",
         "-j --ranks",
         "--force",
     ],
@@ -35,20 +36,47 @@ SURFACE = {
         "--explain",
     ],
     "import": ["files", "-o --output", "--workload", "--script", "--module", "--explain", "--force"],
-    "compile": ["file", "-o --output", "--template", "--push", "-j --ranks", "--state-dir"],
+    "compile": ["file", "-o --output", "--template", "--trigger", "--push", "-j --ranks", "--state-dir"],
     "run": [
-        *["file", "-j --ranks", "-p --parameter", "--event", "--inject", "--run-id", "--once", "--force"],
-        *["--resume-from", "--new", "--templates", "--state-dir"],
+        *[
+            "file",
+            "-j --ranks",
+            "-p --parameter",
+            "--event",
+            "--inject",
+            "--replay",
+            "--name",
+            "--run-id",
+            "--once",
+            "--force",
+        ],
+        *["--resume-from", "--new", "--templates", "-f --follow", "--state-dir"],
     ],
+    "chaos": ["file", "--kills", "--kind", "--seed", "-j --ranks", "--state-dir"],
+    "watch": ["file", "--once", "--listen", *PLACE, "--state-dir"],
+    "events": ["words", "--last", "--state-dir"],
+    "install": [
+        *["--apply", "--service-account", "--create-namespace", "--claim", "--trigger", "--storage-class", *PLACE],
+    ],
+    "doctor": ["file", *PLACE],
+    "submit": ["file", "-p --parameter", "--template", "--detach", *PLACE],
+    "supervise": ["file", "--max-restarts", "--placement-seconds", "--kubeconfig", "--context", "-n --namespace"],
     "stage": [
         *["uri", "folder", "--dry-run", "--verify", "--digest", "--include", "--exclude", "--share", "--listing"],
         *["-q --quiet", "--endpoint-url", "--region", "--profile", "--anonymous", "--requester-pays", "--ca-bundle"],
     ],
-    "status": ["run_id", "--state-dir"],
-    "logs": ["run_id", "-f --follow", "--rank", "--pod", "--tail", "--state-dir"],
-    "explain": ["run_id", "--state-dir"],
-    "report": ["run_id", "-o --output", "--state-dir"],
+    "ls": ["store", "--limit", *PLACE, "--state-dir"],
+    "status": ["run_id", *PLACE, "--state-dir"],
+    "top": ["run_id", *PLACE, "--state-dir"],
+    "logs": ["run_id", "-f --follow", "--rank", "--pod", "--tail", *PLACE, "--state-dir"],
+    "explain": ["run_id", *PLACE, "--state-dir"],
+    "diagnose": ["paths"],
+    "report": ["run_id", "-o --output", *PLACE, "--state-dir"],
+    "open": ["run_id", *PLACE, "--state-dir"],
+    "stop": ["run_id", *PLACE, "--state-dir"],
+    "rm": ["runs", "--checkpoints", *PLACE, "--state-dir"],
     "checkpoint list": ["run", "--all", "--state-dir"],
+    "checkpoint get": ["run", "words", "--state-dir"],
     "checkpoint verify": ["run", "checkpoint", "--state-dir"],
     "checkpoint pin": ["run", "checkpoint", "--reason", "--state-dir"],
     "checkpoint unpin": ["run", "checkpoint", "--state-dir"],
@@ -57,6 +85,7 @@ SURFACE = {
     "explain-config": ["field"],
 }
 HEAVY = ("hera", "pydantic", "rich", "torch", "boto3", "botocore", "yaml", "jinja2", "lark", "numpy", "obstore")
+HEAVY += ("kubernetes", "urllib3")
 
 
 def verb(name: str) -> click.Command:
@@ -102,35 +131,32 @@ def test_the_table_of_verbs_agrees_with_the_verbs_own_words(argosy: Argosy) -> N
         assert own.split()[0] == line.split()[0]
 
 
-def test_help_imports_nothing_heavy_and_is_fast() -> None:
+def test_help_imports_little_and_nothing_heavy() -> None:
+    """How long it takes is a matter of benchmarks; what it may load is not."""
     probe = (
         "import sys, json\n"
         "from argosy.workflows.cli import main\n"
         "code = main.invoke(['--help'])\n"
-        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]), file=sys.stderr)\n"
+        f"print(json.dumps([[n for n in {HEAVY!r} if n in sys.modules], len(sys.modules)]), file=sys.stderr)\n"
         "sys.exit(code)\n"
     )
-    took = []
-    for _ in range(3):
-        began = time.perf_counter()
-        ended = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
-        took.append(time.perf_counter() - began)
-        assert ended.returncode == 0, ended.stderr
-        assert json.loads(ended.stderr) == []
-    # The bar is 0.3 s for one call on an idle machine; the least of three, because others use this one too.
-    assert min(took) <= 0.3
+    ended = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    heavy, count = json.loads(ended.stderr)
+    assert heavy == []
+    assert count <= 200
 
 
 @pytest.mark.parametrize(
-    "name", ["status", "logs", "explain", "checkpoint list", "checkpoint verify", "explain-resume"]
+    "name", ["status", "top", "logs", "explain", "checkpoint list", "checkpoint verify", "explain-resume"]
 )
 def test_a_reading_verb_starts_without_the_compiler(name: str) -> None:
     probe = (
         "import sys, json\n"
         "from argosy.workflows.cli import main\n"
         f"main.invoke([*{name.split()!r}, '--help'])\n"
-        "print(json.dumps([n for n in ('hera', 'pydantic', 'torch', 'boto3', 'lark', 'rich') if n in sys.modules]),"
-        " file=sys.stderr)\n"
+        "heavy = ('hera', 'pydantic', 'torch', 'boto3', 'lark', 'rich', 'kubernetes')\n"
+        "print(json.dumps([n for n in heavy if n in sys.modules]), file=sys.stderr)\n"
     )
     ended = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
     assert json.loads(ended.stderr) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -49,3 +50,18 @@ def test_an_error_does_not_steer_the_terminal_either(argosy) -> None:
     code, _, err = argosy("run", "\x1b[2Jx.toml")
     assert code == 2
     assert "\x1b" not in err
+
+
+def test_the_panel_shows_the_step_below_the_bar() -> None:
+    # By itself a bar ends no line: step, loss and time left vanished as soon as the total was known.
+    from rich.console import Console
+
+    from argosy.steps.record.tally import Tally
+    from argosy.workflows.cli.live import _panel
+
+    tally = Tally(step=20, end_step=40, loss=2.5, attempts=1, running=True)
+    console = Console(width=70, record=True, file=io.StringIO())
+    console.print(_panel("r", 1.0, tally, {}))
+    lines = [line.strip("│ ") for line in console.export_text().splitlines()]
+    assert "step 20 of 40, loss 2.5" in lines
+    assert any(line.startswith("attempt 1; checkpoint") for line in lines)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.nccl.symptoms import SYMPTOMS
+from argosy.steps.record.advice import advice_for
+from argosy.steps.record.building import build_record
+from argosy.steps.record.tally import Tally
 from argosy.steps.runlog import Event
-from argosy.workflows.cli.tally import Tally
-from argosy.workflows.record.advice import ADVICE, advice_for
-from argosy.workflows.record.building import build_record
 
 WHY = 'expected NET/IB with GDR, got NET/Socket because "NET/IB : No device found."'
 REMEDY = "Ask for the RDMA resource in the pod."
@@ -112,6 +113,6 @@ def test_faults_of_the_environment_are_told_once_for_all_nodes(story, argosy) ->
 def test_a_known_line_has_a_narrower_remedy_than_its_cause() -> None:
     for symptom in SYMPTOMS:
         if symptom.cause is not None:
-            assert advice_for(symptom.cause, symptom.example) == (ADVICE[symptom.cause][0], symptom.remedy)
+            assert advice_for(symptom.cause, symptom.example) == (symptom.cause.meaning, symptom.remedy)
     assert advice_for("nccl_network_init", WHY)[1].startswith("Ask for the RDMA resource in the pod")
-    assert advice_for("user_exception", "KeyError: 'x'") == ADVICE["user_exception"]
+    assert advice_for("user_exception", "KeyError: 'x'") == (Cause.USER_EXCEPTION.meaning, Cause.USER_EXCEPTION.remedy)

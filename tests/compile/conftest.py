@@ -13,6 +13,7 @@ import yaml
 from argosy.workflows.code import CodeArchive
 from argosy.workflows.compile import compile_run
 from argosy.workflows.spec.run import TrainingRun
+from tests.compile.unfactored import unfactored
 
 CODE = CodeArchive(b"", "c" * 64, ())
 FULL: dict[str, Any] = {
@@ -62,16 +63,17 @@ def compiled() -> Callable[..., str]:
 
 @pytest.fixture
 def document(compiled: Callable[..., str]) -> Callable[..., dict[str, Any]]:
-    return lambda fields: yaml.safe_load(compiled(fields))
+    """Fields -> the workflow, with all that it has in one place put back into each template."""
+    return lambda fields: unfactored(yaml.safe_load(compiled(fields)))
 
 
 @pytest.fixture
 def gang_of() -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The gang manifest inside a workflow."""
+    """The gang's workload inside a workflow: the JobSet or Job."""
 
     def read(workflow: dict[str, Any]) -> dict[str, Any]:
         train = next(each for each in workflow["spec"]["templates"] if each["name"] == "train")
-        loaded = yaml.safe_load(train["inputs"]["artifacts"][0]["raw"]["data"])
+        *_, loaded = yaml.safe_load_all(train["inputs"]["artifacts"][0]["raw"]["data"])
         assert isinstance(loaded, dict)
         return loaded
 

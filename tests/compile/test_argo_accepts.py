@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -16,13 +15,12 @@ from hera.workflows import models as m
 
 from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.supervisor.settings import read_settings
-from argosy.workflows.engine import schema
 from tests.strange import strange
+from tests.validation import argo
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = sorted((ROOT / "tests/goldens").glob("*.yaml"))
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.toml"))
-ARGO = os.environ.get("ARGOSY_ARGO") or shutil.which("argo")
 JOBSET = {
     "": {"apiVersion", "kind", "metadata", "spec"},
     "spec": {"network", "failurePolicy", "replicatedJobs"},
@@ -52,12 +50,11 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [*made, folder / "hera-compose.yaml"]
 
 
-@pytest.mark.skipif(ARGO is None, reason="no argo on PATH or in $ARGOSY_ARGO: its linter was not asked")
+@pytest.mark.skipif(not argo.binary(), reason=f"no argo {argo.VERSION} here: its linter was not asked")
 def test_argo_lint_accepts_all(compiled: list[Path]) -> None:
-    assert ARGO is not None
     for path in compiled:
         done = subprocess.run(
-            [ARGO, "lint", "--offline", "--strict", "-o", "simple", str(path)], capture_output=True, text=True
+            [argo.binary(), "lint", "--offline", "--strict", "-o", "simple", str(path)], capture_output=True, text=True
         )
         assert done.returncode == 0, f"{path.name}: {done.stdout}{done.stderr}"
 
@@ -89,15 +86,6 @@ def test_every_field_of_a_gang_is_known(compiled: list[Path], gang_of: Callable[
         # Hera has no model of a pod's spec; what its Template and Container share with one is enough to find a slip.
         container = job["template"]["spec"]["containers"][0]
         assert list(strange(container, m.Container, path.name)) == []
-
-
-def test_the_engine_knows_no_field_that_argo_does_not() -> None:
-    later = {"pendingTimeout", "resourceFields"}  # 4.1
-    for ours, model in ((schema.SPEC, m.WorkflowSpec), (schema.TEMPLATE, m.Template), (schema.STEP, m.WorkflowStep),
-                        (schema.TASK, m.DAGTask), (schema.RETRY, m.RetryStrategy),
-                        (schema.BACKOFF, m.Backoff)):  # fmt: skip
-        theirs = {field.alias or name for name, field in model.model_fields.items()}
-        assert set(ours) - theirs - later == set()
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import random
 import socket
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -16,6 +19,8 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.store import open_store
 from argosy.workflows import code
 from argosy.workflows.code import pack, push
+from argosy.workflows.no_code import written_while_running
+from argosy.workflows.spec.run import TrainingRun
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -104,7 +109,8 @@ def test_links(tmp_path: Path) -> None:
     (root / ".#editor").symlink_to("user@host.123")
     archive = pack(root)
     with tarfile.open(fileobj=io.BytesIO(archive.data)) as members:
-        members.extractall(tmp_path / "out", filter="data")
+        # Python 3.11.2, which Debian 12 has, knows no filters.
+        members.extractall(tmp_path / "out", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     assert (tmp_path / "out/d/to_a").read_text() == "1"
     assert (tmp_path / "out/absolute").read_text() == "2"
 
@@ -166,3 +172,59 @@ def test_push_writes_once(tmp_path: Path) -> None:
     before = path.stat()
     assert push(archive, store, "n") == uri
     assert path.stat().st_ino == before.st_ino
+
+
+def test_data_that_an_ignore_file_keeps_at_home_is_named(tmp_path: Path) -> None:
+    files = {".gitignore": "*.bin\n*.pyc\ndatasets/\n", "train.bin": "1", "m.pyc": "2", "datasets/a": "3", "a.py": "4"}
+    packed = pack(write(tmp_path, files))
+    assert packed.left_out == ("datasets/", "train.bin")
+    assert packed.files == (".gitignore", "a.py")
+
+
+EVENT = '{"Records": [{"eventName": "ObjectCreated:Put", "s3": {"bucket": {"name": "b"}, "object": {"key": "k"}}}]}'
+NO_CODE = {
+    "event.json": EVENT, "sqs.json": json.dumps({"Messages": [{"Body": EVENT}]}),
+    "minio.json": '{"EventName": "s3:ObjectCreated:Put", "Key": "b/k", "Records": [{"s3": {"bucket": {"name": "b"}}}]}',
+    "o.txt": "[    0.1 s] gang 1: 1 node", "both.txt": f"yaml sha256 {'a' * 64}\n", "tee.txt": "", "run.out": "x",
+    "out/ckpt.pt": "1", "out/deep/x": "2", ".hg/store": "3", "wandb/run/x": "4", "lightning_logs/v": "5",
+    "events.out.tfevents.1": "6", ".ipynb_checkpoints/a.py": "7", "a.py~": "8",
+}  # fmt: skip
+CODE = {
+    "train.py": "1", "requirements.txt": "torch\n", "config.json": '{"Records": 1}', "output/model.py": "2",
+    "vocab.txt": "[PAD]\n[   1] x", "pkg/__init__.py": "",
+}  # fmt: skip
+
+
+def test_what_is_no_code_stays_at_home_and_changes_no_digest(tmp_path: Path) -> None:
+    run = TrainingRun(name="n", script="train.py", checkpoint={"mode": "opaque", "path": "out"})
+    alone = pack(write(tmp_path / "a", CODE), written_while_running(run, tmp_path / "a"))
+    among = pack(write(tmp_path / "b", CODE | NO_CODE), written_while_running(run, tmp_path / "b"))
+    assert among.files == tuple(sorted(CODE))
+    assert among.digest == alone.digest
+    write(tmp_path / "b", {".argosyignore": "!wandb/\n!run.out\n"})
+    assert {"run.out", "wandb/run/x"} <= {*pack(tmp_path / "b").files}
+
+
+@pytest.mark.parametrize(
+    ("path", "include", "left"),
+    [
+        (".", ["ckpt*.pt"], {"sub/ckpt1.pt", "model.pt", "we[1]rd/x.pt"}),
+        ("we[1]rd", ["*.pt"], {"ckpt1.pt", "sub/ckpt1.pt", "model.pt"}),
+    ],
+)
+def test_only_the_checkpoints_own_files_stay(path: str, include: list[str], left: set[str], tmp_path: Path) -> None:
+    files = {"ckpt1.pt": "1", "sub/ckpt1.pt": "2", "model.pt": "3", "we[1]rd/x.pt": "4"}
+    run = TrainingRun(name="n", script="t.py", checkpoint={"mode": "opaque", "path": path, "include": include})
+    folder = write(tmp_path / "code", files)
+    assert {*pack(folder, written_while_running(run, folder)).files} == left
+
+
+def test_what_this_very_command_writes_into_stays(tmp_path: Path) -> None:
+    write(tmp_path / "code", {"t.py": "1", "run.toml": 'name = "n"\nscript = "t.py"\n'})
+    said = []
+    for name in ("o 1.yaml", "o 2.yaml"):
+        with (tmp_path / "code" / name).open("w") as out:
+            command = [sys.executable, "-m", "argosy.workflows.cli.main", "compile", "run.toml"]
+            subprocess.run(command, cwd=tmp_path / "code", stdout=out, stderr=subprocess.DEVNULL, check=True)
+        said.append((tmp_path / "code" / name).read_text())
+    assert said[0] == said[1]

@@ -6,7 +6,6 @@ Argo puts values into the template's JSON as text and reads the JSON again; then
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,9 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.pods.expansion import expanded
 from argosy.workflows.cli.source import from_yaml
 from argosy.workflows.cli.starting import read_parameters
+from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.substitute import Substitution
+from tests.compile.unfactored import unfactored
 
 GOLDEN = Path(__file__).resolve().parents[1] / "goldens/two-nodes-cpu.yaml"
 SECRETS = {"ARGOSY_WEBHOOK_URL": "canary-7f3a", "AWS_SECRET_ACCESS_KEY": "canary-91bc", "X": "canary-0"}
@@ -122,7 +123,7 @@ REWRITTEN = [
 
 
 def containers() -> list[dict[str, Any]]:
-    templates = yaml.safe_load(GOLDEN.read_text())["spec"]["templates"]
+    templates = unfactored(yaml.safe_load(GOLDEN.read_text()))["spec"]["templates"]
     return [each for each in templates if "container" in each]
 
 
@@ -130,11 +131,7 @@ def as_argo(template: dict[str, Any], values: dict[str, str]) -> dict[str, Any]:
     """Text into JSON text, escaped, and read again."""
     names = {f"inputs.parameters.{name}": value for name, value in values.items()}
     names |= {"workflow.name": "w", "workflow.uid": "u", "workflow.status": "Succeeded"}
-    one = Substitution(names)
-    text = re.sub(
-        r"\{\{.*?\}\}", lambda tag: json.dumps(one.text(json.loads(f'"{tag[0]}"')))[1:-1], json.dumps(template)
-    )
-    return dict(json.loads(text))
+    return dict(Substitution(names).tree(template))
 
 
 @pytest.mark.parametrize("template", containers(), ids=lambda each: each["name"])
@@ -146,7 +143,11 @@ def test_a_payload_is_the_value_of_its_flag_and_nothing_else(template: dict[str,
     assert len(PAYLOADS) >= 50
     for name in inputs:
         for payload in PAYLOADS:
-            after = as_argo(template, {**quiet, name: payload})
+            try:
+                after = as_argo(template, {**quiet, name: payload})
+            except ExpressionError:  # Argo ends such a workflow: no JSON can hold it
+                assert any(ord(character) < 32 for character in payload), payload
+                continue
             now = places(after)
             assert set(leaves) == set(now), "the shape changed"
             assert {place[:2] for place in leaves if leaves[place] != now[place]} <= {("container", "args")}

@@ -43,3 +43,18 @@ def test_what_go_would_misread_is_quoted(text: str) -> None:
 
 def test_names_come_first() -> None:
     assert to_yaml({"b": 1, "name": "x", "a": 2}) == "name: x\nb: 1\na: 2\n"
+
+
+def test_small_things_stand_on_one_line_and_lists_of_maps_do_not() -> None:
+    document = {
+        "args": ["x" * 60, "y" * 60],
+        "command": ["python", "-m", "x"],
+        "env": [{"name": "A", "value": "1"}],
+        "limits": {"memory": {"at": "most"}},
+        "raw": {"data": "a: 1\nb: 2\n"},
+        "none": {},
+    }
+    assert to_yaml(document) == (
+        f"command: [python, -m, x]\nargs:\n- {'x' * 60}\n- {'y' * 60}\n"
+        'env:\n- {name: A, value: "1"}\nlimits: {memory: {at: most}}\nraw:\n  data: |\n    a: 1\n    b: 2\nnone: {}\n'
+    )

@@ -13,10 +13,10 @@ from argosy.steps.checkpoint import CheckpointStore, CorruptCheckpoint
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
-from argosy.steps.launch.folder_part import commit_folder
 from argosy.steps.launch.whole_files import facts
 from argosy.steps.store import ObjectStore
 from tests.crash.oracle import KEEP, RUN, History, save
+from tests.launch.committing import commit_folder
 
 Step = Callable[[Any, History, Path], None]
 

@@ -29,7 +29,8 @@ class Stager:
 
     def __init__(self, server: S3Server, manifest: Path, into: Path, workers: int = 2) -> None:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        environ |= {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+        known = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+        environ |= {name: os.environ.get(name, value) for name, value in known.items()}
         environ["AWS_ENDPOINT_URL"] = server.endpoint
         command = [sys.executable, "-c", PROGRAM, str(manifest), str(into), str(workers)]
         self.process = subprocess.Popen(

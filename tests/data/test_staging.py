@@ -253,7 +253,9 @@ print("fetched", stage_objects(manifest, manifest, Path(sys.argv[2]), workers=2)
 def test_killed_at_any_moment_it_resumes_with_what_was_published(
     dataset: Dataset, tree: Tree, tmp_path: Path, seed: int
 ) -> None:
-    files = content(300, seed, most=60_000)
+    files = content(
+        900, seed, most=40_000
+    )  # far more than the last kill waits for, should this process be kept waiting
     manifest = dataset(files)
     (tmp_path / "manifest").write_bytes(manifest.to_bytes())
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "manifest"), str(tmp_path / "in")]

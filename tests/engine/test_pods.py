@@ -103,7 +103,7 @@ def test_environment(run_workflow: Callable[..., Any], monkeypatch: pytest.Monke
             command: [sh, -c, 'echo "$A $B $S $POD ${LEAKED-unset} $0 $1"; pwd', "$(A)-$(NOT_THERE)", "$$(A)"]
             workingDir: /workspace/deep
             env:
-            - {name: A, value: 1}
+            - {name: A, value: "1"}
             - {name: B, value: "<$(A)>"}
             - {name: S, valueFrom: {secretKeyRef: {name: token, key: key}}}
             - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}

@@ -53,6 +53,16 @@ def test_policies_and_expressions(run_workflow: Callable[..., Any], strategy: st
     assert (found.phase, found.message) == ("Failed", message)
 
 
+@pytest.mark.parametrize(("said", "attempts"), [("connect: connection refused", 2), ("connection refused", 1)])
+def test_transient_is_what_argo_calls_so(run_workflow: Callable[..., Any], said: str, attempts: int) -> None:
+    container = (
+        f"""{{image: i, command: [sh, -c, 'echo "{said}" > /tmp/last; exit 3'], terminationMessagePath: /tmp/last}}"""
+    )
+    strategy = "{limit: 1, retryPolicy: OnTransientError}"
+    found = run_workflow(f"- name: main\n  retryStrategy: {strategy}\n  container: {container}")
+    assert len(found.by_name) == attempts + 1
+
+
 def test_an_output_that_is_missing_is_an_error_and_retried_on_error(run_workflow: Callable[..., Any]) -> None:
     found = run_workflow(
         """

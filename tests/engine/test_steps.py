@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -198,3 +199,10 @@ def test_workflow_parallelism(run_workflow: Callable[..., Any]) -> None:
     spans = [(node.started, node.finished) for node in found.state.nodes.values() if node.type == "Pod"]
     assert len(spans) == 3
     assert all(sum(begin <= moment < end for begin, end in spans) <= 2 for moment, _ in spans)
+
+
+def test_the_caller_of_a_run_keeps_its_own_recursion_limit(run_workflow: Callable[..., Any]) -> None:
+    # A limit left at 20,000 let a TOML file nested a thousand deep through in the same process.
+    before = sys.getrecursionlimit()
+    assert run_workflow("- {name: main, steps: [[{name: a, template: ok}]]}").phase == "Succeeded"
+    assert sys.getrecursionlimit() == before

@@ -18,7 +18,7 @@ from typing import TypeVar
 from argosy.steps.contract import env
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
-from argosy.steps.supervisor.commits import Commits
+from argosy.steps.supervisor.commits import RunCommits
 from tests.exact.gang import Gang, Gangs
 from tests.exact.zygote import Zygote
 
@@ -62,7 +62,7 @@ class KilledRun:
 
     def finish(self, steps: int) -> int:
         """Train ``steps`` more undisturbed and save the final checkpoint; its step. Every zombie meets its end."""
-        end = self._eventually(Commits.newest_step) + steps
+        end = self._eventually(RunCommits.reached)["commit_step"] + steps
         while not self.wrong:
             gang = self.start(self.chance.choice([1, 2, 4]), end)
             self._wake(1.0)
@@ -78,7 +78,7 @@ class KilledRun:
     def start(self, world: int, end: int) -> Gang:
         """A gang as the supervisor starts one: claim, choose, environment."""
         claim = self._eventually(lambda commits: commits.claim("exact-kills"))
-        found = self._eventually(Commits.resume)
+        found = self._eventually(RunCommits.resume)
         name = f"g{claim.generation:04d}"
         environ = {
             **{name: value for name, value in os.environ.items() if name.startswith("AWS_")},
@@ -152,9 +152,9 @@ class KilledRun:
             codes = sorted(zombie.own_codes())
             self.wrong.append(f"{zombie.name} woke up and ended with {codes}: {zombie.errors(self.folder)}")
 
-    def _eventually(self, ask: Callable[[Commits], Answer]) -> Answer:
+    def _eventually(self, ask: Callable[[RunCommits], Answer]) -> Answer:
         while True:
             try:
-                return ask(Commits(open_store(self.uri), "", "latest", 0))
+                return ask(RunCommits(open_store(self.uri), "", "latest", 0))
             except StoreError:
                 self.seen["supervisor asked again"] += 1

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from argosy.workflows.events import parse_events, start_reason
+from argosy.steps.events.matching import start_reason
+from argosy.steps.events.payload import parse_events
 from argosy.workflows.spec.load import load_run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from argosy.workflows.gang.jobset import jobset_yaml
+from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.run import TrainingRun
 
 GANGS: dict[str, dict[str, Any]] = {
@@ -65,7 +65,7 @@ def case(name: str, env: dict[str, str] | None = None) -> TrainingRun:
 
 def template(run: TrainingRun) -> dict[str, Any]:
     """The pod template inside the gang's manifest, as the cluster reads it."""
-    job = yaml.safe_load(jobset_yaml(run))["spec"]["replicatedJobs"][0]["template"]["spec"]
+    job = yaml.safe_load(gang_yaml(run))["spec"]["replicatedJobs"][0]["template"]["spec"]
     found: dict[str, Any] = job["template"]
     return found
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from argosy.workflows.fabric.catalogue import profile_names
-from argosy.workflows.gang.jobset import jobset_yaml
+from argosy.workflows.gang.documents import gang_yaml
 from tests.fabric.cases import GANGS, case
 
 FOLDER = Path(__file__).resolve().parents[1] / "goldens" / "fabric"
@@ -22,7 +22,7 @@ def test_every_profile_has_a_case_and_every_golden_a_case() -> None:
 
 @pytest.mark.parametrize("name", GANGS)
 def test_renders_the_committed_bytes(name: str) -> None:
-    text = jobset_yaml(case(name))
+    text = gang_yaml(case(name))
     path = FOLDER / f"{name}.yaml"
     if os.environ.get("ARGOSY_REGENERATE") == "1":
         path.write_text(text)

@@ -12,7 +12,7 @@ import yaml
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.gang.manifest import check_manifest, with_identity
-from argosy.workflows.gang.jobset import jobset_yaml
+from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.load import load_run
 from argosy.workflows.spec.run import warnings
 from tests.fabric.cases import case, env_of, main, run_on, template
@@ -172,8 +172,8 @@ def test_a_container_that_ends_before_the_ranks_start() -> None:
 
 
 def test_a_vendors_daemon_is_not_told_the_token_of_the_channel() -> None:
-    manifest = check_manifest(yaml.safe_load(jobset_yaml(case("gcp-a3-mega"))), "gang")
-    made = with_identity(manifest, name="g", attempt=0, nnodes=2, env={"ARGOSY_TOKEN": "secret"}, excluded=())
+    manifest = check_manifest([*yaml.safe_load_all(gang_yaml(case("gcp-a3-mega")))], "gang")
+    (made,) = with_identity(manifest, name="g", attempt=0, nnodes=2, env={"ARGOSY_TOKEN": "secret"}, excluded=())
     pod = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert {"name": "ARGOSY_TOKEN", "value": "secret"} in pod["containers"][0]["env"]
     assert "secret" not in str(pod["initContainers"])

@@ -37,6 +37,6 @@ def test_a_name_loads_only_its_own_side(code: str, absent: set[str]) -> None:
 
 
 def test_an_unknown_name_says_what_there_is() -> None:
-    known = "ResumableLoader, StreamingDataset, TrainingRun, report"
+    known = "ResumableLoader, RunFailed, StreamingDataset, TrainingRun, find, report"
     with pytest.raises(AttributeError, match=f"it offers ArchiveSamples, Checkpointer, .*, {known}"):
         argosy.Trainingrun  # noqa: B018

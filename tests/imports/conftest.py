@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from argosy.workflows.cli import main
 from argosy.workflows.imports.convert import convert
 from argosy.workflows.imports.record import record
-from argosy.workflows.lint.reading import read_file, read_text
+from argosy.workflows.manifests.reading import read_file, read_text
 from tests.imports.account import Account
 
 Argosy = Callable[..., tuple[int, str, str]]

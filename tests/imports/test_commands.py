@@ -153,6 +153,7 @@ def test_variables_are_those_that_hold_where_it_is_started(imported: Imported, j
     ("script", "part", "fate", "why"),
     [
         ("pip install -e . && torchrun /a/t.py", "pip install -e .", "by hand", "image"),
+        ("python3 -m pip install x; python /a/t.py", "python3 -m pip install x", "by hand", "image"),
         ("aws s3 sync s3://b/d /data\ntorchrun /a/t.py", "aws s3 sync s3://b/d /data", "by hand", "[dataset]"),
         ("python prepare.py; torchrun /a/t.py", "python prepare.py", "not representable", "one script"),
         ("mkdir -p /out; torchrun /a/t.py", "mkdir -p /out", "not representable", "one script"),

@@ -181,6 +181,16 @@ def test_a_credential_in_a_script_is_not_shown(imported: Imported, job: Job) -> 
     }
 
 
+def test_scripts_without_torch_are_started_as_they_are(imported: Imported) -> None:
+    one = {"replicas": 1, "container": TRAIN}
+    for made, launcher in (
+        (replicas("TFJob", "tfReplicaSpecs", Worker=one), "plain"),
+        (replicas("XGBoostJob", "xgbReplicaSpecs", Master=one, Worker=one), "plain"),
+        (pytorch(Worker=one), None),
+    ):
+        assert imported(made)[0]["gang"].get("launcher") == launcher
+
+
 REFUSED = {
     "parameter servers": (
         replicas("TFJob", "tfReplicaSpecs", PS={"replicas": 2}, Worker={"replicas": 2}),
@@ -227,3 +237,30 @@ def test_what_cannot_be_imported_is_refused_with_the_reason(imported: Imported, 
     manifest, why = REFUSED[name]
     with pytest.raises(InputError, match=why):
         imported(manifest)
+
+
+def test_a_variable_of_all_replicas_is_told_by_its_name(imported: Imported) -> None:
+    shared = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    master = {"replicas": 1, "container": {"env": [{"name": "ONLY", "value": "x"}, *shared]}}
+    run, account = imported(pytorch(Master=master, Worker={"replicas": 1, "container": {"env": shared}}))
+    assert run["env"] == {"ONLY": "x", "A": "1", "B": "2"}
+    where = "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].env"
+    assert all(account.fates_in(f"{where}[{index}].value") == {"kept"} for index in (0, 1))
+
+
+def test_what_only_the_ray_head_has_is_told(imported: Imported) -> None:
+    def pod(**container: Any) -> dict[str, Any]:
+        volumes = [{"name": "code", "configMap": {"name": "code"}}]
+        return {"spec": {"containers": [{"name": "ray", "image": "a/ray:1", **container}], "volumes": volumes}}
+
+    mounts = [{"name": "code", "mountPath": "/code"}]
+    env = [{"name": "EPOCHS", "value": "3"}]
+    cluster = {
+        "headGroupSpec": {"template": pod(volumeMounts=mounts, env=env)},
+        "workerGroupSpecs": [{"groupName": "g", "replicas": 2, "template": pod()}],
+    }
+    spec = {"entrypoint": "python /code/train.py", "rayClusterSpec": cluster}
+    _, account = imported({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}, "spec": spec})
+    where = "spec.rayClusterSpec.headGroupSpec.template.spec.containers[0]"
+    assert account.fates_in(f"{where}.env[0]") == {"by hand"}
+    assert account.fates_in(f"{where}.volumeMounts[0]") == {"by hand"}

@@ -18,7 +18,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.compile import compile_run
 from argosy.workflows.imports.convert import Imported, convert
 from argosy.workflows.imports.record import record
-from argosy.workflows.lint.reading import read_text
+from argosy.workflows.manifests.reading import read_text
 from argosy.workflows.spec.load import parse_run
 from tests.imports.account import Account, leaves
 from tests.imports.cases import FOLDER
@@ -196,3 +196,39 @@ def test_windows_line_ends_change_nothing(file: Path) -> None:
     plain, _ = brought_in(file.read_text())
     windows, _ = brought_in(file.read_text().replace("\n", "\r\n"))
     assert windows.run == plain.run
+
+
+PLACEHOLDERS = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          tolerations:
+            - {key: gpu, operator: Exists}
+            - {key: team, operator: Equal, value: "${TEAM}"}
+          containers:
+            - name: pytorch
+              image: registry.example/train:1.4.2
+              command: [torchrun, "--nproc_per_node=$GPUS", train.py]
+              resources:
+                limits: {memory: "${MEMORY}", nvidia.com/gpu: "$GPUS"}
+                requests: {nvidia.com/gpu: "$GPUS"}
+"""
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["tolerations[1].key", "containers[0].command[1]"]
+    + [
+        f"containers[0].resources.{each}"
+        for each in ("limits.memory", "limits.nvidia.com/gpu", "requests.nvidia.com/gpu")
+    ],
+)
+def test_what_is_filled_in_later_and_did_not_arrive_is_not_called_kept(path: str) -> None:
+    _, account = brought_in(PLACEHOLDERS)
+    assert account.fates_in(f"spec.pytorchReplicaSpecs.Worker.template.spec.{path}") == {"by hand"}

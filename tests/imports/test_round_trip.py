@@ -109,7 +109,9 @@ def test_scheduling_and_marks_are_kept(case: Case, gang: dict[str, Any]) -> None
     ours = [{"operator": "Equal", **each} for each in found["spec"]["tolerations"]]
     for toleration in pod.get("tolerations", []):
         assert {"operator": "Equal", **toleration} in ours
-    for ours_name in ("serviceAccountName", "priorityClassName", "imagePullSecrets", "hostNetwork"):
+    # Who names no account gets the one that `argosy install` makes.
+    assert found["spec"]["serviceAccountName"] == pod.get("serviceAccountName", "argosy")
+    for ours_name in ("priorityClassName", "imagePullSecrets", "hostNetwork"):
         assert found["spec"].get(ours_name) == pod.get(ours_name)
     grace = pod.get("terminationGracePeriodSeconds")
     assert grace is None or found["spec"]["terminationGracePeriodSeconds"] >= grace
@@ -159,7 +161,7 @@ def test_what_is_compiled_is_valid_strictly(argosy: Argosy, file: str, monkeypat
             assert list(strange(value, model, key)) == []
             model.model_validate(value)
     m.Affinity.model_validate(pod.get("affinity", {}))
-    load_checked(workflow.read_bytes(), [])
+    load_checked(workflow.read_bytes(), [], {})
     code, out, err = argosy("lint", str(workflow), "--level", "error", "--format", "json")
     assert code == 0, f"{out}{err}"
     assert [each for each in json.loads(out)["findings"] if each["level"] == "error"] == []

@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from argosy.steps.checkpoint import CheckpointStore, Claim
-from argosy.steps.checkpoint.manifest import Checkpoint
-from argosy.steps.launch.folder_part import commit_folder
-from argosy.steps.launch.whole_files import facts
+from argosy.steps.checkpoint.manifest import Checkpoint, Saved
+from argosy.steps.launch.folder_part import store_part
+from argosy.steps.launch.whole_files import Signature, facts
+
+
+def commit_folder(
+    checkpoints: CheckpointStore, claim: Claim, name: str, step: int, folder: Path, files: Signature, *, final: bool
+) -> Saved:
+    part = store_part(checkpoints.part(name, 0), folder, files)
+    return checkpoints.commit(claim, name, step, [part], kind="files", world_size=1, final=final)
 
 
 def committed_folder(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment, Orders, Report
+from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import Endpoint
 from argosy.steps.pods import processes
 from argosy.steps.supervisor.channel import Channel
@@ -134,7 +135,7 @@ class Gang:
         self.server.__enter__()
 
     def order(self, command: Any, exit_code: int = 0, root: dict[str, Any] | None = None) -> None:
-        self.channel.order(Orders(command=command, exit_code=exit_code, root=root))
+        self.channel.order(Orders(command=command, exit_code=exit_code, root=Trouble(**root) if root else None))
 
     def look(self) -> None:
         self.reports += self.channel.drain()
@@ -159,10 +160,10 @@ class Gang:
         return [event for report in self.reports for event in report.events if event["kind"] == kind]
 
     def errors(self) -> list[dict[str, Any]]:
-        return [report.error for report in self.reports if report.error]
+        return [asdict(report.error) for report in self.reports if report.error]
 
     def endings(self) -> dict[int, dict[str, Any]]:
-        return {ending["rank"]: ending for report in self.reports for ending in report.endings}
+        return {ending.rank: asdict(ending) for report in self.reports for ending in report.endings}
 
     def exit_codes(self, seconds: float = 20) -> list[int]:
         return [pod.process.wait(seconds) for pod in self.pods]

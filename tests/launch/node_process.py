@@ -54,7 +54,7 @@ def main() -> int:
     reporter = Reporter(ChannelClient(identity.channel_url, identity.channel_token), identity, assignment)
     saves = Saves(args, assignment, open_store(args.store_uri), Path(plan["workdir"]), reporter)
     reporter.start()
-    saves.restore()
+    saves.restore({})
     out = Path(plan["workdir"]) / args.checkpoint_path
     numbers = [str(plan[name]) for name in ("steps", "every", "pause")]
     ranks = {

@@ -165,7 +165,7 @@ class Cluster:
         workdir = self.root / f"work-{0 if self.shared else index}"
         saves = Saves(self.args, assignment, open_store(self.args.store_uri), workdir, reporter)
         node = Node(workdir / "out", saves, reporter, [])
-        node.added = saves.restore()
+        node.added = saves.restore({})
         node.folder.mkdir(parents=True, exist_ok=True)
         node.ranks = [Rank.start() for _ in range(self.nproc)]
         for rank in node.ranks:

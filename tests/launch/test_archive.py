@@ -5,6 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
+import shutil
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +20,8 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.layout import code_key
 from argosy.steps.store import open_store
+
+PATH = "/usr/bin:/bin"
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
@@ -103,3 +109,32 @@ def test_a_swapped_archive_is_not_opened(tmp_path: Path) -> None:
     with pytest.raises(StepError, match="not unpacked"):
         code.unpack(store, "n", "0" * 64, tmp_path / "work")
     assert not (tmp_path / "work/a").exists()
+
+
+INTERPRETERS = {
+    os.path.realpath(found) for name in ("python3", "python3.11") if (found := shutil.which(name, path=PATH))
+}
+
+
+@pytest.mark.parametrize("python", sorted({sys.executable, *INTERPRETERS}))
+def test_every_python_that_a_distribution_ships_unpacks_it(python: str, tmp_path: Path) -> None:
+    # Debian 12 has 3.11.2, and tarfile's filters came with 3.11.4: every pod died there.
+    version = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+    if tuple(map(int, version.stdout.split())) < (3, 11):
+        pytest.skip(f"{python} is too old")
+    executable = member("a/train.py")
+    executable.mode = 0o755
+    data = archive(executable, member("l", tarfile.SYMTYPE, "a/train.py"))
+    digest = hashlib.sha256(data).hexdigest()
+    store = open_store(f"file://{tmp_path}/store")
+    store.put(code_key("n", digest), data)
+    script = (
+        "import sys, pathlib; from argosy.steps import code; from argosy.steps.store import open_store\n"
+        "code.unpack(open_store(sys.argv[1]), 'n', sys.argv[2], pathlib.Path(sys.argv[3]))"
+    )
+    environ = {"PATH": PATH, "PYTHONPATH": str(Path(code.__file__).parents[2])}
+    command = [python, "-c", script, f"file://{tmp_path}/store", digest, str(tmp_path / "work")]
+    said = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert (tmp_path / "work/l").readlink() == Path("a/train.py")
+    assert os.access(tmp_path / "work/a/train.py", os.X_OK)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,15 @@ def test_a_file_that_was_written_a_moment_ago(tmp_path: Path) -> None:
     assert flaw_of(tmp_path, look(tmp_path), checkpoint_expect=("a",)) == "it has just changed"
 
 
+@pytest.mark.parametrize(("ranks", "flaw"), [([0, 1], "it is there, but not yet .metadata"), ([2, 3], "")])
+def test_what_only_rank_0_writes_is_not_asked_of_other_nodes_disks(tmp_path: Path, ranks: list[int], flaw: str) -> None:
+    write(tmp_path / "checkpoint-1/__2_0.distcp", "x")
+    args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_writers="every")
+    found = look(tmp_path)
+    told = Completeness(args, tmp_path, ranks).flaw(found, found.units[-1], lambda: True)
+    assert ("" if told is None else told.text) == flaw.replace("it", "checkpoint-1/__2_0.distcp", 1)
+
+
 class MeddlingStore(FileStore):
     """Somebody does something before and after each file that it stores."""
 
@@ -78,6 +89,28 @@ def stored(
     checkpoints = CheckpointStore(store, "")
     name = checkpoints.new_save(checkpoints.claim("test"), 1)
     store_part(checkpoints.part(name, 0), tmp_path / "out", files)
+
+
+def test_half_of_a_distributed_checkpoint_is_none(tmp_path: Path) -> None:
+    """Two nodes, each with a disk of its own; here lies what rank 0 wrote, and the list of all."""
+    metadata = pickle.dumps({name: _Storage(relative_path=name) for name in ("__0_0.distcp", "__1_0.distcp")})
+    write(tmp_path / "checkpoint-1/__0_0.distcp", "x")
+    write(tmp_path / "checkpoint-1/.metadata", "")
+    (tmp_path / "checkpoint-1/.metadata").write_bytes(metadata)
+    os.utime(tmp_path / "checkpoint-1/.metadata", (1e9, 1e9))
+    told = flaw_of(tmp_path, look(tmp_path))
+    assert told.startswith("checkpoint-1/.metadata names __1_0.distcp, which is not here")
+    assert 'checkpoint.writers = "every"' in told
+    assert flaw_of(tmp_path, look(tmp_path), checkpoint_writers="every") == ""
+    write(tmp_path / "checkpoint-1/__1_0.distcp", "x")
+    assert flaw_of(tmp_path, look(tmp_path)) == ""
+
+
+@dataclass
+class _Storage:
+    """As torch.distributed.checkpoint.filesystem has it."""
+
+    relative_path: str
 
 
 def test_files_that_change_while_they_are_copied(tmp_path: Path) -> None:

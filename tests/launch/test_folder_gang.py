@@ -57,12 +57,15 @@ for step in range(first, 61):
             (out / "latest").write_text(f"global_step{step}")
     print(f"step {step} loss {1 / step:.3f}", flush=True)
     time.sleep(0.02)
+if rank == 0:
+    (out / "model.bin").write_text("what was trained")
 """
 OPTIONS: dict[str, Any] = {
     "script": "train.py",
     "nproc_per_node": 2,
     "checkpoint_mode": "opaque",
     "checkpoint_path": "out",
+    "checkpoint_include": ("global_step*/**/*", "latest"),
     "checkpoint_writers": "every",
     "checkpoint_expect": ("rank_{rank:02d}.json",),
     "resume_arg": ("{newest}",),
@@ -119,5 +122,6 @@ def test_one_step_of_all_ranks_or_nothing(make_gang: Callable[[int], Gang], tmp_
     last = store.newest()
     assert last is not None
     assert (step_of(store, last, tmp_path / "look"), last.step, last.final) == (60, 60, True)
+    assert (tmp_path / "look/argosy-node-000000/model.bin").read_text() == "what was trained"
     gang.order("exit", 0)
     assert gang.exit_codes() == [0, 0]

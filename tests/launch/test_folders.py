@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
 
 import pytest
 
+from argosy.steps.checkpoint.node_paths import merged
+from argosy.steps.contract.channel import Part
 from tests.launch.nodes import EVERY, Cluster
 
 
@@ -79,8 +82,8 @@ def test_an_answer_to_an_older_save_belongs_to_nothing(
     monkeypatch.setattr("argosy.steps.launch.gathering.SLACK_SECONDS", 0.0)
     gang = cluster(**{**EVERY, "checkpoint_timeout_seconds": 1})
     gang.begin()
-    late = {"name": "0000000010-g000001-abcdef", "node": "node-1", "node_rank": 1}
-    late["ref"] = {"key": "data/x", "size": 1, "sha256": "0" * 64, "total_bytes": 1}
+    ref = {"key": "data/x", "size": 1, "sha256": "0" * 64, "total_bytes": 1}
+    late = Part(save="0000000010-g000001-abcdef", node="node-1", node_rank=1, state="given", ref=ref)
     gang.nodes[1].saves.stop()  # node 1 answers nothing but that
     gang.nodes[1].reporter.answer(late)
     gang.save(10)
@@ -160,6 +163,26 @@ def test_all_nodes_files_in_one_folder_when_their_number_changed(cluster: Callab
     again.until(lambda: [again.step_of(one) for one in again.store.commits()] == [10, 20], "commit of one node")
 
 
+def test_a_log_that_one_node_goes_on_writing_is_its_own(cluster: Callable[..., Cluster]) -> None:
+    """With reshard = all each node has every file back; the one that it does not write to grows old there."""
+    gang = cluster(checkpoint_reshard="all", **EVERY)
+    for restart, step in enumerate((10, 20, 30), 1):
+        gang.begin()
+        for index, node in enumerate(gang.nodes):
+            log = node.folder / f"log{index}.csv"
+            with log.open("a") as target:
+                target.write(f"{step}\n")
+            rested = time.time() - 1
+            os.utime(log, (rested, rested))
+        gang.save(step)
+        gang.until(lambda count=restart: len(gang.store.commits()) == count, "commit")
+        newest = gang.store.newest()
+        assert newest is not None
+        files = {file.path: file.size for file in merged(newest.files)}
+        assert (files["log0.csv"], files["log1.csv"]) == (3 * restart, 3 * restart)
+        assert len([path for path in files if path.startswith(f"checkpoint-{step}/")]) == 4
+
+
 def finish(gang: Cluster, *, final: bool) -> None:
     """Every rank ends well, and every node finishes."""
     for node in gang.nodes:
@@ -200,7 +223,8 @@ def test_a_node_whose_ranks_end_first_waits_for_the_last_save(cluster: Callable[
     gang.nodes[0].saves.finish(final=True)
     early.join(10)
     assert not early.is_alive()
-    assert [(gang.step_of(each), each.final) for each in gang.store.commits()] == [(10, False), (10, True)]
+    # The same bytes: the last commit takes the place of the one before it.
+    assert [(gang.step_of(each), each.final) for each in gang.store.commits()] == [(10, True)]
 
 
 def test_the_end_of_a_run_that_saved_nothing(cluster: Callable[..., Cluster]) -> None:

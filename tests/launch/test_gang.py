@@ -16,6 +16,7 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract import env as names
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
+from argosy.steps.contract.trouble import Trouble
 from argosy.steps.pods import processes
 from argosy.steps.store import open_store
 from argosy.steps.verdict import judge
@@ -64,7 +65,9 @@ def test_a_killed_rank_is_named_and_the_next_restart_finishes(make_gang: Callabl
     assert gang.phases() == {"pod-0": "running", "pod-1": "failed"}
     assert [event["fault"] for event in gang.events("injected")] == ["kill"]
 
-    verdict = judge([Ending(**ending) for ending in gang.endings().values()], gang.errors(), [])
+    verdict = judge(
+        [Ending(**ending) for ending in gang.endings().values()], [Trouble(**error) for error in gang.errors()], []
+    )
     assert (verdict.cause, verdict.signal, verdict.rank, verdict.node) == (Cause.UNKNOWN, 9, 1, "node-1")
     assert verdict.quote == "rank 1 on node-1 was ended by signal 9"
     assert "peer_lost" in verdict.consequences[0]
@@ -73,7 +76,7 @@ def test_a_killed_rank_is_named_and_the_next_restart_finishes(make_gang: Callabl
     gang.order("stop", root={"cause": "unknown", "rank": 1, "node": "node-1", "quote": verdict.quote})
     gang.reports.clear()
     gang.assign(1, args=[])
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "second restart's end")
     assert max(step["step"] for step in gang.steps()) == 40
     assert [ending["exit_code"] for ending in gang.endings().values()] == [0, 0]
@@ -98,7 +101,11 @@ def test_a_hanging_rank_prints_its_stack_and_nothing_is_left(make_gang: Callable
     gang.start(script="train.py", nproc_per_node=2)
     gang.assign(0, fault={"fault": "hang", "rank": 1, "step": 5, "code": None})
     gang.until(lambda: bool(gang.events("injected")), 30, "hang")
-    gang.order("stop", root={"cause": "hang", "rank": 1, "node": "node-0", "quote": "no step"})
+    # As the supervisor does: it stops the gang only when it has the stacks.
+    root = {"cause": "hang", "rank": 1, "node": "node-0", "quote": "no step"}
+    gang.order("continue", root=root)
+    gang.until(lambda: set(gang.endings()) == {0, 1}, 20, "endings")
+    gang.order("stop", root=root)
     gang.until(lambda: bool(gang.channel.check_ins()), 20, "check-in after the stop")
     assert 'train.py", line' in gang.pods[0].text()
     left = processes.carrying(names.POD_TOKEN, f"{gang.folder}-0") - {gang.pods[0].process.pid}
@@ -199,7 +206,7 @@ def test_a_checkpointer_under_launch_and_an_exit_that_the_rank_does_itself(make_
     write(gang, SAVES)
     checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
     claim = checkpoints.claim("first")
-    gang.start(script="train.py", nproc_per_node=2, checkpoint_every_steps="auto", checkpoint_failure_hours="50")
+    gang.start(script="train.py", nproc_per_node=2, checkpoint_every_steps="auto", checkpoint_failure_hours=50.0)
     fault = {"fault": "exit", "rank": 1, "step": 25, "code": 42}
     gang.assign(0, generation=claim.generation, log_seq=claim.seq, fault=fault)
     gang.until(lambda: gang.phases() == {"pod-0": "failed"}, 60, "failure")

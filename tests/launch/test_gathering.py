@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from argosy.steps.contract.channel import Save
 from tests.launch.nodes import EVERY, Cluster
 
 
@@ -15,8 +16,8 @@ def test_a_question_of_another_restart_is_not_answered(cluster: Callable[..., Cl
     gang.save(10)
     for generation, answered in ((gang.generation - 1, False), (gang.generation + 1, False), (gang.generation, True)):
         name = f"0000000010-g{generation:06d}-abcdef"
-        gang.nodes[0].reporter.gather({"name": name, "unit": "checkpoint-10", "last": False})
-        gang.until(lambda name=name: (gang.nodes[1].reporter.asked() or {}).get("name") == name, "question")
+        gang.nodes[0].reporter.gather(Save(name=name, unit="checkpoint-10", last=False))
+        gang.until(lambda name=name: getattr(gang.nodes[1].reporter.asked(), "name", "") == name, "question")
         if answered:
             gang.until(lambda name=name: gang.nodes[0].reporter.parts(name), "answer")
         else:
@@ -32,13 +33,13 @@ def test_a_node_answers_when_its_ranks_have_closed_their_files(cluster: Callable
     gang.nodes[0].saves.stop()
     node.save(3, 20, how="keep open")
     name = f"0000000020-g{gang.generation:06d}-abcdef"
-    reporter.gather({"name": name, "unit": "checkpoint-20", "last": False})
+    reporter.gather(Save(name=name, unit="checkpoint-20", last=False))
     gang.until(node.reporter.asked, "question")
     time.sleep(0.4)
     assert reporter.parts(name) == []
     node.ranks[1].write(node.folder / "checkpoint-20/rank3.json", "", "close all")
     gang.until(lambda: reporter.parts(name), "answer")
-    assert reporter.parts(name)[0]["ref"] is None
+    assert [(part.state, part.ref) for part in reporter.parts(name)] == [("given", None)]
 
 
 def test_a_file_that_changes_while_another_node_is_asked(cluster: Callable[..., Cluster]) -> None:

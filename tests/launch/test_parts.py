@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import struct
 import subprocess
@@ -24,8 +25,10 @@ from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.layout import code_key
 from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.manifest import DataObject, DatasetManifest
+from argosy.steps.gang.pod_states import pod_state
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient
 from argosy.steps.launch.environment import rank_environment
+from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.progress_lines import ProgressLines, compile_pattern
 from argosy.steps.launch.whole_files import looks_whole, matching, open_for_writing, signature
 from argosy.steps.store import open_store
@@ -35,18 +38,39 @@ if TYPE_CHECKING:
     from tests.launch.conftest import Gang
 
 
+BAR = " 50%|#####     | {}/{} [00:01<00:09,  9.9it/s]"
+
+
+def read_all(*printed: str) -> list[tuple[int, str, float | None]]:
+    lines = ProgressLines()
+    told = [record for line in printed if (record := lines.read(line))]
+    return [(record["step"], record["kind"], record.get("loss")) for record in told]
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("step 10 loss 2.3", {"step": 10, "loss": 2.3}),
-        ("step 10/200 | loss: 2.3e-1", {"step": 10, "loss": 0.23, "end_step": 200}),
-        ("iter 10: loss 2.3, time 5 ms", {"step": 10, "loss": 2.3}),
-        ("Epoch 1 step 10 loss=2.3", {"step": 10, "loss": 2.3}),
-        ("[rank0] global_step=10, train_loss=2.3", {"step": 10, "loss": 2.3}),
-        ("{'step': 10, 'loss': 2.3}", {"step": 10, "loss": 2.3}),
-        ("Epoch 3: loss 0.5", {"step": 3, "loss": 0.5}),
-        ("Iteration 7, loss = nan", {"step": 7}),
-        (" 10%|#         | 10/100 [00:01<00:09,  9.9it/s]", {"step": 10, "end_step": 100}),
+        ("step 10 loss 2.3", {"step": 10, "loss": 2.3, "kind": "line"}),
+        ("step 10/200 | loss: 2.3e-1", {"step": 10, "loss": 0.23, "end_step": 200, "kind": "line"}),
+        ("iter 10: loss 2.3, time 5 ms", {"step": 10, "loss": 2.3, "kind": "line"}),
+        ("Epoch 1 step 10 loss=2.3", {"step": 10, "loss": 2.3, "kind": "line"}),
+        ("[rank0] global_step=10, train_loss=2.3", {"step": 10, "loss": 2.3, "kind": "line"}),
+        ("{'step': 10, 'loss': '2.3'}", {"step": 10, "loss": 2.3, "kind": "line"}),
+        ("Epoch 3: loss 0.5", {"step": 3, "loss": 0.5, "kind": "epoch"}),
+        ("step 1 loss 0.0", {"step": 1, "loss": 0.0, "kind": "line"}),
+        ("step 9: loss infers nothing", None),
+        ("step 9 loss=-inf", {"step": 9, "loss": -math.inf, "kind": "line"}),
+        (BAR.format(10, 100), {"step": 10, "end_step": 100, "kind": "bar"}),
+        ("Epoch 3: " + BAR.format(2, 4), {"step": 14, "kind": "bar", "per_epoch": 4}),  # Lightning
+        ("Epoch 2/5: " + BAR.format(2, 4), {"step": 6, "end_step": 20, "kind": "bar", "per_epoch": 4}),
+        (
+            "Epoch: [3][ 1/40]\tTime 0.1 (0.1)\tLoss 7.0e+00 (7.0e+00)",  # the imagenet example
+            {"step": 121, "loss": 7.0, "kind": "batch", "per_epoch": 40},
+        ),
+        ("Train: 2 [  50/100 ( 50%)]  Loss: 6.9 (6.9)", {"step": 250, "loss": 6.9, "kind": "batch", "per_epoch": 100}),
+        ("Map: 100%|##########| 1000/1000 [00:00<00:00, 9000 examples/s]", None),
+        ("Loading weights: 100%|##########| 41/41 [00:00<00:00]", None),
+        (BAR.format(0, 40), None),  # Hugging Face draws it before it has resumed
         ("loading 10 files", None),
         ("stepping stone", None),
         ("first step 3 of the manual", None),
@@ -56,15 +80,50 @@ def test_progress_that_scripts_print(line: str, found: dict[str, Any] | None) ->
     assert ProgressLines().read(line) == found
 
 
-def test_progress_never_goes_back_and_keeps_its_kind() -> None:
-    lines = ProgressLines()
-    told = [lines.read(f"Epoch {i // 5} step {i % 5} loss 1.0") for i in range(1, 20)]
-    assert [record["step"] for record in told if record] == [1, 2, 3, 4]
+def test_a_loss_that_is_no_number_is_told() -> None:
+    assert math.isnan(ProgressLines().read("Iteration 7, loss = nan")["loss"])
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        # Per epoch the steps begin anew: they are counted on. What goes back without an epoch is not told.
+        (
+            [f"Epoch {i // 5} step {i % 5} loss 1.0" for i in range(1, 12)],
+            [(i, "line", 1.0) for i in range(1, 12)],
+        ),
+        (["step 5 loss 1", "step 3 loss 1", "step 6 loss 1"], [(5, "line", 1.0), (6, "line", 1.0)]),
+        # Words win over a bar that came first, and the loss in a line of its own is the bar's.
+        ([BAR.format(7, 9), "step 1 loss 2"], [(7, "bar", None), (1, "line", 2.0)]),
+        ([BAR.format(2, 9), "{'loss': '4.3', 'epoch': '0.5'}", BAR.format(2, 9)], [(2, "bar", None), (2, "bar", 4.3)]),
+        (  # Hugging Face before 5: a bare number of epochs; an evaluation's loss and the summary are no loss of a step
+            [
+                BAR.format(2, 9),
+                "{'loss': 4.3, 'epoch': 0.5}",
+                BAR.format(3, 9),
+                "{'eval_loss': 9.0, 'epoch': 1}",
+                "{'train_runtime': 1.0, 'train_loss': 8.0, 'epoch': 1.0}",
+                BAR.format(4, 9),
+            ],
+            [(2, "bar", None), (3, "bar", 4.3), (4, "bar", None)],
+        ),
+        # A bar that had ended before any loss was told counted what was prepared; an evaluation's bar does not.
+        (
+            [BAR.format(9, 9), BAR.format(1, 40), BAR.format(2, 40)],
+            [(9, "bar", None), (1, "bar", None), (2, "bar", None)],
+        ),
+        ([BAR.format(8, 9), BAR.format(1, 4), BAR.format(9, 9)], [(8, "bar", None), (9, "bar", None)]),
+        # A bar of each epoch.
+        ([BAR.format(n, 2) for n in (1, 2, 1, 2)], [(n, "bar", None) for n in (1, 2, 3, 4)]),
+    ],
+)
+def test_progress_keeps_its_kind(printed: list[str], told: list[Any]) -> None:
+    assert read_all(*printed) == told
 
 
 def test_own_pattern() -> None:
     lines = ProgressLines(r"it=(?P<step>\d+) L=(?P<loss>\S+)")
-    assert lines.read("it=5 L=1.25") == {"step": 5, "loss": 1.25}
+    assert lines.read("it=5 L=1.25") == {"step": 5, "loss": 1.25, "kind": "own"}
     assert lines.read("step 6 loss 1.0") is None
     for wrong in ("(", r"it=(\d+)"):
         with pytest.raises(InputError, match="progress_pattern"):
@@ -202,11 +261,11 @@ def assignment(**changes: Any) -> Assignment:
 def test_environment_of_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         names.CHANNEL_TOKEN: "secret", names.CHANNEL_URL: "http://x:1", names.LIFELINE_FD: "9",
-        "WANDB_RUN_ID": "mine", "MY_OWN": "1",
+        "WANDB_RUN_ID": "mine", "MY_OWN": "1", "PYTHONUNBUFFERED": "0",
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    args = LaunchArgs(store_uri="file:///s", name="gpt", micro_batch_size=4, accumulation_steps=2, learning_rate="0.1")
+    args = LaunchArgs(store_uri="file:///s", name="gpt", micro_batch_size=4, accumulation_steps=2, learning_rate=0.1)
     environ = rank_environment(args, assignment(), data_path="/d", data_uri="s3://b/d")
     assert {names.CHANNEL_TOKEN, names.CHANNEL_URL, names.LIFELINE_FD} & set(environ) == set()
     expected = {
@@ -223,6 +282,20 @@ def test_environment_of_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     environ = rank_environment(args, assignment(), data_path="", data_uri="")
     assert environ["WANDB_RUN_ID"] == "gpt-run-1"
     assert environ["OMP_NUM_THREADS"] == "7"
+
+
+def test_a_pod_counts_those_of_the_parts_before_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = {"training.kubeflow.org/replica-index": "2", "argosy.dev/first-index": "1"}
+    pod = {"metadata": {"name": "g-worker-2", "labels": labels}, "status": {"phase": "Running"}}
+    assert pod_state(pod, index="training.kubeflow.org/replica-index").index == 3
+    monkeypatch.setenv(names.CHANNEL_URL, "http://here")
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "2")
+    assert Identity.from_environment().index == 2
+    monkeypatch.setenv(names.FIRST_INDEX, "1")
+    assert Identity.from_environment().index == 3
+    monkeypatch.setenv(names.FIRST_INDEX, "one")
+    with pytest.raises(InputError, match="ARGOSY_FIRST_INDEX = 'one'"):
+        Identity.from_environment()
 
 
 def test_channel_errors_are_told_apart(make_gang: Callable[[int], Gang]) -> None:

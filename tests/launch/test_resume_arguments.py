@@ -25,6 +25,7 @@ from tests.launch.committing import committed_folder
         (["epoch_2.pt", "epoch_10.pt"], "*.pt", "{newest}", "out/epoch_10.pt"),
         (["epoch_10.pt", "epoch_2.pt"], "*.pt", "{newest}", "out/epoch_2.pt"),
         (["checkpoint-9/a/x.pt", "checkpoint-10/state.json"], "checkpoint-*/**/*", "{newest}", "out/checkpoint-10"),
+        (["version_1/c/a.ckpt", "version_0/c/b.ckpt"], "version_*/c/*.ckpt", "{newest}", "out/version_0/c/b.ckpt"),
         (["global_step5/x.pt", "latest"], "**/*", "{newest}", "out/global_step5"),
         (["ckpt.pt"], "*.pt", "{other}", "{other}"),
     ],
@@ -52,5 +53,5 @@ def test_placeholders(files: list[str], include: str, argument: str, expected: s
         restart=1, attempt=1, node_rank=0, nnodes=1, master_addr="", master_port=0, run_id="r1", workflow="w",
         generation=2, log_seq=2, resume_digest=made.digest, resume_step=1, dataset_digest="", args=[],
     )  # fmt: skip
-    assert restore(args, told, checkpoints, tmp_path / "work") == ["--resume", expected]
+    assert restore(args, told, checkpoints, tmp_path / "work", {}) == ["--resume", expected]
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()) == sorted(files)

@@ -25,13 +25,13 @@ SEED = 20261121
 
 def test_killed_in_training_and_in_the_middle_of_a_save(tmp_path: Path) -> None:
     style = replace(STYLES[0], args=("--max_iters=240",))
-    style.copy(tmp_path / "work", {})
+    where = style.copy(tmp_path / "work", {})["checkpoint"]["path"]
     work, draw = tmp_path / "work", random.Random(SEED)
     print(f"seed {SEED}")
     with (tmp_path / "log").open("wb") as log:
         command = [str(Path(sys.executable).parent / "argosy"), "run", "run.toml"]
         engine = subprocess.Popen(command, cwd=work, stdout=log, stderr=log, start_new_session=True)
-    killer = Killer(engine, work, style.folder, lambda: commits(work))
+    killer = Killer(engine, work, where, lambda: commits(work))
     killer.run(["training", "saving"], draw, 240.0)
 
     said = (tmp_path / "log").read_text()

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+import zipfile
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from argosy.steps.launch.step_clock import StepClock
+from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.launch.file_step import FileStep, file_step
+from argosy.steps.launch.labelling import Labelling
+from argosy.steps.launch.step_clock import StepClock, Word
 from argosy.steps.launch.units import Unit, step_in, unit_of
-from argosy.steps.launch.whole_files import looks_whole
+from argosy.steps.launch.whole_files import looks_whole, signature
 from argosy.steps.pods.processes import is_running
 from tests.launch.nodes import Cluster
 
@@ -51,6 +57,10 @@ def one_node(cluster: Callable[..., Cluster]) -> Callable[..., Cluster]:
         ("step10-rank0.pt", ("step*",), "step=10"),
         ("step10-rank1.pt", ("step*",), "step=10"),
         ("checkpoint-500/x", ("save_*",), ""),
+        ("model_000100.pt", ("model_*", "meta_*", "optim_*"), "step=100"),
+        ("optim_000100_rank3.pt", ("model_*", "meta_*", "optim_*"), "step=100"),
+        ("best-v2.pt", ("*.pt",), "best-v2.pt"),
+        ("epoch_4.pt", ("epoch_*",), "epoch_4.pt"),
     ],
 )
 def test_what_a_file_belongs_to(path: str, globs: tuple[str, ...], name: str) -> None:
@@ -63,65 +73,148 @@ def test_steps_in_names() -> None:
     assert step_in("step_3_of_step_9") is None
 
 
+def pickled(path: Path, value: Any, *, zipped: bool = True) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not zipped:
+        path.write_bytes(pickle.dumps(value))
+        return
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{path.stem}/data.pkl", pickle.dumps(value))
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.mkdir, (EVIL,)
+
+
+EVIL = "/tmp/argosy-a-pickle-was-run"
+
+
 @pytest.mark.parametrize(
-    ("named", "told", "expected"),
+    ("files", "expected"),
     [
-        (30, [28, 29], 30),  # saved before it is told
-        (30, [30], 30),
-        (500, [480, 490], 500),  # it tells every tenth step
-        (1_000_000, [8, 9], 9),  # that counts something else
-        (29, [29, 30], 30),  # older than what is told
-        (500, [], 500),
-        (None, [28, 29], 29),
-        (None, [], 7),  # the restored state may have been saved again
+        ({"ckpt.pt": {"model": {}, "iter_num": 20, "best_val_loss": 4.1}}, (20, None, "file")),
+        ({"x.ckpt": {"epoch": 1, "global_step": 8, "state_dict": OrderedDict(a=Evil())}}, (8, 1, "file")),
+        ({"checkpoint.pth.tar": {"epoch": 4, "arch": "resnet"}}, (None, 4, "file")),
+        ({"ck.pt": {"trainer": {"iteration": 12}, "model": Evil()}}, (12, None, "file")),
+        ({"model.pt": Evil(), "trainer_state.json": {"global_step": 40}}, (40, None, "file")),
+        ({"scheduler.pt": {"step": 9}, "random_states_0.pkl": {"step": 3}}, (None, None, "file")),
+        ({"state.pt": {"step": True, "epoch": -1}}, (None, None, "file")),
+        ({"model_10.pt": {}, "model_20.pt": {}}, (20, None, "name")),
+        ({"model_20.pt": {}}, (None, None, "file")),  # it may be called so for good
     ],
 )
-def test_the_step_of_a_commit(named: int | None, told: list[int], expected: int) -> None:
+@pytest.mark.parametrize("zipped", [True, False])
+def test_the_step_that_files_tell(
+    files: dict[str, Any], expected: tuple[int | None, int | None, str], tmp_path: Path, zipped: bool
+) -> None:
+    for age, (name, value) in enumerate(files.items()):
+        if name.endswith(".json"):
+            (tmp_path / name).write_text(json.dumps(value))
+        else:
+            pickled(tmp_path / name, value, zipped=zipped)
+        os.utime(tmp_path / name, (1000 + age, 1000 + age))
+    found = file_step(tmp_path, Unit("", signature(tmp_path, ()), None))
+    assert (found.step, found.epoch, found.source) == expected
+    assert not Path(EVIL).exists()
+
+
+NOTHING = FileStep(None, None, "file")
+
+
+@pytest.mark.parametrize(
+    ("known", "words", "expected"),
+    [
+        # (step, when it was told); the files were written from 200 to 201
+        (FileStep(30, None, "name"), [(28, 100), (29, 199)], (30, "name", 30)),
+        (FileStep(29, None, "name"), [(29, 100), (30, 199)], (29, "name", 29)),  # stored while the next one trains
+        (FileStep(500, None, "name"), [(480, 100), (490, 199)], (500, "name", 500)),
+        (FileStep(1_000_000, None, "name"), [(8, 100), (9, 199)], (9, "print", 9)),  # that counts samples
+        (FileStep(20, None, "file"), [(1000, 100)], (20, "file", 1000)),  # the words do
+        # Ten steps in a few milliseconds, read together; the words count as the name does.
+        (FileStep(30, None, "name"), [(step, 200.04) for step in range(25, 37)], (30, "name", 30)),
+        (FileStep(30, None, "name"), [(step, 150.0 + step) for step in range(25, 37)], (30, "name", 36)),
+        (FileStep(500, None, "name"), [], (500, "name", None)),
+        (NOTHING, [(28, 100), (29, 199)], (29, "print", 29)),
+        (NOTHING, [(28, 100), (29, 300)], (28, "print", 28)),
+        (NOTHING, [(5, 100), (10, 201.01)], (10, "print", 10)),  # saved, then told
+        (NOTHING, [(10, 199.99), (15, 300)], (10, "print", 10)),  # told, then saved
+        (NOTHING, [(10, 200.02), (11, 300)], (10, "print", 10)),  # so it was, and the word was read late
+        (NOTHING, [(10, 199), (11, 200.5)], (10, "print", 10)),  # saved beside the training
+        (NOTHING, [], (8, "count", None)),
+        (FileStep(None, 9, "file"), [], (9, "file", None)),
+    ],
+)
+def test_the_step_of_a_commit(known: FileStep, words: list[tuple[int, float]], expected: Any) -> None:
     clock = StepClock(7)
-    for step in told:
-        clock.tell(step, 100.0)
-    unit = Unit("x", {"x/y": (1, int(200e9), 1)}, named)
-    assert clock.label(unit, again=False, final=False) == expected
+    for step, when in words:
+        clock.tell(Word(step, when))
+    label = clock.label(known, 200.0, 201.0)
+    assert (label.step, label.source, label.told) == expected
 
 
-def crashed_after(saves: int, resumed: int, *, tells_steps: bool) -> int:
-    """The newest commit's step after a restart that told no step and saved so often."""
-    clock = StepClock(resumed, tells_steps=tells_steps)
-    for number in range(saves):
-        unit = Unit("", {"ckpt.pt": (1, int((200 + number) * 1e9), number)}, None)
-        clock.committed(clock.label(unit, again=False, final=False))
-    return clock.last
+def test_a_bar_is_believed_when_it_advances_with_the_saves() -> None:
+    def labels(*saves: tuple[int, float]) -> list[tuple[int, str]]:
+        clock, found = StepClock(0), []
+        for number, (step, end) in enumerate(saves):
+            clock.tell(Word(step, 100.0 + number, "bar", int(end)))
+            found.append(clock.label(NOTHING, 100.5 + number, 100.6 + number))
+            clock.committed(found[-1])
+        return [(label.step, label.source) for label in found]
+
+    assert labels((10, 40), (20, 40), (40, 40)) == [(10, "print"), (20, "print"), (40, "print")]
+    assert labels((1000, 1000), (1000, 1000)) == [(1, "count"), (2, "count")]
+    assert labels((4, 4), (4, 4), (4, 4)) == [(1, "count"), (2, "count"), (3, "count")]
 
 
-def test_saving_the_restored_state_again_is_no_progress() -> None:
-    # The budget is renewed by a commit of a higher step: a script that crashes after this must not have one.
-    assert crashed_after(1, 20, tells_steps=False) == 20
-    assert crashed_after(3, 20, tells_steps=True) == 20
-    # A script that never tells a step: the first save may be of the same state, the next cannot.
-    assert crashed_after(3, 20, tells_steps=False) == 22
-    assert crashed_after(3, 0, tells_steps=False) == 3
-    told = StepClock(20, tells_steps=True)
-    told.tell(21, 100.0)
-    assert told.label(Unit("", {"ckpt.pt": (1, int(200e9), 1)}, None), again=False, final=False) == 21
-    named = Unit("step-25", {"step-25/x": (1, int(200e9), 1)}, 25)
-    assert StepClock(20, tells_steps=True).label(named, again=False, final=False) == 25
+@pytest.mark.parametrize(
+    ("epoch", "words", "expected"),
+    [
+        (1, [(31, 100.0)], 40),
+        (5, [(49, 199.9), (50, 199.99), (51, 200.01), (53, 200.04)], 50),  # quick batches: the next epoch's are told
+        (5, [(59, 199.9), (61, 200.04)], 60),  # it counts epochs from 0
+        (6, [(51, 199.0), (61, 200.04)], 60),  # only each epoch's first batch is told
+    ],
+)
+def test_a_save_that_names_its_epoch_is_of_its_end(epoch: int, words: list[tuple[int, float]], expected: int) -> None:
+    clock = StepClock(0)
+    for step, when in words:
+        clock.tell(Word(step, when, "batch", 0, 40 if epoch == 1 else 10))
+    assert clock.label(FileStep(None, epoch, "file"), 200.0, 201.0).step == expected
 
 
-def test_words_that_arrive_late_are_words() -> None:
-    # A final checkpoint of step 60 was labelled 58, and a run with end_step = 60 would not have ended.
-    clock = StepClock(50)
-    for step, when in ((57, 90.0), (58, 100.0), (59, 300.0), (60, 301.0)):
-        clock.tell(step, when)
-    unit = Unit("global_step60", {"global_step60/x": (1, int(200e9), 1)}, 60)
-    assert clock.label(unit, again=False, final=True) == 60
-    assert clock.label(Unit("checkpoint-61000", {"x": (1, int(200e9), 1)}, 61000), again=False, final=True) == 58
+def saved_after(restored: Checkpoint | None, saves: list[tuple[bool, int | None]], *, moving: bool = False) -> int:
+    """The count of progress after these saves: whether each holds new bytes, and the step in its name."""
+    labelling = Labelling(Path("nowhere"), restored)
+    for step in (21, 22) if moving else ():
+        labelling.tell(Word(step, 100.0), anew=False)
+    progress = 0
+    for number, (new, named) in enumerate(saves):
+        unit = Unit("x", {"x/y": (1, int((200 + number) * 1e9), number)}, named)
+        label = labelling.label(unit)
+        progress = labelling.progress(unit, label, new=new)
+        labelling.committed(unit, label, {"x/y": str(number)}, progress)
+    return progress
 
 
-def test_a_step_told_after_the_files_changed_is_not_theirs() -> None:
-    clock = StepClock(7)
-    clock.tell(28, 100.0)
-    clock.tell(29, 300.0)
-    assert clock.label(Unit("", {"x": (1, int(200e9), 1)}, None), again=False, final=False) == 28
+@pytest.mark.parametrize(
+    ("saves", "moving", "expected"),
+    [
+        ([(True, None)], False, 5),  # it may be the restored state, saved again
+        ([(True, None)] * 3, False, 7),  # the next cannot be
+        ([(True, None)], True, 6),
+        ([(True, 25)], False, 6),
+        ([(True, 20)], False, 5),
+        ([(False, None)] * 3, True, 5),
+    ],
+)
+def test_progress_is_new_content_from_a_later_save(saves: Any, moving: bool, expected: int) -> None:
+    restored = Checkpoint(
+        step=20, digest="", uri="", bytes=0, final=False, generation=1, created=0.0, files=(), kind="files", name="",
+        seq=1, world_size=1, meta={"progress": 5},
+    )  # fmt: skip
+    assert saved_after(restored, saves, moving=moving) == expected
+    assert saved_after(None, [(True, None)] * 3) == 3
 
 
 def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(one_node: Callable[..., Cluster]) -> None:
@@ -248,3 +341,15 @@ def test_what_is_missing_is_said_once(
     said += capfd.readouterr().err
     assert said.count("checkpoint out/checkpoint-10 not committed: there is no rank1.json of rank 1") == 1
     assert gang.store.commits() == []
+
+
+def test_a_file_that_is_empty_with_the_time_of_the_save_before_begins_a_save_now(tmp_path: Path) -> None:
+    """What a look may see while the file is opened again: the size is the new one, the time still the old one's."""
+    labels, second, now = Labelling(tmp_path, None), 10**9, time.time()
+    for step, ago in ((6, 50), (12, 1)):
+        labels.tell(Word(step, now - ago, "batch", per_epoch=6), anew=False)
+    first = Unit("", {"c.pt": (9, int((now - 40) * second), 1)}, None)
+    labels.look([first])
+    labels.look([first])
+    labels.look([Unit("", {"c.pt": (0, int((now - 40) * second), 1)}, None)])
+    assert labels.label(Unit("", {"c.pt": (9, int(time.time() * second), 1)}, None)).step == 12

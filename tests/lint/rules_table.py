@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy.workflows.lint.linter import lint
-from argosy.workflows.lint.reading import read_text
+from argosy.workflows.manifests.reading import read_text
 
 POD = """\
 apiVersion: v1

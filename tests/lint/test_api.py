@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argosy.workflows.lint.linter import lint
-from argosy.workflows.lint.reading import read_text
+from argosy.workflows.manifests.reading import read_text
 from tests.lint.manifests import GROUP, JOB, JOBSET, PYTORCH, VOLCANO, found, rules
 
 
@@ -32,9 +32,8 @@ def test_right_ones(manifest: str) -> None:
         ("          image:", "          env: [{value: a}]\n          image:", "API005", 19),
         ("{app: train}", "{app: 1}", "API004", 12),
         ("  name: train\n", "  name: Train\n", "API008", 4),
-        ("{app: train}", "{app: a/b}", "API009", 12),
         ("name: trainer", "name: my_trainer", "API010", 18),
-        ("completionMode: Indexed", "completionMode: indexed", "API017", 6),
+        ("completionMode: Indexed", "completionMode: indexed", "API015", 6),
         ("batch/v1", "v1", "API020", 1),
         ("          image: registry.example/train:1.4.2\n", "", "API022", 18),
         ("batch/v1", "batch/v2alpha1", "API001", 1),
@@ -74,7 +73,7 @@ def test_what_is_right_or_not_known_is_left_alone(text: str, instead: str) -> No
     ("text", "instead", "rule", "line"),
     [
         ("  runPolicy:", "  nprocPerNode: 8\n  runPolicy:", "API004", 6),
-        ("    cleanPodPolicy: Running\n", "    cleanPodPolicy: running\n", "API017", 7),
+        ("    cleanPodPolicy: Running\n", "    cleanPodPolicy: running\n", "API015", 7),
         ("            - name: pytorch", "            - name: trainer", "API012", 16),
         ("    Worker:", "    Workers:", "API013", 19),
         ("      replicas: 1", "      replicas: 2", "API014", 10),
@@ -90,7 +89,7 @@ def test_a_pytorchjob(text: str, instead: str, rule: str, line: int) -> None:
 def test_a_field_of_a_kind_whose_list_is_not_whole_is_a_warning() -> None:
     findings = lint([read_text(VOLCANO.replace("minAvailable", "minAvailables").encode(), "v.yaml")])
     assert [each.level.word for each in findings if each.rule == "API002"] == ["warning"]
-    assert rules(VOLCANO.replace("  schedulerName", "  ofNextYear: 1\n  schedulerName"), "API") == {"API002"}
+    assert rules(VOLCANO.replace("  schedulerName", "  ofNextYear: 1\n  schedulerName"), "API") == set()
 
 
 def test_a_manifest_in_a_workflow_has_parameters_in_it() -> None:

@@ -76,7 +76,6 @@ def test_tasks(tasks: list[str], expected: list[str]) -> None:
         ("{{=sprig.upper(workflow.parameters.uri)}}", []),
         ("{{item.x}}", []),
         ("{{ .Values.x }}", []),
-        ("{{retries}}", ["ARGO014"]),
     ],
 )
 def test_variables(value: str, expected: list[str]) -> None:

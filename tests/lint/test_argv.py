@@ -9,8 +9,8 @@ import pytest
 from argosy.workflows.lint.finding import Level, SetValue
 from argosy.workflows.lint.fix.text import Text
 from argosy.workflows.lint.linter import lint
-from argosy.workflows.lint.reading import read_text
-from argosy.workflows.lint.view.script import commands
+from argosy.workflows.manifests.reading import read_text
+from argosy.workflows.manifests.script import commands
 
 POD = """\
 apiVersion: v1
@@ -80,7 +80,6 @@ def test_what_works_is_left_alone(body: str) -> None:
         ("command: [python, train.py, 3]", ("ARGV003", "error")),
         ("command: python train.py", ("ARGV003", "error")),
         ("command: [python, train.py, {a: b}]", ("ARGV003", "error")),
-        ('command: [python, "train.py "]', ("ARGV004", "warning")),
         ("command: [python, train.py, '|', tee, log]", ("ARGV010", "error")),
         ("command: [ls, /data/*.bin]", ("ARGV010", "warning")),
         ("command: [bash, -c, python, train.py]", ("ARGV011", "error")),
@@ -98,13 +97,11 @@ def test_what_works_is_left_alone(body: str) -> None:
         ("env: [{name: LR, value: 1e-4}]", ("ARGV030", "error")),
         ("env: [{name: A, value: y}]", ("ARGV030", "error")),
         ("command: [python, train.py, --lr, 3e-5]", ("ARGV003", "error")),
-        ("env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", ("ARGV031", "error")),
         ("env: [{name: A, value: v}, {name: A, value: w}]", ("ARGV032", "warning")),
         ("command: [torchrun, train.py, --nproc_per_node, '8']", ("ARGV013", "error")),
         ("command: [accelerate, launch, --multi_gpu, train.py, --num_processes=8]", ("ARGV013", "error")),
         ("command: [torchrun, --standalone, python, train.py]", ("ARGV014", "error")),
         ('command: [bash, -c, "deepspeed --num_gpus 8 python3 train.py"]', ("ARGV014", "error")),
-        ("env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIp}}}]", ("ARGV033", "error")),
         ('command: [bash, -c, "python train.py 2>&1 | tee log"]', ("ARGV040", "warning")),
         ('command: [bash, -c, "python train.py || true"]', ("ARGV041", "warning")),
         ('command: [bash, -c, "torchrun train.py; exit 0"]', ("ARGV041", "warning")),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from argosy.workflows.lint.finding import AddKey, Edit, Finding, Level, Remove, RenameKey, SetValue
 from argosy.workflows.lint.fix.mend import fixable, mend
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.reading import SourceFile, read_text
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.reading import SourceFile, read_text
 from tests.lint.comments import with_comments
 
 
@@ -106,5 +106,5 @@ def test_twice_is_once_and_comments_stay(
     assert not new.unreadable, text
     for comment in written:
         assert comment in new.text, text
-    assert not [each for each in outcome.findings if fixable(new, each)], new.text
+    assert not fixable([new], outcome.findings), new.text
     assert fixed(new.text) == new.text

@@ -8,7 +8,7 @@ import pytest
 
 from argosy.workflows.lint.finding import Level
 from argosy.workflows.lint.linter import lint
-from argosy.workflows.lint.reading import read_file
+from argosy.workflows.manifests.reading import read_file
 
 RECIPES = sorted(Path(__file__).with_name("recipes").glob("*.yaml"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from argosy.workflows.lint.linter import lint
-from argosy.workflows.lint.reading import read_text
+from argosy.workflows.manifests.reading import read_text
 
 WORKER = {"requests": {"nvidia.com/gpu": 8}, "limits": {"nvidia.com/gpu": 8, "rdma/ib": 1}}
 

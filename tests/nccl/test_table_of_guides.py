@@ -61,7 +61,7 @@ NAMES = [
     ("NCCL_IB_NET_LATENCY", "50", Facts(), "NCCL007", "warning"),
     ("NCCL_SHM_USE_CUDA_MEMCPY", "1", Facts(), "NCCL002", "error"),
     ("NCCL_WORK_FIFO_DEPTH", "65536", Facts(), "NCCL002", "error"),
-    ("FI_EFA_FORK_SAFE", "1", EFA, "NCCL011", "warning"),
+    ("FI_EFA_FORK_SAFE", "1", EFA, "NCCL011", "note"),
     ("FI_PROVIDER", "efa", EFA, "NCCL011", "note"),
     ("FI_EFA_USE_DEVICE_RDMA", "1", EFA, "NCCL011", "note"),
     ("RDMAV_FORK_SAFE", "1", EFA, "NCCL011", "warning"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import pytest
 
 from argosy.steps.contract import env
 from argosy.steps.pods import isolation, processes
+from argosy.steps.pods import pod as pods
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.pods.pod import Pod, PodEnding, PodSpec, adopt, start
 
@@ -100,6 +102,17 @@ def test_adopted_pod_reports_the_ending(make: Make, tmp_path: Path) -> None:
     assert adopted is not None
     assert wait(adopted).exit_code == 5
     assert wait(started).exit_code == 5
+
+
+def test_a_pod_that_ends_while_it_is_looked_for_was_started(tmp_path: Path) -> None:
+    class EndsWhenAsked:
+        """The worst moment: it writes its record and ends between two looks."""
+
+        def poll(self) -> int:
+            (tmp_path / "process.json").write_text(json.dumps({"pid": 1, "start_time": 1, "token": "t"}))
+            return 0
+
+    assert pods._await(tmp_path, EndsWhenAsked()).pid == 1  # type: ignore[arg-type]
 
 
 def test_missing_command_is_127_with_its_name(make: Make, tmp_path: Path, token: str) -> None:
@@ -228,3 +241,46 @@ def test_no_file_keeps_the_environment(make: Make, tmp_path: Path) -> None:
     assert wait(pod).exit_code == 0
     holding = [str(path) for path in tmp_path.rglob("*") if path.is_file() and canary.encode() in path.read_bytes()]
     assert holding == []
+
+
+def test_a_deep_pod_has_a_short_place_for_its_sockets(make: Make, tmp_path: Path) -> None:
+    deep = "/".join(["a-long-name-of-a-run-as-people-have-them"] * 3)
+    script = (
+        "import multiprocessing.connection as c, multiprocessing.util as u, os, pathlib\n"
+        "pathlib.Path(os.environ['TMPDIR'], 'mine').touch()\n"
+        "print(c.Listener(family='AF_UNIX').address, u.get_temp_dir())\n"
+    )
+    temporary = str(tmp_path / deep / "root/tmp")
+    own = {"PATH": os.environ["PATH"], "TMPDIR": temporary}
+    pod = make(f'{sys.executable} -c "{script}"', name=deep, env=own)
+    said = tmp_path / deep / "log"
+    assert wait(pod, 90).exit_code == 0, said.read_text()
+    assert Path(temporary, "mine").exists()
+    link = Path(said.read_text().split()[0]).parents[1]
+    assert len(str(link)) < 40
+    assert not link.is_symlink()
+
+
+LEADERLESS = """
+import ctypes, socket, sys, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=time.sleep, args=(60,)).start()
+print(listener.getsockname()[1], flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_lives_as_long_as_its_last_thread() -> None:
+    """Its first thread is a zombie, as in a killed program whose other threads still end: its port is taken."""
+    with subprocess.Popen([sys.executable, "-c", LEADERLESS], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            while processes.state(process.pid) != "Z":
+                time.sleep(0.01)
+            assert processes.start_time(process.pid) is not None
+            with pytest.raises(OSError, match="in use"):
+                socket.create_server(("127.0.0.1", port))
+        finally:
+            process.kill()
+    assert processes.start_time(process.pid) is None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from argosy.steps.contract import env
 from argosy.steps.store import open_store
-from argosy.steps.supervisor.commits import Commits
+from argosy.steps.supervisor.commits import RunCommits
 from tests.exact.gang import Gang, Gangs
 from tests.exact.zygote import Zygote
 from tests.processes.control import Control
@@ -56,8 +56,8 @@ class Lane:
         """What the store holds of this lane's requests."""
         return self.server.holds[self.bucket]
 
-    def commits(self) -> Commits:
-        return Commits(open_store(self.uri), "", "latest", 0)
+    def commits(self) -> RunCommits:
+        return RunCommits(open_store(self.uri), "", "latest", 0)
 
     def begin(self) -> None:
         """A store as it is after two saves."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from pathlib import Path
+
+from argosy.steps.contract.env import S3_TRANSPORT, SETTABLE
 
 
 def suites() -> list[str]:
@@ -21,7 +24,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, help="cases in all (default: the suite's own, or 20)")
     parser.add_argument("--seed", type=int, default=20261121, help="seed of the random instants")
     parser.add_argument("--minutes", type=float, default=10, help="stop after about so long; run again to go on")
+    parser.add_argument(
+        "--transport", choices=SETTABLE[S3_TRANSPORT], help="what reads from S3, with a table of its own"
+    )
     args = parser.parse_args()
+    if args.transport:
+        os.environ[S3_TRANSPORT] = args.transport
     module = importlib.import_module(f"tests.prove.{args.suite.replace('-', '_')}")
     count = args.count or getattr(module, "COUNT", 20)
     return int(module.prove(count=count, seed=args.seed, minutes=args.minutes))

@@ -15,9 +15,9 @@ import yaml
 
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.lint.page import page
-from argosy.workflows.lint.reading import read_text
 from argosy.workflows.lint.rule import RULES
 from argosy.workflows.lint.rules import load
+from argosy.workflows.manifests.reading import read_text
 from tests.lint.test_junk import JUNK, LARGE, places
 from tests.prove.record import Record
 

@@ -1,8 +1,10 @@
 """Unaware scripts with the real libraries in opaque mode, their ranks SIGKILLed at random instants.
 
-nanoGPT, HF Trainer, Lightning and DeepSpeed; ``--count`` kills of each style, several in one run. Each run must end by
-itself at the last step, every loss that any of its restarts printed must be the one that an uninterrupted run without
-argosy printed for that step, and nothing may be left over.
+``--count`` kills of each kind of script, several in one run, with the run.toml that ``argosy init`` writes. Each run
+must end by itself at the last step, every loss that any of its restarts printed must be the one that an uninterrupted
+run without argosy printed for that step, and nothing may be left over. Every commit must bear the step that its files
+hold, no alarm may be raised, each failure must be told as the kill that it was, and ``checkpoint get`` must bring what
+the script left at its end.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from argosy.steps.contract.errors import StepError
 from benchmarks.environments import LOCKS, frameworks_python
 from tests.prove.engine_kill import events, leftovers
 from tests.prove.record import Record
+from tests.prove.unaware.account import false_words, result_kept, wrong_labels
 from tests.prove.unaware.commits import commits, store_of
 from tests.prove.unaware.killer import KINDS, Kill, Killer
 from tests.prove.unaware.style import STYLES, Style
@@ -32,7 +35,8 @@ LIMIT_SECONDS = 1500.0
 TITLE = "Ranks of scripts that never heard of argosy killed (SIGKILL) at random instants"
 COLUMNS = [
     "style", "kills", "while saving", "before a step", "restored", "losses compared", "losses that differ",
-    "resumed wrongly", "last step", "exit", "left over", "seconds", "held",
+    "resumed wrongly", "commits", "wrong labels", "false words", "result kept", "last step",
+    "exit", "left over", "held",
 ]  # fmt: skip
 
 
@@ -69,13 +73,11 @@ def _environ(folder: Path) -> dict[str, str]:
 def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
     """Loss by step of a run without argosy and without kills; made once for a script and a lock."""
     texts = [(style.source / "train.py").read_bytes(), *(lock.read_bytes() for lock in LOCKS)]
-    key = hashlib.sha256(b"\0".join([*texts, f"{style.nodes * style.ranks} {style.arguments}".encode()])).hexdigest()[
-        :12
-    ]
+    key = hashlib.sha256(b"\0".join([*texts, f"{style.nodes * style.ranks} {style.args}".encode()])).hexdigest()[:12]
     kept = folder / f"opaque-kills-reference-{key}.json"
     if not kept.exists():
         work = folder / "opaque-kills-reference"
-        style.copy(work, {})
+        arguments = style.copy(work, {}).get("args", [])
         command = [
             str(python),
             "-m",
@@ -85,7 +87,7 @@ def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
         ]
         environ = {**os.environ, **_environ(folder), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
         ran = subprocess.run(
-            [*command, "train.py", *style.arguments],
+            [*command, "train.py", *arguments],
             cwd=work, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=LIMIT_SECONDS, check=False,
         )  # fmt: skip
@@ -100,22 +102,26 @@ def kill_some(
 ) -> dict[str, Any]:
     """One run with at most :data:`KILLS_PER_RUN` kills, and what came of it."""
     work = folder / "opaque-kills"
-    style.copy(work, _environ(folder))
+    where = style.copy(work, _environ(folder))["checkpoint"]["path"]
     began = time.monotonic()
     with (folder / "opaque-kills.log").open("wb") as log:
         engine = subprocess.Popen(
             [str(python.parent / "argosy"), "run", "run.toml"],
             cwd=work, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
-    killer = Killer(engine, work, style.folder, lambda: commits(work))
+    killer = Killer(engine, work, where, lambda: commits(work))
     try:
         killer.run(draw.choices(KINDS, k=min(most, KILLS_PER_RUN)), draw, LIMIT_SECONDS)
     except subprocess.TimeoutExpired:
         engine.wait()
+    said = (folder / "opaque-kills.log").read_text(errors="replace")
     case = {
         **judged(style, work, killer.kills, engine.returncode, reference),
         "seconds": round(time.monotonic() - began),
     }
+    account = accounted(style, work, where, said, killer.kills)
+    held = case["held"] and not account["wrong labels"] and not account["false words"] and account["result kept"]
+    case |= {**account, "held": held}
     if not case["held"]:
         kept = folder / f"opaque-kills-failed-{int(time.time())}"
         shutil.copytree(work, kept, ignore=shutil.ignore_patterns("data", "*.sock"))
@@ -124,10 +130,22 @@ def kill_some(
     return case
 
 
+def accounted(style: Style, work: Path, where: str, said: str, kills: list[Kill]) -> dict[str, Any]:
+    """What argosy said of the run, and what it kept."""
+    store = store_of(work)
+    return {
+        "commits": len(store.commits()) if store else 0,
+        "wrong labels": "; ".join(wrong_labels(store, style.saved) if store else []),
+        "false words": "; ".join(false_words(work, said, [kill.ranks for kill in kills])),
+        "result kept": result_kept(work, where, style.result),
+    }
+
+
 def judged(style: Style, work: Path, kills: list[Kill], code: int, reference: dict[int, str]) -> dict[str, Any]:
     """What the run left, and whether it holds."""
     printed = style.restarts(work)
     told = [pair for losses in printed for pair in losses]
+    compared = printed[0] if style.shuffles and printed else told
     began = [event.fields for event in events(work) if event.kind == "restart_began"]
     restored = [int(fields.get("restored_step") or 0) for fields in began]
     case = {
@@ -136,8 +154,8 @@ def judged(style: Style, work: Path, kills: list[Kill], code: int, reference: di
         "while saving": sum(bool(kill.open_file) for kill in kills),
         "before a step": sum(not losses for losses in printed),
         "restored": " ".join(str(step) for step in restored[1:]),
-        "losses compared": len(told),
-        "losses that differ": sum(reference.get(step) != loss for step, loss in told),
+        "losses compared": len(compared),
+        "losses that differ": sum(reference.get(step) != loss for step, loss in compared),
         "resumed wrongly": _wrong(printed, restored),
         "last step": max((step for step, _ in told), default=-1),
         "exit": code,

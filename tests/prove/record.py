@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from argosy.steps.contract.env import S3_TRANSPORT
+
 _Todo = TypeVar("_Todo")
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,9 +41,15 @@ class Record:
     folder: Path = field(default_factory=kept)
 
     @property
+    def name(self) -> str:
+        """The suite, and what read from S3 where that was chosen."""
+        chosen = os.environ.get(S3_TRANSPORT)
+        return f"{self.suite}-by-{chosen}" if chosen else self.suite
+
+    @property
     def path(self) -> Path:
         """Where the lines lie."""
-        return self.folder / f"{self.suite}-{self.seed}.jsonl"
+        return self.folder / f"{self.name}-{self.seed}.jsonl"
 
     def cases(self) -> list[dict[str, Any]]:
         """What was run so far."""
@@ -83,15 +91,16 @@ class Record:
         cases = self.cases()
         held = sum(case["held"] for case in cases)
         again = len(cases) if count is None else count
+        chosen = f" TRANSPORT={os.environ[S3_TRANSPORT]}" if self.name != self.suite else ""
         commits = ", ".join(sorted({case["commit"] for case in cases}))
         lines = [
             f"# {title}", "",
             f"{held} of {len(cases)} held. Seed {self.seed}, commit {commits}. "
-            f"Again: `make prove SUITE={self.suite}{f' COUNT={again}' if again else ''} SEED={self.seed}`.", "",
+            f"Again: `make prove SUITE={self.suite}{f' COUNT={again}' if again else ''} SEED={self.seed}{chosen}`.", "",
             *([note, ""] if note else []),
             "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns),
         ]  # fmt: skip
         lines += ["| " + " | ".join(str(case.get(column, "")) for column in columns) + " |" for case in cases]
-        target = ROOT / "docs" / f"proof-{self.suite}.md"
+        target = ROOT / "docs" / f"proof-{self.name}.md"
         target.write_text("\n".join(lines) + "\n")
         return target

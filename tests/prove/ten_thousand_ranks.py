@@ -22,7 +22,7 @@ from obstore.store import MemoryStore
 
 from argosy.steps.checkpoint.manifest import ShardFile, save_name, shard_key
 from argosy.steps.checkpoint.store import CheckpointStore
-from argosy.steps.checkpointer.gang import Gang, Place
+from argosy.steps.checkpointer.gang import WriterGang, WriterPlace
 from argosy.steps.checkpointer.lines import Lines, Payload, Record
 from argosy.steps.checkpointer.loop import Loop
 from argosy.steps.checkpointer.node_part import NodePart
@@ -131,12 +131,12 @@ def once(number: int) -> dict[str, Any]:
     claim = unseen.claim("the proof")
     checkpoints = CheckpointStore(counted, "")  # type: ignore[arg-type]
     loop = Loop()
-    place = Place(
+    place = WriterPlace(
         rank=0, world_size=NODES * PER_NODE, first_rank=0, node_ranks=PER_NODE, token=TOKEN, timeout=60.0,
         host="127.0.0.1", generation=claim.generation, seq=claim.seq, keep=0,
     )  # fmt: skip
     mine: list[Record] = []
-    gang = Gang(loop, place, checkpoints, deliver=mine.append, noted_step=lambda: 0)
+    gang = WriterGang(loop, place, checkpoints, deliver=mine.append, noted_step=lambda: 0)
     assert gang.address is not None
     thread = threading.Thread(target=loop.run, daemon=True)
     thread.start()

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.placeholders import VARIABLES
 from argosy.workflows.spec.explain import explain_field, field_paths
 from argosy.workflows.spec.refusal import table_model
 from argosy.workflows.spec.run import TrainingRun
@@ -20,7 +21,7 @@ def test_a_field_has_description_type_default_and_unit(path: str) -> None:
     text = explain_field(path)
     head, description, kind, default, *more = text.splitlines()
     assert head == path
-    assert bool(more) == (path == "gang.fabric"), "the one field whose values are listed"
+    assert bool(more) == (path in ("gang.fabric", "args", "env", "evaluation.args")), "whose values are listed"
     assert len(description.strip()) > 10
     assert kind.startswith("  type: ")
     assert default.startswith("  default: ")
@@ -65,3 +66,13 @@ def test_describing_a_run_imports_no_hera() -> None:
     program += "print(','.join({'hera', 'torch', 'obstore', 'boto3', 'requests'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_words_in_braces_stand_beside_the_variables_that_a_script_finds() -> None:
+    text = explain_field("env")
+    assert text.partition("The script")[2] == explain_field("args").partition("The script")[2]
+    for word, (variable, what) in VARIABLES.items():
+        assert (f"{{{word}}}" in text) == (word != "metrics")
+        assert f"${variable}  " in text or word == "metrics"
+        assert what in text or word == "metrics"
+    assert "{metrics}" in explain_field("evaluation.args")

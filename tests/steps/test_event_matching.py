@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from argosy.workflows.events import DatasetEvent, match, start_reason
+from argosy.steps.events.matching import match, start_reason
+from argosy.steps.events.payload import DatasetEvent
 
 
-def event(key: str, bucket: str = "datasets") -> DatasetEvent:
-    return DatasetEvent("id", f"s3://{bucket}/{key}", bucket, key, "e")
+def event(key: str, bucket: str = "datasets", scheme: str = "s3") -> DatasetEvent:
+    return DatasetEvent("id", f"{scheme}://{bucket}/{key}", bucket, key, "e")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def event(key: str, bucket: str = "datasets") -> DatasetEvent:
         ("s3://datasets/ready", "ready-not/x", "datasets", False),
         ("s3://datasets/ready", "other/x", "datasets", False),
         ("s3://datasets/ready", "ready/x", "elsewhere", False),
-        ("gs://datasets/ready", "ready/x", "datasets", True),
+        ("gs://datasets/ready", "ready/x", "datasets", False),  # another service's bucket of the same name
         ("file:///mnt/argosy/store/corpus", "corpus/train/0.txt", "local", True),
         ("file:///mnt/argosy/store/corpus", "0.txt", "corpus", True),
         ("file:///data/b/corpus", "corpus/0.txt", "b", True),

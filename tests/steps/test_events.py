@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.events import DatasetEvent, parse_events, start_reason
+from argosy.steps.events.matching import start_reason
+from argosy.steps.events.payload import DatasetEvent, parse_events
 
 S3 = {
     "Records": [

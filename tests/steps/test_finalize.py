@@ -49,6 +49,17 @@ def test_summary(decision: str, any_pods: Any) -> None:
     assert any_pods.events("wf-1", "finalized")[0].fields == {"status": "Succeeded"}
 
 
+def test_a_gang_that_never_came_together_is_an_attempt_too(pods: Any) -> None:
+    """It has no ``restart_began``: the agents were never started."""
+    pods.run(AdmitArgs, "wf-1", **EVENT)
+    with RunLog(pods.store, run_prefix("run", "wf-1"), "train") as log:
+        log.append("restart_ended", attempt=1, restart=0, cause="unschedulable", quote="0/3 nodes")
+        log.append("restart_began", attempt=2, restart=0, generation=1, restored_step=0)
+    pods.run(FinalizeArgs, status="Failed")
+    attempts = pods.json("run/runs/wf-1/summary.json")["attempts"]
+    assert [(each["attempt"], each["cause"]) for each in attempts] == [(1, "unschedulable"), (2, None)]
+
+
 def test_a_run_that_died_before_admission_has_a_summary(pods: Any) -> None:
     assert pods.run(FinalizeArgs, status="Failed").code == 0
     summary = pods.json("run/runs/wf-1/summary.json")

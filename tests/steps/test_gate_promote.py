@@ -75,7 +75,7 @@ def test_baseline_is_what_is_promoted_now(value: float, given: dict[str, str], d
     ("given", "said"),
     [
         ({"value": "nan"}, "finite"), ({"value": "inf"}, "finite"), ({"value": "two"}, "not a number"),
-        ({"direction": "up"}, "direction = 'up'"), ({"floor": "low"}, "floor = 'low'"), ({"floor": "nan"}, "floor"),
+        ({"direction": "up"}, "direction = 'up'"), ({"floor": "low"}, "not a finite"), ({"floor": "nan"}, "--floor"),
         ({"baseline": "best"}, "baseline = 'best'"), ({"pointer": "../x"}, "pointer = '../x'"),
         ({"checkpoint_digest": "latest"}, "64 hex digits"), ({"checkpoint_digest": B}, "no evaluation in this run"),
         ({"value": "2.05"}, "run evaluate"),

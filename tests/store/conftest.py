@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import threading
@@ -52,12 +53,11 @@ class S3Proxy:
                 if fault == "drop":
                     self.close_connection = True
                     return None
-                upstream = http.client.HTTPConnection(target, timeout=20)
                 headers_kept = {k: v for k, v in self.headers.items() if k.lower() not in proxy.forget}
-                upstream.request(self.command, self.path, body, headers_kept)
-                answer = upstream.getresponse()
-                data, headers = answer.read(), answer.getheaders()
-                upstream.close()
+                with contextlib.closing(http.client.HTTPConnection(target, timeout=60)) as upstream:
+                    upstream.request(self.command, self.path, body, headers_kept)
+                    answer = upstream.getresponse()
+                    data, headers = answer.read(), answer.getheaders()
                 if fault.startswith("after:"):
                     return self.refuse(fault)
                 self.send_response(answer.status)

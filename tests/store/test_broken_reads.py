@@ -81,7 +81,7 @@ def test_a_body_that_always_breaks_off_is_given_up(
     server.begin(on("GetObject", "cut", times=10**6))
     with pytest.raises(StoreError) as caught:
         READS[verb](store, tmp_path)
-    assert caught.value.cause is Cause.S3_THROTTLE
+    assert caught.value.cause is Cause.STORE_UNAVAILABLE
     assert KEY in str(caught.value)
     assert len(server.requests) > 1
 
@@ -95,7 +95,7 @@ def test_a_listing_that_breaks_off_is_made_whole(store: CloudStore, server: S3Se
     server.begin(on("ListObjectsV2", "cut", times=10**6))
     with pytest.raises(StoreError, match="cannot list") as caught:
         list(store.list(""))
-    assert caught.value.cause is Cause.S3_THROTTLE
+    assert caught.value.cause is Cause.STORE_UNAVAILABLE
 
 
 def replaced_at_second_read(server: S3Server, new: bytes, fault: str) -> None:

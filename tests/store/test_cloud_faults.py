@@ -64,7 +64,7 @@ def test_a_conflict_without_end_is_an_error(store: CloudStore, proxy: Any) -> No
     proxy.fault = lambda method, path, number: "before:409:ConditionalRequestConflict" if method == "PUT" else ""
     with pytest.raises(StoreError) as caught:
         store.put_if_absent("log/1", b"ours")
-    assert caught.value.cause is Cause.S3_THROTTLE
+    assert caught.value.cause is Cause.STORE_UNAVAILABLE
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,10 @@ def test_a_conflict_without_end_is_an_error(store: CloudStore, proxy: Any) -> No
     [
         ("before:403:AccessDenied", Cause.S3_ACCESS, "403 AccessDenied"),
         ("before:403:SignatureDoesNotMatch", Cause.S3_ACCESS, "SignatureDoesNotMatch"),
-        ("before:400:ExpiredToken", Cause.S3_THROTTLE, "expired"),
+        ("before:400:ExpiredToken", Cause.CREDENTIALS_EXPIRED, "expired"),
         ("before:503:SlowDown", Cause.S3_THROTTLE, "503 SlowDown"),
-        ("drop", Cause.S3_THROTTLE, "did not serve"),
+        ("before:500:InternalError", Cause.STORE_UNAVAILABLE, "500 InternalError"),
+        ("drop", Cause.STORE_UNAVAILABLE, "did not serve"),
     ],
 )
 def test_causes(store: CloudStore, proxy: Any, tmp_path: Path, fault: str, cause: Cause, words: str) -> None:
@@ -112,7 +113,7 @@ def test_a_cut_body_never_passes(store: CloudStore, proxy: Any, tmp_path: Path) 
     for read in (lambda: store.get("k"), lambda: store.fetch("k", tmp_path / "o")):
         with pytest.raises(StoreError) as caught:
             read()
-        assert caught.value.cause is Cause.S3_THROTTLE
+        assert caught.value.cause is Cause.STORE_UNAVAILABLE
     proxy.fault = first("cut", "GET")
     assert store.get("k") == data
 

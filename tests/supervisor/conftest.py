@@ -62,6 +62,10 @@ class Rig:
     lifeline: int | None = None
     kill_at: str = ""
     """The next supervisor dies at this write; see ``killed_at.py``."""
+    program: list[str] | None = None
+    """What runs the train step instead of its module."""
+    late: list[list[list[Any]]] | None = None
+    """How each gang in turn comes to its pods; see ``late_host.py``."""
 
     @property
     def local(self) -> Path:
@@ -94,9 +98,11 @@ class Rig:
         if self.lifeline is not None:
             environ[env.LIFELINE_FD] = str(self.lifeline)
         log = (self.folder / "supervisor.log").open("ab")
-        program = (
-            [str(Path(__file__).with_name("killed_at.py")), self.kill_at] if self.kill_at else ["-m", TrainArgs.MODULE]
-        )
+        here = Path(__file__).parent
+        program = [str(here / "killed_at.py"), self.kill_at] if self.kill_at else ["-m", TrainArgs.MODULE]
+        program = self.program or program
+        if self.late is not None:
+            program = [str(here / "late_host.py"), json.dumps(self.late)]
         self.process = subprocess.Popen(
             [sys.executable, *program, *self.args.to_argv()],
             env=environ,

@@ -1,8 +1,9 @@
 """A pod that speaks the control channel and trains nothing: real processes, signals and commits, no torch.
 
 Run as ``node_client.py PLAN.json``. The rank is a child process, so that a signal ends it as it would a real one.
-Keys of the plan: steps, step_seconds, commit_every, final (bool), store, prefix, away (indexes that never check in),
-faults: list of {"index", "step", "how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
+Keys of the plan: steps, step_seconds, jitter (of heavy tails), commit_every, final (bool), store, prefix, away (indexes
+that never check in), faults: list of {"index", "step", "how": exception|kill|segv|exit CODE|hang|damage, "times"};
+shared: a folder.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -80,7 +82,7 @@ def rank(assignment: dict[str, Any], pipe: int) -> None:
             raise ZeroDivisionError("before the first step")
         while step < PLAN["steps"]:
             step += 1
-            time.sleep(PLAN["step_seconds"])
+            time.sleep(PLAN["step_seconds"] * (1 + PLAN.get("jitter", 0.0) * random.paretovariate(3.0) / 10))
             all_reduce(assignment, step)
             os.write(pipe, (json.dumps({"step": step, "rank": INDEX, "loss": 1.0 / step}) + "\n").encode())
             with (SHARED / f"steps-{INDEX}").open("a") as log:
@@ -151,7 +153,7 @@ def restore(assignment: dict[str, Any]) -> None:
 def writer(assignment: dict[str, Any]) -> Any:
     from argosy.steps.checkpoint.log import Claim
     from argosy.steps.checkpoint.store import CheckpointStore
-    from argosy.steps.launch.folder_part import commit_folder
+    from argosy.steps.launch.folder_part import store_part
     from argosy.steps.launch.whole_files import facts
     from argosy.steps.store import open_store
 
@@ -164,7 +166,8 @@ def writer(assignment: dict[str, Any]) -> Any:
         (folder / "ckpt").write_bytes(str(step).encode() * 50)
         os.utime(folder / "ckpt", (time.time() - 10, time.time() - 10))
         name, final = store.new_save(claim, step), PLAN["final"] and step == PLAN["steps"]
-        commit_folder(store, claim, name, step, folder, facts(folder, ["ckpt"]), final=final)
+        part = store_part(store.part(name, 0), folder, facts(folder, ["ckpt"]))
+        store.commit(claim, name, step, [part], kind="files", world_size=1, final=final)
 
     return commit
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from argosy.steps.contract.causes import EXIT_CODE, Cause
+from argosy.steps.contract.causes import Cause
 from argosy.steps.supervisor.budget import Decision, Failure, Limits, decide
 
 LIMITS = Limits(max_same_failure=3, max_restarts=5, max_preemptions=20, backoff_seconds=1.0, backoff_cap_seconds=10.0)
@@ -14,8 +15,8 @@ LIMITS = Limits(max_same_failure=3, max_restarts=5, max_preemptions=20, backoff_
 
 def failed(cause: Cause, **given: Any) -> Failure:
     values: dict[str, Any] = {
-        "exit_code": int(EXIT_CODE[cause]), "quote": "x", "time": 1000.0, "attempt": 1, "restart": 0, "step": 50,
-        "steps": 10, "commit_step": 40, "node": "node-1", "rank": 1, **given,
+        "exit_code": int(cause.exit_code), "quote": "x", "time": 1000.0, "attempt": 1, "restart": 0, "step": 50,
+        "steps": 10, "commit_step": 40, "progress": 40, "node": "node-1", "rank": 1, **given,
     }  # fmt: skip
     return Failure(cause=cause, **values)
 
@@ -32,7 +33,7 @@ RULES: list[tuple[str, list[Failure], tuple[str, int, str, str]]] = [
     ("after progress: once more", [failed(U)], ("restart", 0, "", "")),
     ("the same step and words: confirmed", [failed(U), failed(U)], ("stop", 70, "", "")),
     ("another step", [failed(U), failed(U, step=51)], ("restart", 0, "", "")),
-    ("confirmed only without progress", [failed(U), failed(U, commit_step=45)], ("restart", 0, "", "")),
+    ("confirmed only without progress", [failed(U), failed(U, progress=45)], ("restart", 0, "", "")),
     ("the fourth time, steps differ", [failed(U, step=s) for s in (50, 51, 52, 53)], ("stop", 70, "", "")),
     ("a missing module", [failed(Cause.IMPORT_ERROR)], ("stop", 78, "", "")),
     ("desync", [failed(Cause.COLLECTIVE_MISMATCH)], ("stop", 70, "", "")),
@@ -97,14 +98,14 @@ def test_different_roots_share_the_budget_of_restarts() -> None:
 
 def test_a_new_commit_refunds_everything() -> None:
     spent = [failed(Cause.S3_THROTTLE)] * 3
-    found = after(*spent, failed(Cause.S3_THROTTLE, commit_step=41))
+    found = after(*spent, failed(Cause.S3_THROTTLE, progress=41))
     assert (found.action, found.refunded, found.spent, found.pause) == ("restart", True, 1, 1.0)
 
 
 def test_a_roll_back_refunds_nothing_until_the_old_height_is_passed() -> None:
-    spent = [failed(Cause.S3_THROTTLE, commit_step=step) for step in (40, 30, 40)]
-    assert after(*spent, failed(Cause.S3_THROTTLE, commit_step=40)).action == "stop"
-    assert after(*spent, failed(Cause.S3_THROTTLE, commit_step=41)).action == "restart"
+    spent = [failed(Cause.S3_THROTTLE, progress=step) for step in (40, 30, 40)]
+    assert after(*spent, failed(Cause.S3_THROTTLE, progress=40)).action == "stop"
+    assert after(*spent, failed(Cause.S3_THROTTLE, progress=41)).action == "restart"
 
 
 def test_preemptions_have_a_budget_of_their_own() -> None:
@@ -113,10 +114,18 @@ def test_preemptions_have_a_budget_of_their_own() -> None:
     assert after(*evicted).exit_code == 74
     late = failed(Cause.PREEMPTED_EVICTED, time=6 * 3600.0 + 20.5)
     assert after(*evicted[:20], late).action == "restart"
-    assert after(*evicted[:20], failed(Cause.PREEMPTED_EVICTED, commit_step=41)).spent == 1
+    assert after(*evicted[:20], failed(Cause.PREEMPTED_EVICTED, progress=41)).spent == 1
     assert after(*evicted[:20], failed(Cause.S3_THROTTLE)).spent == 1
 
 
 def test_pauses_double_up_to_the_cap() -> None:
     roots = [failed(Cause.S3_THROTTLE, quote=word) for word in ("a-", "b-", "c-", "d-", "e-")]
     assert [after(*roots[: count + 1]).pause for count in range(5)] == [1.0, 2.0, 4.0, 8.0, 10.0]
+
+
+def test_who_knows_better_raises_the_limit_of_an_unknown_cause() -> None:
+    again = [failed(Cause.UNKNOWN)] * 3
+    found = after(*again)
+    assert (found.action, found.exit_code, found.spent, found.limit) == ("stop", 74, 3, 2)
+    patient = replace(LIMITS, max_same_failure=10, max_restarts=20)
+    assert decide(again[-1], again[:-1], patient).action == "restart"

@@ -10,22 +10,25 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import Assignment, Orders, Report
+from argosy.steps.contract.channel import Assignment, Ending, Orders, Part, Report
 from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import Endpoint
 from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
 from argosy.steps.supervisor.channel import Channel
+from argosy.steps.supervisor.guarded import STRANGERS
 from argosy.steps.supervisor.ledger import Ledger
-from argosy.steps.supervisor.server import STRANGERS, ChannelServer
+from argosy.steps.supervisor.server import ChannelServer
 
 
 class Wire:
@@ -115,8 +118,8 @@ def test_orders_reach_reports_and_an_older_restart_is_stopped(wire: Wire) -> Non
     wire.channel.expect("g", frozenset({"p0"}))
     wire.assign(3, 1)
     assert wire.report(0, 3)[1]["command"] == "continue"
-    wire.channel.order(Orders(command="stop", root={"cause": "hang"}))
-    assert wire.report(0, 3)[1]["root"] == {"cause": "hang"}
+    wire.channel.order(Orders(command="stop", root=Trouble(cause="hang")))
+    assert wire.report(0, 3)[1]["root"]["cause"] == "hang"
     assert wire.report(0, 2)[1]["command"] == "stop"
     wire.channel.order(Orders(command="exit", exit_code=76))
     answer = wire.check_in(0, 3)[1]
@@ -133,7 +136,7 @@ def test_evidence_is_stored_before_it_is_answered(wire: Wire) -> None:
     assert wire.channel.drain() == []
     wire.store_is_away = False
     assert wire.report(0, 0, phase="failed", endings=[ending])[0] == 200
-    assert [(gang, report.endings) for gang, report in wire.kept] == [("g", [ending])]
+    assert [(gang, report.endings) for gang, report in wire.kept] == [("g", [Ending.from_json(ending)])]
 
 
 def test_a_starting_supervisor_disturbs_nobody_and_strangers_are_refused(wire: Wire) -> None:
@@ -279,7 +282,7 @@ def test_a_save_of_several_nodes_is_passed_on(wire: Wire) -> None:
     first, second = ({"name": name, "unit": "u", "last": False} for name in ("a", "b"))
 
     def part(name: str, node: int) -> dict[str, Any]:
-        return {"name": name, "node": f"n{node}", "node_rank": node, "ref": None}
+        return asdict(Part(save=name, node=f"n{node}", node_rank=node, state="given"))
 
     def report(node: int, restart: int = 0, **news: Any) -> dict[str, Any]:
         base = {"pod": f"p{node}", "node": f"n{node}", "node_rank": node, "restart": restart, "phase": "running"}

@@ -18,8 +18,20 @@ from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.gang.host import Identity, PodState
-from argosy.steps.gang.manifest import check_manifest, excluded_nodes, main_container, read_manifest, with_identity
+from argosy.steps.gang.manifest import (
+    QUEUE_LABEL,
+    GangManifest,
+    check_manifest,
+    excluded_nodes,
+    main_container,
+    pod_spec,
+    read_manifest,
+    with_identity,
+)
 from argosy.steps.gang.processes import ProcessHost
+from argosy.workflows.gang.documents import gang_documents
+from argosy.workflows.spec.placement import RUNTIMES
+from argosy.workflows.spec.run import TrainingRun
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -38,6 +50,20 @@ def document(nnodes: int = 2, script: str = "exit 0", **container: Any) -> dict[
         "template": {"spec": {"containers": [main], "volumes": volumes}},
     }
     return {"kind": "JobSet", "spec": {"replicatedJobs": [{"name": "node", "template": {"spec": job}}]}}
+
+
+def job(nnodes: int = 2, script: str = "exit 0") -> list[dict[str, Any]]:
+    """The other runtime, with all that can stand beside it, in no order."""
+    spec = document(nnodes, script)["spec"]["replicatedJobs"][0]["template"]["spec"] | {"completionMode": "Indexed"}
+    return [
+        {"kind": "Service", "spec": {"clusterIP": "None", "selector": {"x": "y"}}},
+        {"kind": "Job", "metadata": {"labels": {QUEUE_LABEL: "q"}}, "spec": spec},
+        {"kind": "PodGroup", "spec": {"disruptionMode": {"all": {}}}},
+    ]
+
+
+def gang(*documents: dict[str, Any]) -> GangManifest:
+    return check_manifest(documents, "x")
 
 
 def identity(name: str = "g-a1", nnodes: int = 2, excluded: tuple[str, ...] = ()) -> Identity:
@@ -68,21 +94,47 @@ def ended(host: ProcessHost, name: str, seconds: float = 20) -> list[PodState]:
 
 
 def test_identity_is_all_that_changes() -> None:
-    manifest = check_manifest(document(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]), "x")
-    made = with_identity(manifest, name="g-a7", attempt=7, nnodes=3, env={"B": "3"}, excluded=("node-1",))
+    manifest = gang(document(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]))
+    (made,) = with_identity(manifest, name="g-a7", attempt=7, nnodes=3, env={"B": "3"}, excluded=("node-1",))
     assert made["metadata"]["name"] == "g-a7"
     assert main_container(made)["env"] == [{"name": "A", "value": "1"}, {"name": "B", "value": "3"}]
     assert excluded_nodes(made) == {"node-1"}
-    assert "metadata" not in manifest.document, "the manifest itself was changed"
+    assert "metadata" not in manifest.workload, "the manifest itself was changed"
     made["metadata"] = {}
-    again = with_identity(check_manifest(made, "x"), name="h", attempt=8, nnodes=3, env={}, excluded=("node-2",))
+    (again,) = with_identity(gang(made), name="h", attempt=8, nnodes=3, env={}, excluded=("node-2",))
     assert excluded_nodes(again) == {"node-1", "node-2"}
+
+
+def test_identity_is_set_on_every_object_of_a_gang() -> None:
+    manifest = gang(*job())
+    assert (manifest.runtime.name, manifest.placement, manifest.nnodes) == ("job", "native", 2)
+    assert gang(job()[1]).placement == "kueue"
+    made = with_identity(
+        manifest, name="g-a1", attempt=1, nnodes=3, env={}, excluded=(), labels={"for-argo-logs": "wf"}
+    )
+    group, service, workload = made
+    own = {"argosy.dev/gang": "g-a1", "argosy.dev/attempt": "1"}
+    assert [each["kind"] for each in made] == ["PodGroup", "Service", "Job"]
+    assert [each["metadata"]["name"] for each in made] == ["g-a1"] * 3
+    assert [each["metadata"]["labels"] for each in made] == [own, own, {QUEUE_LABEL: "q", **own}]
+    assert group["spec"] == {"disruptionMode": {"all": {}}, "schedulingPolicy": {"gang": {"minCount": 3}}}
+    assert service["spec"] == {"clusterIP": "None", "selector": {"argosy.dev/gang": "g-a1"}}
+    assert (workload["spec"]["parallelism"], workload["spec"]["completions"]) == (3, 3)
+    assert workload["spec"]["template"]["metadata"]["labels"] == {"for-argo-logs": "wf", **own}
+    pod = pod_spec(workload)
+    assert (pod["subdomain"], pod["schedulingGroup"]) == ("g-a1", {"podGroupName": "g-a1"})
+    assert manifest == gang(*job()), "the manifest itself was changed"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "not YAML"), ("[]", "kind"), ("kind: Job", "kind"), ("kind: JobSet", "missing"),
-     (yaml.safe_dump({**document(), "spec": {"replicatedJobs": []}}), "missing")],
+    [("{", "not YAML"), ("[]", "kind is 'list'"), ("kind: Pod", "kind is 'Pod'"), ("", "kind is nothing"),
+     ("kind: JobSet", "missing"), ("kind: Job", "missing"),
+     (yaml.safe_dump({**document(), "spec": {"replicatedJobs": []}}), "missing"),
+     (yaml.safe_dump_all([document(), document()]), "kind is 'JobSet', 'JobSet'; one"),
+     (yaml.safe_dump_all([*job(), {"kind": "Secret"}]), "kind is 'Secret'"),
+     (yaml.safe_dump_all([document(), {"kind": "Service"}]), "a Service of its own"),
+     (yaml.safe_dump({**job()[1], "spec": document()["spec"]["replicatedJobs"][0]["template"]["spec"]}), "no index")],
 )  # fmt: skip
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "gang.yaml").write_text(text)
@@ -90,14 +142,42 @@ def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str, said: str
         read_manifest(tmp_path / "gang.yaml")
 
 
-def test_pods_are_on_nodes_of_their_own_and_never_on_excluded_ones(host: ProcessHost) -> None:
-    host.create(check_manifest(document(), "x"), identity(excluded=("node-0",)))
+@pytest.mark.parametrize(("runtime", "placements"), [pair for pair in RUNTIMES.items() if pair[1]])
+def test_a_gang_of_each_runtime_runs_as_it_was_compiled(
+    host: ProcessHost, runtime: str, placements: tuple[str, ...]
+) -> None:
+    shape = {"nnodes": "2:3", "runtime": runtime, "placement": placements[0]}
+    run = TrainingRun(name="llm", script="train.py", gang=shape)
+    documents = gang_documents(run)
+    for each in containers(documents):
+        each.update(command=["sh", "-c", "echo node $JOB_COMPLETION_INDEX of $ARGOSY_GANG_NAME"], args=[])
+    host.create(gang(*documents), identity())
+    states = ended(host, "g-a1")
+    said = [Path(state.log).read_text() for state in states]
+    assert [(state.index, state.exit_code) for state in states] == [(0, 0), (1, 0)], said
+    assert said == ["node 0 of g-a1\n", "node 1 of g-a1\n"]
+    assert len({state.name for state in states}) == 2
+
+
+def containers(root: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(root, dict):
+        yield from root.get("containers", [])
+        root = list(root.values())
+    for each in root if isinstance(root, list) else ():
+        yield from containers(each)
+
+
+@pytest.mark.parametrize("documents", [[document()], job()], ids=["jobset", "job"])
+def test_pods_are_on_nodes_of_their_own_and_never_on_excluded_ones(
+    host: ProcessHost, documents: list[dict[str, Any]]
+) -> None:
+    host.create(gang(*documents), identity(excluded=("node-0",)))
     assert [(state.index, state.node, state.exit_code) for state in ended(host, "g-a1")] == [
         (0, "node-1", 0),
         (1, "node-2", 0),
     ]
     with pytest.raises(StepError) as raised:
-        host.create(check_manifest(document(), "x"), identity("g-a2", excluded=("node-0", "node-1")))
+        host.create(gang(*documents), identity("g-a2", excluded=("node-0", "node-1")))
     assert (raised.value.cause, raised.value.code) == (Cause.UNSCHEDULABLE, 78)
     assert host.pods("g-a2") == []
 
@@ -113,7 +193,7 @@ def test_a_node_sees_its_own_disk_and_the_claim_is_everybodys(host: ProcessHost,
     )
     mounts = [{"name": "work", "mountPath": "/argosy/work"}, {"name": "claim", "mountPath": "/vol"}]
     container = {"command": [sys.executable, "-c", code], "volumeMounts": mounts}
-    host.create(check_manifest(document(**container), "x"), identity())
+    host.create(gang(document(**container)), identity())
     assert [state.exit_code for state in ended(host, "g-a1")] == [0, 0]
     assert {path.name for path in (tmp_path / "volumes/argosy").iterdir()} == {"0", "1"}
     for index in "01":
@@ -135,11 +215,11 @@ def test_a_folder_of_the_node_outlives_gangs_and_runs_and_is_no_other_nodes(host
     volumes = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["volumes"]
     volumes += [{"name": "cache", "hostPath": {"path": "/mnt/nvme"}}, {"name": "big", "ephemeral": {}}]
     for name in ("g-a1", "g-a2"):
-        host.create(check_manifest(made, "x"), identity(name))
+        host.create(gang(made), identity(name))
         assert [state.exit_code for state in ended(host, name)] == [0, 0]
         host.delete(name, 1)
     other = ProcessHost(tmp_path / "runs/other", 1, {"PATH": os.environ["PATH"]}, {})
-    other.create(check_manifest(made, "x"), identity("g-a3", nnodes=1))
+    other.create(gang(made), identity("g-a3", nnodes=1))
     assert [state.exit_code for state in ended(other, "g-a3")] == [0]
     other.delete("g-a3", 1)
     names = {
@@ -165,14 +245,14 @@ def test_what_this_machine_has_not_is_refused_before_a_pod_starts(
     host: ProcessHost, container: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
-        host.create(check_manifest(document(**container), "x"), identity())
+        host.create(gang(document(**container)), identity())
     assert host.gangs() == []
 
 
 def test_another_host_adopts_what_the_first_started(host: ProcessHost, tmp_path: Path) -> None:
-    host.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    host.create(gang(document(script="sleep 30")), identity())
     other = make_host(tmp_path, token="test-another-supervisor/train")
-    other.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    other.create(gang(document(script="sleep 30")), identity())
     assert [state.phase for state in other.pods("g-a1")] == ["Running", "Running"]
     assert other.endpoint() == host.endpoint()
     other.delete("g-a1", 5)
@@ -185,7 +265,7 @@ def test_another_host_adopts_what_the_first_started(host: ProcessHost, tmp_path:
 
 def test_a_port_that_was_taken_meanwhile_is_given_up_unless_pods_know_it(host: ProcessHost, tmp_path: Path) -> None:
     before = host.endpoint()
-    host.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    host.create(gang(document(script="sleep 30")), identity())
     with socket.create_server((before.host, before.port)):
         assert make_host(tmp_path).endpoint() == before
         host.delete("g-a1", 5)
@@ -195,19 +275,19 @@ def test_a_port_that_was_taken_meanwhile_is_given_up_unless_pods_know_it(host: P
 
 
 def test_a_lost_node_takes_no_pod_again(host: ProcessHost) -> None:
-    host.create(check_manifest(document(script="sleep 30"), "x"), identity())
+    host.create(gang(document(script="sleep 30")), identity())
     host.lose("node-0")
     state = host.pods("g-a1")[0]
     assert (state.phase, state.signal, state.reason) == ("Failed", 9, "NodeLost")
     assert host.room(()) == 2
     host.delete("g-a1", 1)
-    host.create(check_manifest(document(), "x"), identity("g-a2"))
+    host.create(gang(document()), identity("g-a2"))
     assert [state.node for state in ended(host, "g-a2")] == ["node-1", "node-2"]
 
 
 def test_an_evicted_pod_has_its_grace_and_not_more(host: ProcessHost) -> None:
     stubborn = "trap '' TERM; while :; do sleep 0.05; done"
-    host.create(check_manifest(document(script=stubborn), "x"), identity())
+    host.create(gang(document(script=stubborn)), identity())
     time.sleep(0.2)
     host.evict("node-1", 0.5)
     assert host.pods("g-a1")[1].phase == "Running"

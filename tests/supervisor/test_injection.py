@@ -10,6 +10,9 @@ import pytest
 from argosy.steps.contract import env, injection
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import Injection, parse
+from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
+from argosy.steps.supervisor.faults import Faults
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,9 @@ from argosy.steps.contract.injection import Injection, parse
         ("node-loss:node=node-2@step=40", Injection("node-loss", None, 2, 40, None)),
         ("corrupt-shard@step=40", Injection("corrupt-shard", None, None, 40, None)),
         ("supervisor-kill@step=40", Injection("supervisor-kill", None, None, 40, None)),
+        ("kill:rank=1@seconds=5", Injection("kill", 1, None, 0, None, 5)),
+        ("preempt:node=1@seconds=90", Injection("preempt", None, 1, 0, None, 90)),
+        ("hang:rank=1@phase=save", Injection("hang", 1, None, 0, None, phase="save")),
     ],
 )
 def test_every_fault_is_read_and_written_back(text: str, wanted: Injection) -> None:
@@ -38,11 +44,46 @@ def test_every_fault_is_read_and_written_back(text: str, wanted: Injection) -> N
         "preempt:rank=1@step=3", "corrupt-shard:rank=1@step=3", "kill:rank=1,rank=2@step=3", "kill:rank=x@step=3",
         "kill:rank=node-1@step=3",
         "kill:rank=1@step=3 && reboot",
+        "kill:rank=1@seconds=0", "kill:rank=1@seconds=1.5", "exit:rank=0,code=3@seconds=4", "kill:rank=1@minutes=3",
+        "kill:rank=1@phase=9", "kill:rank=1@phase=", "kill:rank=1@step=save",
     ],
 )  # fmt: skip
 def test_what_is_no_injection_is_refused_with_the_syntax(text: str) -> None:
     with pytest.raises(InputError, match=r"kill:rank=1@step=40"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("kill:rank=1@phase=evaluate", "unknown phase 'evaluate', there are start, restore, save"),
+        ("preempt:node=1@phase=save", "a phase is one rank's; preempt goes by step or seconds"),
+        ("corrupt-shard@phase=save", "a phase is one rank's"),
+        ("exit:rank=0,code=3@phase=save", "say @step=S"),
+    ],
+)
+def test_a_phase_that_cannot_be_struck_is_refused(text: str, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        parse(text)
+
+
+def test_a_restore_is_struck_where_there_is_one_and_the_step_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(env.LOCAL_DIR, str(tmp_path))
+    faults = Faults([parse("kill:rank=0@phase=restore"), parse("kill:rank=0@step=40")], 1, 1, None, 5.0)
+    log = RunLog(open_store(tmp_path.as_uri()), "run", "train")
+    first = faults.for_node(0, restores=False)
+    assert first is not None
+    assert first["step"] == 40
+    faults.said({**first, "phase": "", "step": 41}, log)
+    second = faults.for_node(0, restores=True)
+    assert second is not None
+    assert second["phase"] == "restore"
+    faults.after([], log, lambda: True)
+    assert faults.left() == ["kill:rank=0@phase=restore"]
+    faults.said({**second, "step": 20}, log)
+    assert faults.left() == []
 
 
 @pytest.mark.parametrize("raw", ["{", '"kill:rank=1@step=4"', "[1]", '["kill"]'])

@@ -44,7 +44,7 @@ def test_an_order_to_stop_reaches_pods_that_never_heard_it(rig: Rig) -> None:
     rig.run_killed(FAILURE)
     assert rig.run(15) == 0, rig.log()
     assert causes(rig) == ["unknown"]
-    assert [(a["attempt"], a["restart"]) for a in rig.assignments()] == [(1, 0), (1, 0), (1, 1), (1, 1)]
+    assert [(a["attempt"], a["restart"]) for a in rig.assignments()] == [(1, 0), (1, 0), (1, 1), (1, 1)], rig.log()
 
 
 @pytest.mark.parametrize(

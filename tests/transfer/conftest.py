@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from argosy.steps.transfer.fetching import Fetching
+from argosy.steps.transfer.loop import Loop
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.pool import FetchPool
 from argosy.steps.transfer.site import Site
-from argosy.steps.transfer.wire import Wire
 from tests.s3 import Bucket, S3Server
 from tests.transfer.certificates import write_certificates
 
@@ -38,6 +38,17 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
+
+
+@pytest.fixture(params=["wire", "library"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """By what S3 is read: each of the two by itself."""
+    monkeypatch.setenv("ARGOSY_S3_TRANSPORT", request.param)
+    return str(request.param)
+
+
+both = pytest.mark.usefixtures("transport")
+"""Holds for the wire and for the library."""
 
 
 @pytest.fixture
@@ -68,7 +79,7 @@ class Folder:
     def carry(self, uri: str, pieces: Sequence[Piece], *, patience: float = 20.0) -> dict[int, Result]:
         """Through the wire of this process."""
         site = Site(uri)
-        wire = Wire(lambda: site.route)
+        wire = Loop(site)
         wire.retry_seconds = patience
         told: dict[int, Result] = {}
         for piece in pieces:

@@ -85,14 +85,17 @@ def read_head(connection: socket.socket) -> bytes | None:
 class Proxy(Listener):
     """Passes on absolute urls and CONNECT; ``asked`` are first lines, ``authorizations`` what came with them."""
 
-    def __init__(self, refuse: bytes = b"") -> None:
-        self._refuse = refuse
+    def __init__(self, refuse: bytes = b"", tls: ssl.SSLContext | None = None) -> None:
+        self._refuse, self._tls = refuse, tls
         self.asked: list[str] = []
         self.authorizations: list[str] = []
         super().__init__()
 
     def _serve(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError), connection:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            stack.callback(connection.close)
+            if self._tls is not None:
+                connection = stack.enter_context(self._tls.wrap_socket(connection, server_side=True))
             while (head := read_head(connection)) is not None:
                 first, *lines = head.decode("latin-1").split("\r\n")
                 self.asked.append(first)

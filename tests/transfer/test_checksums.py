@@ -12,8 +12,9 @@ from argosy.steps.transfer import crc
 from argosy.steps.transfer.checksums import stored_checksums
 from tests.s3 import Bucket, S3Server, at_random
 from tests.s3.bucket import Stored
-from tests.transfer.conftest import BUCKET
+from tests.transfer.conftest import BUCKET, both
 
+pytestmark = both
 URI = f"s3://{BUCKET}/below"
 
 

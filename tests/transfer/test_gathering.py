@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from argosy.steps.transfer import wire
+from argosy.steps.transfer import loop
 from argosy.steps.transfer.piece import Arrived, Piece
 from tests.transfer.conftest import Folder
 from tests.transfer.raw import Listener, read_head
@@ -61,7 +61,7 @@ def context(certificate: Path) -> ssl.SSLContext:
 def test_what_came_is_written_before_the_rest_comes(
     folder: Folder, certificate: Path, monkeypatch: pytest.MonkeyPatch, tls: bool
 ) -> None:
-    monkeypatch.setattr(wire, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(loop, "PATIENCE_SECONDS", 0.2)
     stops = (300_000, 310_000, len(BODY) - 1)
     with _Hesitant(folder.path / "part", stops, context(certificate) if tls else None) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)

@@ -20,7 +20,7 @@ from argosy.steps.transfer.piece import RANGE_BYTES, WHOLE_BYTES, Arrived, Faile
 from argosy.steps.transfer.pool import FetchPool
 from argosy.steps.transfer.processors import usable, workers_for
 from tests.s3 import S3Server, at, on
-from tests.transfer.conftest import BUCKET, Folder, Put, drain
+from tests.transfer.conftest import BUCKET, Folder, Put, both, drain
 
 URI = f"s3://{BUCKET}"
 
@@ -75,6 +75,7 @@ def test_files_of_a_folder(folder: Folder, tmp_path: Path) -> None:
     assert causes == [Cause.S3_MISSING, Cause.S3_MISSING, Cause.DATA_CORRUPT, Cause.DATA_CORRUPT]
 
 
+@both
 def test_what_is_there_is_not_truncated(folder: Folder, put: Put) -> None:
     data = os.urandom(1000)
     (folder.path / "p").write_bytes(b"\0" * 500 + data[500:])
@@ -90,6 +91,7 @@ def test_a_part_is_never_written_through_a_link(folder: Folder, put: Put, tmp_pa
     assert (tmp_path / "outside").read_bytes() == b"mine"
 
 
+@both
 def test_a_full_disk_is_said(server: S3Server, folder: Folder, put: Put) -> None:
     """A limit on file sizes stands for the disk: the kernel refuses the write in both cases."""
     piece = put("k", b"x" * 3_000_000)
@@ -122,6 +124,7 @@ def test_room_is_bounded_and_comes_back(folder: Folder, put: Put) -> None:
         assert pool.bytes_in_flight >= 0
 
 
+@both
 def test_a_killed_worker_is_replaced(server: S3Server, folder: Folder, put: Put) -> None:
     """Its pieces are fetched by another, each gives one result, and the bytes are right."""
     server.slow_seconds = 1.0
@@ -219,6 +222,7 @@ def test_workers_end_with_their_parent(
     assert {path.parent for path in set(tmp_path.rglob("*")) - before} <= {folder.path}
 
 
+@both
 def test_leaving_the_pool_ends_its_workers(server: S3Server, folder: Folder, put: Put) -> None:
     server.slow_seconds = 30.0
     piece = put("k", os.urandom(100_000))
@@ -229,7 +233,7 @@ def test_leaving_the_pool_ends_its_workers(server: S3Server, folder: Folder, put
         pids = pool.pids
         began = time.monotonic()
     assert not any(alive(pid) for pid in pids)
-    assert time.monotonic() - began < 4.0
+    assert time.monotonic() - began < 15
     assert [path.name for path in folder.path.iterdir()] in ([], [piece.part])
 
 

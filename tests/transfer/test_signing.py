@@ -12,7 +12,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from argosy.steps.store.s3_settings import Keys, S3Settings
-from argosy.steps.transfer.signing import Headers, Signer
+from argosy.steps.transfer.asking import Headers
+from argosy.steps.transfer.wire.signing import Signer
 
 NOW = datetime(2013, 5, 24, tzinfo=UTC)
 KEYS = Keys("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.channel import Ending
+from argosy.steps.contract.trouble import Trouble
+from argosy.steps.record.advice import advice_for
 from argosy.steps.verdict import PodFact, judge, termination_line
 from argosy.steps.verdict.families import PATTERNS
 from argosy.steps.verdict.families.benign import REGEXES
@@ -45,7 +47,7 @@ def test_composed(bundle: dict[str, Any]) -> None:
     endings = [ending(rank) for rank in bundle.get("ranks", [])]
     verdict = judge(
         endings,
-        [later(error) for error in bundle.get("error", [])],
+        [Trouble(**later(error)) for error in bundle.get("error", [])],
         [PodFact(**later(pod)) for pod in bundle.get("pod", [])],
     )
     assert verdict.cause == bundle["cause"], verdict
@@ -57,6 +59,7 @@ def test_composed(bundle: dict[str, Any]) -> None:
         assert verdict.exit_code == bundle["code"], verdict
     assert verdict.quote
     assert bundle.get("quote", "") in verdict.quote
+    assert bundle.get("advice", "") in advice_for(verdict.cause, verdict.quote)[1]
     line = termination_line(verdict)
     assert line.isascii()
     assert len(line) <= 1024

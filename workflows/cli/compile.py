@@ -10,17 +10,18 @@ from typing import Any
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.record.wording import count, size
 from argosy.workflows.cli.options import as_json, output, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, typed
-from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code
+from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code, with_trigger
 from argosy.workflows.cli.written import write_whole
-from argosy.workflows.record.wording import count, size
 
 
 @click.command()
 @click.argument("file", metavar="RUN.toml", type=click.Path(path_type=Path))
 @output("Write the YAML to this file. [default: stdout]")
 @click.option("--template", is_flag=True, help="Compile to a WorkflowTemplate, for events and templateRef.")
+@click.option("--trigger", is_flag=True, help="The WorkflowTemplate and what starts it: see [trigger].")
 @click.option("--push", is_flag=True, help="Write the code archive into the run's store, as a cluster needs it.")
 @ranks
 @as_json
@@ -29,6 +30,7 @@ def command(
     file: Path,
     output: Path | None,
     template: bool,
+    trigger: bool,
     push: bool,
     ranks: tuple[int, int] | None,
     as_json: bool,
@@ -49,7 +51,9 @@ def command(
         raise InputError(
             f"RUN.toml {file}: a run's description is wanted here; a workflow is run with: argosy run {file}"
         )
-    source = from_toml(file, ranks, "WorkflowTemplate" if template else "Workflow")
+    source = from_toml(file, ranks, "WorkflowTemplate" if template or trigger else "Workflow")
+    if trigger:
+        source = with_trigger(source)
     pushed = push_code(source, state_dir) if push else ""
     facts = _facts(source)
     if output is not None:
@@ -61,7 +65,7 @@ def command(
         sys.stdout.buffer.write(source.yaml)
         sys.stdout.flush()
     _say(source, facts, output, pushed)
-    next_commands(_ways_on(file, output, push, template), err=True)
+    next_commands(_ways_on(file, output, push, template or trigger), err=True)
 
 
 def _facts(source: Source) -> dict[str, Any]:

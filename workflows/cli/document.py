@@ -73,10 +73,9 @@ def gpu_requests(document: Mapping[str, Any]) -> int:
 
 def _inner(data: str) -> dict[str, Any]:
     try:
-        found = yaml.load(data, _LOADER)
+        return {"documents": list(yaml.load_all(data, _LOADER))}
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def read_workflow(data: bytes) -> dict[str, Any]:

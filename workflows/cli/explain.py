@@ -6,35 +6,35 @@ from pathlib import Path
 
 import click
 
-from argosy.workflows.cli.options import as_json, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.cli.run_folder import find_run
-from argosy.workflows.cli.status import ways_on
-from argosy.workflows.record.advice import advice_for
-from argosy.workflows.record.facts import RunRecord
-from argosy.workflows.record.story import (
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.remedy import what_to_do
+from argosy.steps.record.story import (
     began_again,
     ending,
-    failed_step,
     goodput_sentence,
     headline,
     injected_in,
     lost_in,
     meaning,
     outcome,
-    step_cause,
     way_on,
 )
-from argosy.workflows.record.summary import summary
-from argosy.workflows.record.transport import latest_transports, remedies, transport_lines
-from argosy.workflows.record.wording import count, duration, short
+from argosy.steps.record.summary import summary
+from argosy.steps.record.transport import latest_transports, remedies, transport_lines
+from argosy.steps.record.wording import count, duration, short
+from argosy.workflows.cli.finding import find
+from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.output import emit, next_commands, say
+from argosy.workflows.cli.status import ways_on
+from argosy.workflows.cluster.place import ClusterPlace
 
 
 @click.command()
 @run_id
+@place
 @as_json
 @state_dir
-def command(run_id: str | None, as_json: bool, state_dir: Path) -> None:
+def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:
     """Tell what happened to a run, why, and what to do.
 
     Quotes the line that each cause rests on, says what was lost and which checkpoint the run went on from.
@@ -44,14 +44,14 @@ def command(run_id: str | None, as_json: bool, state_dir: Path) -> None:
       argosy explain
       argosy explain gpt-x7k2p --json | jq -r .story
     """
-    folder = find_run(state_dir, run_id)
-    record = folder.record()
+    run = find(state_dir, run_id, place)
+    record = run.record()
     told = story(record)
     if as_json:
-        emit({**summary(record, str(folder.report) if folder.report.exists() else ""), "story": "\n".join(told)})
+        emit({**summary(record, str(run.report) if run.report.exists() else ""), "story": "\n".join(told)})
         return
     say("\n".join(told))
-    next_commands(ways_on(record, folder))
+    next_commands(ways_on(record, run))
 
 
 def story(record: RunRecord) -> list[str]:
@@ -70,7 +70,7 @@ def story(record: RunRecord) -> list[str]:
     if record.goodput:
         lost = f"; {count(record.goodput.lost_steps, 'step')} had to be done again" if record.goodput.lost_steps else ""
         told.append(f"Goodput: {goodput_sentence(record)}{lost}.")
-    return [*told, *_judgement(record), *_what_to_do(record)]
+    return [*told, *_judgement(record), *what_to_do(record)]
 
 
 def _attempt(record: RunRecord, index: int) -> list[str]:
@@ -112,26 +112,3 @@ def _judgement(record: RunRecord) -> list[str]:
     elif record.refused:
         told.append("The pointer did not move.")
     return told
-
-
-def _what_to_do(record: RunRecord) -> list[str]:
-    if record.refused:
-        return ["What to do: train longer or better, or change evaluation.floor or evaluation.baseline in run.toml."]
-    if record.phase not in ("Failed", "Error"):
-        return []
-    told = []
-    step = failed_step(record)
-    if step is not None:
-        said = f" for {named}" if (named := step_cause(step)) else f": {step.message}" if step.message else ""
-        code = "" if step.exit_code is None else f", with exit code {step.exit_code}"
-        told.append(f"The workflow failed at the step {step.name}{code}{said}.")
-        if step.quote:
-            told.append(f"    | {step.quote}")
-    last = record.restarts[-1] if record.restarts else None
-    cause = (step_cause(step) if step is not None else "") or record.train_cause or (last.cause if last else "")
-    advice = (
-        advice_for(cause, last.quote if last else "")[1]
-        if cause
-        else "read the log of the step named above; the line before its end says why."
-    )
-    return [*told, f"What to do: {advice}"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from argosy.steps.checkpoint.history import History
+from argosy.steps.record.wording import count, duration, short, size
 from argosy.workflows.cli.checkpoint.listing import facts
 from argosy.workflows.cli.checkpoint.run import find_checkpoints
 from argosy.workflows.cli.options import as_json, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.record.wording import count, duration, short, size
 
 
 @click.command()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.steps.runlog import Event, parse_batch
-from argosy.steps.store.base import ObjectMissing, ObjectStore
+from argosy.steps.runlog import Event, parse_batch, read_batches
+from argosy.steps.store.base import ObjectStore
 
 
 class EventFollower:
@@ -21,12 +21,7 @@ class EventFollower:
         return sorted(self._fresh(), key=lambda event: event.time)
 
     def _fresh(self) -> Iterator[Event]:
-        for info in self._store.list(self._base):
-            if info.key in self._seen:
-                continue
-            try:
-                data = self._store.get(info.key)
-            except ObjectMissing:
-                continue
-            self._seen.add(info.key)
-            yield from parse_batch(data, info.key[len(self._base) + 1 :].split("/", 1)[0])
+        keys = [info.key for info in self._store.list(self._base) if info.key not in self._seen]
+        for key, data in read_batches(self._store, keys):
+            self._seen.add(key)
+            yield from parse_batch(data, key[len(self._base) + 1 :].split("/", 1)[0])

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -16,7 +17,12 @@ from argosy.workflows.cli.written import write_whole
 from argosy.workflows.imports.convert import Imported, convert
 from argosy.workflows.imports.record import record
 from argosy.workflows.imports.telling import summary, told
-from argosy.workflows.lint.reading import SourceFile, find_files, read_file, read_text
+from argosy.workflows.lint.finding import Level
+from argosy.workflows.lint.linter import lint
+from argosy.workflows.manifests.reading import LARGEST, SourceFile, find_files, read_file, read_text
+
+_NEVER_STARTS: Final = ("GANG029",)
+"""Warnings that, of a run's own manifest, mean that no pod can be placed."""
 
 
 @click.command()
@@ -74,7 +80,7 @@ def _read(paths: Sequence[str]) -> list[SourceFile]:
     found: list[SourceFile] = []
     for path in paths:
         if path == "-":
-            found.append(read_text(sys.stdin.buffer.read(), "<stdin>"))
+            found.append(read_text(sys.stdin.buffer.read(LARGEST + 1), "<stdin>"))
         else:
             found.extend(read_file(each) for each in find_files(Path(path)))
     return found
@@ -86,9 +92,13 @@ def _check(imported: Imported) -> None:
     from argosy.workflows.spec.load import parse_run
 
     try:
-        compile_run(parse_run(imported.toml))
+        compiled = compile_run(parse_run(imported.toml))
     except InputError as error:
         raise InputError(f"{imported.kind} {imported.name!r}: {error}") from error
+    found = lint([read_text(compiled, "workflow.yaml")])
+    for wrong in (each for each in found if each.level is Level.ERROR or each.rule in _NEVER_STARTS):
+        told = f"{wrong.message}; {wrong.remedy} ({wrong.rule})"
+        raise InputError(f"{imported.kind} {imported.name!r}: what it compiles to would not run: {told}")
 
 
 def _write(path: Path, text: str, force: bool) -> None:

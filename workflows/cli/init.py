@@ -6,38 +6,24 @@ import contextlib
 import json
 import os
 import re
-from dataclasses import dataclass, field
 from errno import ENOSPC
 from pathlib import Path
 
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.init_checkpoint import Guess, put_checkpoint
 from argosy.workflows.cli.machine import gpus
-from argosy.workflows.cli.options import as_json, output, ranks
+from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
-from argosy.workflows.cli.script_facts import ScriptFacts, fixed, read_script
-from argosy.workflows.cli.trainer_facts import TrainerFacts
+from argosy.workflows.script.data import DataFacts, dataset_uri
+from argosy.workflows.script.facts import ScriptFacts, read_script
 
 NAME_LENGTH = 40
 KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
 PLAIN_STEMS = ("train", "main", "run", "pretrain", "finetune")
 """Names of scripts that say nothing; the folder's name says more."""
-
-
-@dataclass
-class Guess:
-    """The fields of the run.toml so far, and why each was chosen."""
-
-    lines: list[str] = field(default_factory=list)
-    why: list[tuple[str, str]] = field(default_factory=list)
-
-    def put(self, key: str, value: str | int | list[str], why: str) -> None:
-        """Add ``key = value`` and its reason (none: self-evident)."""
-        self.lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
-        if why:
-            self.why.append((self.lines[-1], why))
 
 
 @click.command()
@@ -47,8 +33,13 @@ class Guess:
 @click.option("--name", help="Name of the run. [default: from the script or its folder]")
 @click.option("--opaque", metavar="FOLDER", help="Folder the script writes its checkpoints to.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Files in that folder that form a checkpoint; repeat.")
-@click.option("--resume-arg", multiple=True, help="Added when something was restored ({newest}: its path); repeat.")
-@ranks
+@click.option(
+    "--resume-arg",
+    multiple=True,
+    help="Added when something was restored ({newest}: its path, {step}: its number); repeat.",
+)
+@click.option("--dataset", default="", metavar="URI|FOLDER", help="The training data, s3://bucket/prefix or a folder.")
+@ranks_meaning("N nodes with P ranks each, without GPUs. [default: from the script and this machine]")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @as_json
 def command(
@@ -59,6 +50,7 @@ def command(
     opaque: str | None,
     include: tuple[str, ...],
     resume_arg: tuple[str, ...],
+    dataset: str,
     ranks: tuple[int, int] | None,
     force: bool,
     as_json: bool,
@@ -73,15 +65,21 @@ def command(
       argosy init train.py -- --steps 2000
       argosy init train.py --opaque out --include 'ckpt_*.pt' --resume-arg=--resume
     """
-    facts = read_script(script, args)
+    facts = read_script(script, args, [Path.cwd()])
+    args = args or (facts.trainer.args if facts.trainer else ())
     path = output if output is not None else _default_output(script)
     guess = Guess()
     guess.put("name", _name(name, script), "" if name else "from the script's path; change it with --name")
     guess.put("script", _relative(script, path), "")
-    if args:
-        guess.put("args", list(args), "")
-    _checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks))
+    uri = dataset_uri(dataset, facts.data, args)
+    args = _arguments(guess, facts.data, args, uri)
+    if uri:
+        guess.lines.append(f"dataset = {{ uri = {json.dumps(uri, ensure_ascii=False)} }}")
+        if not dataset:
+            guess.why.append((guess.lines[-1], "the script is told of this folder now"))
+    put_checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks))
     text = "\n".join(guess.lines) + "\n"
+    _check(text, path)
     _write(path, text, force)
     missing = [flag.name for flag in facts.flags if flag.required and not _among(flag.name, args)]
     if as_json:
@@ -95,6 +93,24 @@ def command(
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
+
+
+def _arguments(guess: Guess, data: DataFacts | None, args: tuple[str, ...], uri: str) -> tuple[str, ...]:
+    """Write ``args`` and ``env``, with {data} where the script reads its data from; the arguments."""
+    if uri and data is not None:
+        args = data.filled(args)
+    why = "" if data is None else f"{data.where} reads {data.name}"
+    filled = f"{why}; {{data}} stands for the folder with the data on each node"
+    if args:
+        guess.put("args", list(args), filled if any("{data}" in text for text in args) else "")
+    if uri and data is None:
+        guess.why.append(("[dataset]", "the script finds the folder in $ARGOSY_DATA_PATH"))
+    elif uri and data is not None and data.variable:
+        guess.lines.append(f'env = {{ {data.name} = "{{data}}" }}')
+        guess.why.append((guess.lines[-1], filled))
+    elif data is not None and not uri:
+        guess.why.append(("no [dataset]", f"{why}; with --dataset URI argosy brings the data to each node"))
+    return args
 
 
 def _halfway(facts: ScriptFacts) -> int:
@@ -137,122 +153,34 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
     here = gpus() if facts.cuda is not None else 0
     if ranks is not None:
         (nodes, each), why = ranks, ""
+    elif facts.own_ranks:
+        nodes, each, why = 1, 1, f"{facts.own_ranks}: the script starts and counts its ranks itself"
     elif facts.trainer is not None and not here and facts.trainer.library != "DeepSpeed":
         # It shares its devices out itself: more ranks than it was told of are an error there.
         nodes, each = 1, facts.trainer.devices or 1
-        why = f"line {facts.trainer.line}: {facts.trainer.library} takes its ranks from torchrun; change it with -j NxP"
+        why = f"{facts.trainer.where}: {facts.trainer.library} takes its ranks from torchrun; change it with -j NxP"
     elif facts.distributed is None:
         nodes, each, why = 1, 1, "the script uses neither DDP, FSDP nor deepspeed: one process"
     elif here:
         nodes, each, why = (
             1,
             here,
-            f"line {facts.distributed[1]} uses {facts.distributed[0]}; this machine has {here} GPUs",
+            f"{facts.distributed[1]} uses {facts.distributed[0]}; this machine has {here} GPUs",
         )
     else:
-        nodes, each, why = 2, 2, f"line {facts.distributed[1]} uses {facts.distributed[0]}; change it with -j NxP"
+        nodes, each, why = 2, 2, f"{facts.distributed[1]} uses {facts.distributed[0]}; change it with -j NxP"
     guess.put("nnodes", nodes, "")
     guess.put("nproc_per_node", each, why)
     if here and ranks is None:
-        guess.lines.append(f"resources = {{ gpu = {each} }}")
+        guess.lines.append(f"resources = {{ gpu = {here} }}")
     return nodes, each
 
 
-def _checkpoint(
-    guess: Guess,
-    facts: ScriptFacts,
-    opaque: str | None,
-    include: tuple[str, ...],
-    resume_arg: tuple[str, ...],
-    ranks: tuple[int, int],
-) -> None:
-    if opaque is None and facts.checkpointer is not None:
-        guess.lines += ["", "[checkpoint]"]
-        guess.put("mode", "checkpointer", f"line {facts.checkpointer} uses argosy.Checkpointer")
-        return
-    trainer = facts.trainer
-    if trainer is not None and opaque is None and trainer.folder is None:
-        raise InputError(
-            f"SCRIPT: line {trainer.line}: {trainer.library} saves where only a run could tell; {trainer.remedy}"
-        )
-    folder, patterns, why = _saved(facts, opaque, include)
-    guess.lines += ["", "[checkpoint]"]
-    guess.put("mode", "opaque", "the script writes its own checkpoint files")
-    guess.put("path", folder, why)
-    if patterns:
-        guess.put("include", patterns, "")
-    if trainer is not None:
-        _completeness(guess, trainer, ranks)
-    arguments, because = _resume(facts, resume_arg, f"{folder}/{patterns[0] if patterns else '*'}")
-    if arguments:
-        guess.put("resume_args", arguments, because)
-    else:
-        guess.why.append(("no resume_args", because))
+def _check(text: str, path: Path) -> None:
+    """What run would refuse is not written."""
+    from argosy.workflows.spec.load import parse_run
 
-
-def _completeness(guess: Guess, trainer: TrainerFacts, ranks: tuple[int, int]) -> None:
-    """When a checkpoint is whole: known for the files that the library writes."""
-    nodes, each = ranks
-    if trainer.expect and nodes * each > 1:
-        guess.put("expect", list(trainer.expect), f"{trainer.library} writes such a file for each rank")
-    if trainer.marker and nodes == 1:
-        guess.put("marker", trainer.marker, f"{trainer.library} writes it last")
-    if trainer.expect and nodes > 1:
-        guess.put("writers", "every", "the ranks of each node write to a disk of their own")
-        guess.put("reshard", "all", f"{trainer.library} reads files of the first node everywhere")
-
-
-def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> tuple[str, list[str], str]:
-    if opaque is not None:
-        if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
-            raise InputError(f"--opaque {opaque!r}: name a folder below the one the script runs in, as in --opaque out")
-        known = [each.pattern for each in fixed(facts.saves) if each.folder == str(Path(opaque))]
-        usual = ["*.pt"] if facts.trainer is None else list(facts.trainer.include)
-        return str(Path(opaque)), list(include) or known or usual, ""
-    if facts.trainer is not None and facts.trainer.folder is not None:
-        why = f"line {facts.trainer.line}: {facts.trainer.library} saves there"
-        return facts.trainer.folder, list(include or facts.trainer.include), why
-    usable = [each for each in fixed(facts.saves) if not each.folder.startswith(("/", ".."))]
-    if not usable:
-        lines = [
-            *(f"line {each.line}: {each.folder}" for each in facts.saves),
-            *(f"line {n}" for n in facts.unclear_saves),
-        ]
-        seen = (
-            f"saves where only a run could tell ({', '.join(lines)})"
-            if lines
-            else "saves no checkpoint that can be seen"
-        )
-        raise InputError(
-            f"SCRIPT: {seen}, so a killed run could not resume; name the folder with --opaque FOLDER "
-            "(relative, as the script writes it), or use argosy.Checkpointer in the script"
-        )
-    first = usable[0]
-    patterns = list(include) or [each.pattern for each in usable if each.folder == first.folder]
-    return first.folder, patterns, f"line {first.line} saves there"
-
-
-def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tuple[list[str], str]:
-    if given:
-        return list(given), ""
-    flag = facts.resume_flag()
-    if flag is not None and not flag.takes_value:
-        return [flag.name], f"line {flag.line} declares {flag.name}"
-    if flag is not None and "*" not in checkpoint:
-        return [flag.name, str(Path(checkpoint))], f"line {flag.line} declares {flag.name} with a value"
-    if flag is not None:
-        why = f"line {flag.line} declares {flag.name} with a value; {{newest}} stands for what was written last"
-        return [flag.name, "{newest}"], why
-    if (trainer := facts.trainer) is not None and trainer.resume_args:
-        return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
-    if trainer is not None and trainer.resumes == "itself":
-        return [], f"the script asks {trainer.library} for its newest checkpoint itself"
-    if trainer is not None and not trainer.resumes:
-        why = f"the script never tells {trainer.library} to go on, so every restart begins anew"
-        return [], f"{why}; let it, and name the flag with --resume-arg"
-    if facts.init_from is not None:
-        return ["--init_from=resume"], f"line {facts.init_from} compares init_from with 'resume'"
-    return [], "no --resume flag found: the script must look for its checkpoint itself; else name it with --resume-arg"
+    parse_run(text, str(path))
 
 
 def _write(path: Path, text: str, force: bool) -> None:

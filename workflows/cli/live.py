@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.record.building import prefix_of
+from argosy.steps.record.naming import node_name
+from argosy.steps.record.reading import moment
+from argosy.steps.record.tally import Tally, node_line
+from argosy.steps.record.wording import count, duration, size
 from argosy.steps.runlog import Event
+from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cli.follower import EventFollower
+from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.output import harmless
-from argosy.workflows.cli.run_folder import RunFolder
-from argosy.workflows.cli.tally import Tally, node_line
-from argosy.workflows.record.building import prefix_of
-from argosy.workflows.record.naming import node_name
-from argosy.workflows.record.reading import moment
-from argosy.workflows.record.wording import count, duration, size
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.4
 PLAIN_PROGRESS_SECONDS = 5.0
 SIGNS = {"Succeeded": "✓", "Running": "●", "Failed": "✗", "Error": "✗"}
+
+
+class Watched(Protocol):
+    """A run of this machine or of a cluster."""
+
+    def state(self) -> dict[str, Any]:
+        """What its engine knows now."""
+
+    def store(self) -> ObjectStore | None:
+        """Where its event log is."""
 
 
 class Screen(Protocol):
@@ -98,6 +108,7 @@ def _panel(title: str, seconds: float, tally: Tally, state: dict[str, Any]) -> R
     from rich.console import Group
     from rich.panel import Panel
     from rich.progress_bar import ProgressBar
+    from rich.table import Table
     from rich.text import Text
 
     rows: list[RenderableType] = [_pipeline(state)]
@@ -105,7 +116,9 @@ def _panel(title: str, seconds: float, tally: Tally, state: dict[str, Any]) -> R
         rows.append(Text(f"data to {node}: {size(done)} of {size(total)}", style="magenta"))
     if tally.step or tally.attempts:
         if tally.end_step:
-            rows.append(ProgressBar(total=tally.end_step, completed=min(tally.step, tally.end_step)))
+            bar = Table.grid(expand=True)  # by itself a bar does not end its line
+            bar.add_row(ProgressBar(total=tally.end_step, completed=min(tally.step, tally.end_step)))
+            rows.append(bar)
         rows.append(Text(tally.progress() if tally.running else tally.waiting(), style="bold"))
         attempts = f"attempt {tally.attempts}" + (f", {tally.failures} failed before" if tally.failures else "")
         rows.append(Text(f"{attempts}; checkpoint {tally.checkpoint or 'none yet'}", style="dim"))
@@ -128,20 +141,30 @@ def _pipeline(state: dict[str, Any]) -> RenderableType:
 class Watch:
     """A thread that reads the run's state and events and tells a screen; a context manager around the engine."""
 
-    def __init__(self, screen: Screen, state_dir: Path, since: float = 0.0) -> None:
-        """``since``: what happened before (seconds since 1970) is not told again, when an interrupted run goes on."""
-        self._screen, self._state_dir = screen, state_dir
+    def __init__(
+        self,
+        screen: Screen,
+        since: float = 0.0,
+        poll_seconds: float = POLL_SECONDS,
+        written: RankLines | None = None,
+    ) -> None:
+        """``since``: what happened before (seconds since 1970) is not told again, when an interrupted run goes on.
+
+        ``written``: what its ranks write is shown, too.
+        """
+        self._written = written
+        self._screen, self._poll_seconds = screen, poll_seconds
         self._tally, self._ended_nodes = Tally(), set[str]()
         self._since, self._past = since, False
-        self._folder: RunFolder | None = None
+        self._run: Watched | None = None
         self._follower: EventFollower | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
 
-    def found(self, run_dir: Path) -> None:
-        """The engine has made the run's folder."""
-        if self._folder is None:
-            self._folder = RunFolder(run_dir, self._state_dir)
+    def found(self, run: Watched) -> None:
+        """There is something to watch now."""
+        if self._run is None:
+            self._run = run
 
     def __enter__(self) -> Watch:
         self._thread.start()
@@ -156,7 +179,7 @@ class Watch:
             self._screen.close()
 
     def _loop(self) -> None:
-        while not self._over.wait(POLL_SECONDS):
+        while not self._over.wait(self._poll_seconds):
             self._guarded(self._look)
 
     def _guarded(self, look: Callable[[], None]) -> None:
@@ -167,18 +190,23 @@ class Watch:
             return
 
     def _look(self) -> None:
-        if self._folder is None:
+        if self._run is None:
             return
-        state = self._folder.state()
-        if self._follower is None and (prefix := prefix_of(state)):
-            store = self._folder.store()
-            self._follower = EventFollower(store, prefix) if store is not None else None
-        for event in self._follower.new() if self._follower is not None else ():
-            self._tell(event)
+        state = self._run.state()
+        self._guarded(lambda: self._tell_events(state))
+        for line in self._written.new(self._run) if self._written is not None else ():
+            self._screen.line(harmless(line))
         nodes = state.get("nodes")
         for node in nodes if isinstance(nodes, list) else []:
             self._tell_node(node)
         self._screen.refresh(self._tally, state)
+
+    def _tell_events(self, state: dict[str, Any]) -> None:
+        if self._run is not None and self._follower is None and (prefix := prefix_of(state)):
+            store = self._run.store()
+            self._follower = EventFollower(store, prefix) if store is not None else None
+        for event in self._follower.new() if self._follower is not None else ():
+            self._tell(event)
 
     def _tell(self, event: Event) -> None:
         """What an earlier engine saw of an interrupted run counts, but it does not happen again."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.options import as_json, run_id, state_dir
+from argosy.workflows.cli.finding import Run, find
+from argosy.workflows.cli.options import as_json, place, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.cli.run_folder import RunFolder, find_run
+from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cluster.place import ClusterPlace
 
+Wanted = Callable[[str], bool]
 POLL_SECONDS = 0.5
 RANK = re.compile(r"^\[(?:rank ?|default)?(\d+)\]:?\s?")
 """The prefix of a line that one rank wrote."""
@@ -25,6 +29,7 @@ RANK = re.compile(r"^\[(?:rank ?|default)?(\d+)\]:?\s?")
 @click.option("--rank", type=click.IntRange(min=0), help="Only lines of this global rank.")
 @click.option("--pod", help="Only pods whose name contains this.")
 @click.option("--tail", type=click.IntRange(min=0), help="Only the last lines of each pod, this many.")
+@place
 @as_json
 @state_dir
 def command(
@@ -33,6 +38,7 @@ def command(
     rank: int | None,
     pod: str | None,
     tail: int | None,
+    place: ClusterPlace,
     as_json: bool,
     state_dir: Path,
 ) -> None:
@@ -42,23 +48,53 @@ def command(
     Example:
       argosy logs -f
       argosy logs gpt-x7k2p --rank 1 --tail 50
+      argosy logs -f gpt-x7k2p -n research
     """
-    folder = find_run(state_dir, run_id)
+    run = find(state_dir, run_id, place)
     if as_json:
         if follow:
             raise InputError(
                 "--json with --follow: one object has an end, a followed log has none; leave one of them out"
             )
-        emit({"run_id": folder.path.name, "lines": list(_records(folder, rank, pod, tail))})
+        emit({"run_id": run.name, "lines": list(records(run, follow, rank, pod, tail))})
         return
     printed = False
-    for record in _followed(folder, rank, pod, tail) if follow else _records(folder, rank, pod, tail):
+    for record in records(run, follow, rank, pod, tail):
         printed = True
         say(f"{record['pod']} | {record['text']}")
     if not printed:
         named = "" if rank is None else f" of rank {rank}"
-        click.echo(f"no lines{named} in {folder.path}", err=True)
-    next_commands([(folder.command("explain", folder.path.name), "what it means")], err=True)
+        gone = "" if isinstance(run, RunFolder) else ": its pods are gone and nothing of it is kept"
+        click.echo(f"no lines{named} in {run.where}{gone}", err=True)
+    next_commands([(run.command("explain", run.name), "what it means")], err=True)
+
+
+def records(run: Run, follow: bool, rank: int | None, pod: str | None, tail: int | None) -> Iterator[dict[str, Any]]:
+    """What pods wrote, a line each: ``pod``, ``rank`` (None: no rank's), ``text``."""
+
+    def wanted(line: str) -> bool:
+        return rank is None or _rank(line) == rank
+
+    for name, line in _lines(run, follow, wanted, pod or "", tail):
+        yield {"pod": name, "rank": _rank(line), "text": line}
+
+
+def _rank(line: str) -> int | None:
+    match = RANK.match(line)
+    return int(match[1]) if match else None
+
+
+def _lines(run: Run, follow: bool, wanted: Wanted, pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
+    if isinstance(run, RunFolder):
+        return _followed(run, wanted, pod, tail) if follow else _written(run, wanted, pod, tail)
+    from argosy.workflows.cluster.run import ClusterRun
+    from argosy.workflows.cluster.stored_run import StoredRun
+
+    if isinstance(run, ClusterRun) and follow:
+        return run.followed(wanted, pod, tail)
+    if isinstance(run, ClusterRun | StoredRun) and not follow:
+        return run.written(wanted, pod, tail)
+    raise InputError("--follow: a run's place in the store has no pods; name its workflow, and the namespace with -n")
 
 
 class _Log:
@@ -84,10 +120,28 @@ class _Log:
         return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
-def _logs(folder: RunFolder, pod: str | None) -> list[_Log]:
+class RankLines:
+    """What the ranks of a run of this machine write, each line once."""
+
+    def __init__(self, *, skip: bool) -> None:
+        """``skip``: what was written before the first look was shown by somebody else."""
+        self._known: dict[Path, _Log] = {}
+        self._skip = skip
+
+    def new(self, run: object) -> list[str]:
+        """Whole lines since the last look; none of a run of a cluster."""
+        if not isinstance(run, RunFolder):
+            return []
+        found = [self._known.setdefault(log.path, log) for log in _logs(run, "")]
+        lines = [line for log in found for line in log.lines(last=False) if _rank(line) is not None]
+        skipped, self._skip = self._skip, False
+        return [] if skipped else lines
+
+
+def _logs(folder: RunFolder, pod: str) -> list[_Log]:
     """Oldest pod first; a log lies at ``nodes/NODE/pods/POD/log``."""
     found = [path for path in folder.path.glob("nodes/*/pods/*/log") if path.is_file()]
-    known = [path for path in found if pod is None or pod in path.parent.name]
+    known = [path for path in found if pod in path.parent.name]
     return [_Log(path) for path in sorted(known, key=lambda path: (_birth(path), path.parent.name))]
 
 
@@ -102,19 +156,16 @@ def _birth(path: Path) -> float:
         return 0.0
 
 
-def _record(log: _Log, line: str, rank: int | None) -> dict[str, object] | None:
-    match = RANK.match(line)
-    found = int(match[1]) if match else None
-    return None if rank is not None and found != rank else {"pod": log.pod, "rank": found, "text": line}
-
-
-def _records(folder: RunFolder, rank: int | None, pod: str | None, tail: int | None) -> Iterator[dict[str, object]]:
+def _written(folder: RunFolder, wanted: Wanted, pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
     for log in _logs(folder, pod):
-        records = [record for line in log.lines(last=True) if (record := _record(log, line, rank))]
-        yield from records if tail is None else records[len(records) - min(tail, len(records)) :]
+        yield from _last(log, [line for line in log.lines(last=True) if wanted(line)], tail)
 
 
-def _followed(folder: RunFolder, rank: int | None, pod: str | None, tail: int | None) -> Iterator[dict[str, object]]:
+def _last(log: _Log, lines: list[str], tail: int | None) -> Iterator[tuple[str, str]]:
+    return ((log.pod, line) for line in (lines if tail is None else lines[len(lines) - min(tail, len(lines)) :]))
+
+
+def _followed(folder: RunFolder, wanted: Wanted, pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
     """Lines as they come; ends after the look that follows the end of the run."""
     logs: dict[Path, _Log] = {}
     first = True
@@ -123,8 +174,7 @@ def _followed(folder: RunFolder, rank: int | None, pod: str | None, tail: int | 
         for log in _logs(folder, pod):
             logs.setdefault(log.path, log)
         for log in logs.values():
-            records = [record for line in log.lines(last=done) if (record := _record(log, line, rank))]
-            yield from records[-tail:] if first and tail else records
+            yield from _last(log, [line for line in log.lines(last=done) if wanted(line)], tail if first else None)
         if done:
             return
         first = False

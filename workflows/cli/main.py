@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from argosy.steps.cluster.api import ApiError
 from argosy.steps.contract.errors import InputError, StepError
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -19,12 +20,28 @@ VERBS: dict[str, tuple[str, str]] = {
     "import": ("argosy.workflows.cli.importing", "Turn a PyTorchJob, MPIJob, Job, … into a run.toml."),
     "compile": ("argosy.workflows.cli.compile", "Turn a run.toml into Argo Workflows YAML."),
     "run": ("argosy.workflows.cli.run", "Run a run.toml or a workflow on this machine."),
+    "chaos": ("argosy.workflows.cli.chaos.verb", "Break a training on purpose, and say what it lost."),
+    "watch": ("argosy.workflows.cli.watch.verb", "Start a run whenever new data are there, once."),
+    "events": ("argosy.workflows.cli.events", "Say what new data started, or did not, and why."),
+    "install": ("argosy.workflows.cli.install", "Render or apply what a namespace needs once."),
+    "doctor": ("argosy.workflows.cli.doctor", "Say what a cluster lacks for a run, and what mends it."),
+    "submit": ("argosy.workflows.cli.submit", "Submit a run.toml or a workflow to a cluster and follow it."),
+    "supervise": ("argosy.workflows.cli.supervise", "Run a JobSet or Job of your own until it has finished."),
     "stage": ("argosy.workflows.cli.stage.verb", "Fetch a dataset into a folder, verified and resumable."),
+    "ls": ("argosy.workflows.cli.ls", "List the runs of this machine, a store or a namespace."),
     "status": ("argosy.workflows.cli.status", "Say where a run stands."),
+    "top": ("argosy.workflows.cli.top", "Show the runs as a live table."),
     "logs": ("argosy.workflows.cli.logs", "Print what the pods and ranks of a run wrote."),
     "explain": ("argosy.workflows.cli.explain", "Tell what happened to a run, why, and what to do."),
+    "diagnose": ("argosy.workflows.cli.diagnose", "Name what ended a training, from anybody's logs."),
     "report": ("argosy.workflows.cli.report", "Write the HTML report of a run."),
-    "checkpoint": ("argosy.workflows.cli.checkpoint.verbs", "List, verify, pin and prune the checkpoints of a run."),
+    "open": ("argosy.workflows.cli.open", "Write the report and show it in a browser."),
+    "stop": ("argosy.workflows.cli.stop", "Stop a run; started again it goes on."),
+    "rm": ("argosy.workflows.cli.rm", "Remove what an ended run left."),
+    "checkpoint": (
+        "argosy.workflows.cli.checkpoint.verbs",
+        "List, fetch, verify, pin, prune the checkpoints of a run.",
+    ),
     "explain-resume": ("argosy.workflows.cli.explain_resume", "Explain which checkpoint a resume takes."),
     "explain-config": ("argosy.workflows.cli.explain_config", "Explain a field of run.toml: unit, default, rule."),
 }
@@ -68,7 +85,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Start with: argosy init train.py, then argosy run run.toml. Every verb has --help with an example.",
+    epilog="Start with: argosy init train.py, then argosy run run.toml. Every verb has --help with an example.\n\n"
+    'Completion: eval "$(_ARGOSY_COMPLETE=bash_source argosy)" in ~/.bashrc; zsh_source, fish_source elsewhere.',
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
@@ -107,6 +125,9 @@ def invoke(argv: list[str] | None = None) -> int:
     except StepError as error:
         quote = f" [{_line(error.quote)}]" if error.quote and error.quote not in str(error) else ""
         click.echo(f"argosy: {error.cause}: {_line(str(error))}{quote}", err=True)
+        return 1
+    except ApiError as error:
+        click.echo(f"argosy: the cluster refused it: {_line(str(error))}", err=True)
         return 1
     except BrokenPipeError:
         _silence()

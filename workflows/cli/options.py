@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.run_folder import STATE_DIR
+from argosy.workflows.cluster.place import ClusterPlace
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -35,6 +37,23 @@ def state_dir(verb: Verb) -> Verb:
     )(verb)
 
 
+def place(verb: Verb) -> Verb:
+    """``--kubeconfig``, ``--context`` and ``-n``, as one argument ``place``."""
+
+    @wraps(verb)
+    def called(*args: Any, kubeconfig: str, context: str, namespace: str, **rest: Any) -> Any:
+        return verb(*args, place=ClusterPlace(kubeconfig, context, namespace), **rest)
+
+    named: Callable[..., Any] = called
+    for flag, text in (
+        (("--kubeconfig",), "File that says how clusters are reached. [default: $KUBECONFIG, ~/.kube/config]"),
+        (("--context",), "Which of its contexts. [default: the current one]"),
+        (("-n", "--namespace"), "Namespace of the cluster. [default: the context's]"),
+    ):
+        named = click.option(*flag, default="", help=text)(named)
+    return cast(Verb, named)
+
+
 def run_id(verb: Verb) -> Verb:
     """The optional argument ``RUN_ID``."""
     return click.argument("run_id", required=False)(verb)
@@ -42,13 +61,12 @@ def run_id(verb: Verb) -> Verb:
 
 def ranks(verb: Verb) -> Verb:
     """``-j NxP``."""
-    return click.option(
-        "-j",
-        "--ranks",
-        metavar="NxP",
-        callback=_ranks,
-        help="N nodes with P ranks each instead of what the file says; drops the request for GPUs.",
-    )(verb)
+    return ranks_meaning("N nodes with P ranks each instead of what the file says; drops the request for GPUs.")(verb)
+
+
+def ranks_meaning(text: str) -> Callable[[Verb], Verb]:
+    """``-j NxP`` with a help of its own."""
+    return click.option("-j", "--ranks", metavar="NxP", callback=_ranks, help=text)
 
 
 def output(text: str) -> Callable[[Verb], Verb]:
@@ -72,8 +90,12 @@ def _ranks(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     if value is None:
         return None
     nodes, cross, each = value.partition("x")
-    if cross and all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (nodes, each)):
+    if cross and all(part.isascii() and part.isdigit() and len(part) <= 9 for part in (nodes, each)):
         shape = int(nodes), int(each)
         if all(1 <= part <= LARGEST for part in shape):
             return shape
+        if max(shape) > LARGEST:
+            raise InputError(
+                f"-j {value!r}: more than {LARGEST} nodes, or ranks on each; write -j 2x4 for 2 nodes with 4"
+            )
     raise InputError(f"-j {value!r}: not a number of nodes and of ranks on each; write -j 2x4 for 2 nodes with 4 ranks")

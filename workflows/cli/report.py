@@ -7,39 +7,55 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.options import as_json, output, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands, typed
-from argosy.workflows.cli.run_folder import find_run
-from argosy.workflows.record.summary import summary
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.summary import summary
+from argosy.workflows.cli.finding import Run, find
+from argosy.workflows.cli.last_words import last_words
+from argosy.workflows.cli.options import as_json, output, place, run_id, state_dir
+from argosy.workflows.cli.output import emit, next_commands
+from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cluster.place import ClusterPlace
 
 
 @click.command()
 @run_id
-@output("Write to this file. [default: in the run's folder]")
+@output("Write to this file. [default: in the run's folder, or NAME.html here]")
+@place
 @as_json
 @state_dir
-def command(run_id: str | None, output: Path | None, as_json: bool, state_dir: Path) -> None:
+def command(run_id: str | None, output: Path | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:
     """Write the HTML report of a run: one static file, no scripts, nothing remote.
 
     \b
     Example:
       argosy report -o report.html
     """
-    from argosy.workflows.report.page import write
-
-    folder = find_run(state_dir, run_id)
-    path = output if output is not None else folder.report
-    record = folder.record()
-    try:
-        write(record, path)
-    except OSError as error:
-        raise InputError(
-            f"--output {path}: cannot write there ({error.strerror}); name a file in a folder that exists"
-        ) from error
+    run = find(state_dir, run_id, place)
+    record, path = write_report(run, output)
     if as_json:
         emit(summary(record, str(path)))
         return
     click.echo(f"report: {path}")
     next_commands(
-        [(typed("xdg-open", path), "look at it"), (folder.command("explain", folder.path.name), "the same in words")]
+        [(run.command("open", run.name), "look at it"), (run.command("explain", run.name), "the same in words")]
     )
+
+
+def write_report(run: Run, output: Path | None) -> tuple[RunRecord, Path]:
+    """The report of a run as it stands now, in ``output`` or where the run's report lies.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    from argosy.workflows.report.page import write
+
+    path = output if output is not None else run.report
+    record = run.record()
+    try:
+        # A cluster's pods may be gone, and asking for their words may take long.
+        write(record, path, last_words(run, record) if isinstance(run, RunFolder) else None)
+    except OSError as error:
+        raise InputError(
+            f"--output {path}: cannot write there ({error.strerror}); name a file in a folder that exists"
+        ) from error
+    return record, path

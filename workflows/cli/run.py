@@ -12,19 +12,32 @@ from typing import TYPE_CHECKING
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.record.building import build_record
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.summary import summary
+from argosy.workflows.cli.code_difference import what_differs
 from argosy.workflows.cli.document import read_resolved
+from argosy.workflows.cli.last_words import last_words, told
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
+from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder, interrupted_runs
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
-from argosy.workflows.cli.starting import ONCE, check_code, check_gpus, check_state_dir, read_event, read_parameters
+from argosy.workflows.cli.starting import (
+    ONCE,
+    check_code,
+    check_gpus,
+    check_not_running,
+    check_state_dir,
+    checked_name,
+    read_event,
+    read_parameters,
+)
 from argosy.workflows.cli.status import lines, ways_on
-from argosy.workflows.record.building import build_record
-from argosy.workflows.record.facts import RunRecord
-from argosy.workflows.record.summary import summary
 
 if TYPE_CHECKING:
+    from argosy.steps.contract.injection import Injection
     from argosy.workflows.engine.api import RunOptions, WorkflowState
 
 FAILED = 1
@@ -41,8 +54,10 @@ class Request:
     inject: tuple[str, ...]
     new: bool
     templates: tuple[Path, ...]
+    follow: bool
     as_json: bool
     state_dir: Path
+    name: str = ""
 
 
 @click.command()
@@ -54,15 +69,26 @@ class Request:
 @click.option(
     "--event", type=click.Path(path_type=Path), help="Start only if this S3, SQS or MinIO notification says so."
 )
-@click.option("--inject", multiple=True, metavar="FAULT", help="Cause a real fault, as in kill:rank=1@step=40; repeat.")
+@click.option(
+    "--inject",
+    multiple=True,
+    metavar="FAULT",
+    help="Cause a real fault, as in kill:rank=1@step=40, @seconds=9 or @phase=save; repeat.",
+)
+@click.option("--replay", default="", metavar="RUN", help="Cause the failures that RUN had, at the same steps.")
+@click.option("--name", default="", help="Name of the workflow; one that was interrupted goes on. [default: chosen]")
 @click.option("--run-id", default="", help="Stable id of the run. [default: the workflow's name]")
 @click.option("--once", is_flag=True, help="Do not start when the same run on the same data has been started before.")
 @click.option("--force", is_flag=True, help="Start whatever was started before.")
 @click.option("--resume-from", default="", help="latest, none, or a checkpoint's digest. [default: latest]")
 @click.option("--new", is_flag=True, help="Start a new run even if an interrupted one could go on.")
 @click.option(
-    "--templates", multiple=True, type=click.Path(path_type=Path), help="File with WorkflowTemplates; repeat."
+    "--templates",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="File with WorkflowTemplates or ConfigMaps; repeat.",
 )
+@click.option("-f", "--follow", is_flag=True, help="Also show what the ranks write, as it comes.")
 @as_json
 @state_dir
 def command(
@@ -71,12 +97,15 @@ def command(
     given: tuple[str, ...],
     event: Path | None,
     inject: tuple[str, ...],
+    replay: str,
+    name: str,
     run_id: str,
     once: bool,
     force: bool,
     resume_from: str,
     new: bool,
     templates: tuple[Path, ...],
+    follow: bool,
     as_json: bool,
     state_dir: Path,
 ) -> int:
@@ -89,8 +118,9 @@ def command(
     Example:
       argosy run run.toml -j 2x2 --inject kill:rank=1@step=40
       argosy run workflow.yaml --event event.json --json
+      argosy run workflow.yaml --replay s3://bucket/store/gpt/runs/gpt-x7k2p
     """
-    from argosy.steps.contract.injection import parse
+    from argosy.steps.contract.injection import check_gang, parse
 
     named = {
         "run-id": run_id,
@@ -98,17 +128,32 @@ def command(
         "resume-from": resume_from,
         "event": ONCE if once else "",
     }
-    faults = tuple(parse(text).text for text in inject)
-    request = Request(given, named, event, faults, new, templates, as_json, state_dir)
+    faults = [*(parse(text) for text in inject), *(_replayed(replay, state_dir) if replay else ())]
+    texts = tuple(fault.text for fault in faults)
+    request = Request(given, named, event, texts, new, templates, follow, as_json, state_dir, checked_name(name))
     if is_toml(file):
         source = from_toml(file, ranks)
     elif ranks is not None:
         raise InputError(f"-j: {file} holds its number of nodes already; use -j with the run.toml it was compiled from")
     else:
         source = from_yaml(file)
+    gang = source.run.gang if source.run is not None else None
+    if gang is not None and isinstance(gang.nnodes, int):  # an elastic one has as many as there are
+        for fault in faults:
+            check_gang(fault, gang.nnodes, gang.nproc_per_node)
     if templates:
         source = replace(source, document=read_resolved(source.yaml, templates))
     return _start(source, request)
+
+
+def _replayed(name: str, state_dir: Path) -> list[Injection]:
+    from argosy.workflows.cli.finding import find
+    from argosy.workflows.cli.replay import replayed
+    from argosy.workflows.cluster.place import ClusterPlace
+
+    found = replayed(find(state_dir, name, ClusterPlace()).record())
+    say(f"replaying {name}: {', '.join(fault.text for fault in found)}", err=True)
+    return found
 
 
 def _start(source: Source, request: Request) -> int:
@@ -119,6 +164,7 @@ def _start(source: Source, request: Request) -> int:
             return _not_started(source, request, reason)
         named |= values
     options = _options(source, request, read_parameters(source, request.parameters, named))
+    check_not_running(source, options.parameters, request.state_dir)
     check_gpus(source)
     check_state_dir(request.state_dir)
     check_code(source, request.state_dir)
@@ -140,6 +186,8 @@ def _options(source: Source, request: Request, parameters: dict[str, str]) -> Ru
     except InputError as error:
         remedy = f"correct it; what only a cluster can run goes there with: argo submit {source.path}"
         raise InputError(f"{source.path}: {error}; {remedy}") from error
+    if request.name:
+        return replace(known, workflow_name=request.name)
     if request.new:
         return known
     interrupted = latest_unfinished(request.state_dir, source.sha256, parameters)
@@ -147,14 +195,20 @@ def _options(source: Source, request: Request, parameters: dict[str, str]) -> Ru
 
 
 def _announce(source: Source, options: RunOptions, request: Request) -> None:
+    from argosy.workflows.engine.api import ignored
+
     click.echo(f"yaml sha256 {source.sha256}", err=True)
-    if options.workflow_name:
+    idle = sorted({each.path.rpartition(".")[2].partition("[")[0] for each in ignored(source.yaml, options)})
+    if idle:
+        say(f"without effect on one machine: {', '.join(idle)}", err=True)
+    if options.workflow_name and (request.state_dir / "runs" / options.workflow_name / "state.json").exists():
         click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
     elif not request.new and source.run_name:
         for folder in interrupted_runs(request.state_dir, source.run_name)[:1]:
             command = folder.command("run", folder.path / "workflow.yaml")
-            text = f"starting anew: the interrupted run {folder.path.name} has other code, fields or parameters"
-            click.echo(f"{text}; go on with it: {command}", err=True)
+            differs = what_differs(source, folder) or "other code, fields or parameters"
+            text = f"starting anew: the interrupted run {folder.path.name} has {differs}"
+            say(f"{text}; go on with it: {command}", err=True)
 
 
 def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowState:
@@ -166,22 +220,26 @@ def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowS
     else:
         screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
     # Only a run that goes on has a past; nothing else may depend on the clock.
-    since = time.time() if options.workflow_name else 0.0
-    with Watch(screen, request.state_dir, since) as watch:
-        return run(source.yaml, options, lambda state: watch.found(state.run_dir))
+    since = time.time() if options.workflow_name or request.named["run-id"] else 0.0
+    written = RankLines(skip=bool(since)) if request.follow else None
+    with Watch(screen, since, written=written) as watch:
+        return run(source.yaml, options, lambda state: watch.found(RunFolder(state.run_dir, request.state_dir)))
 
 
 def _conclude(folder: RunFolder, request: Request) -> int:
     from argosy.workflows.report.page import write
 
     record = folder.record()
-    report = write(record, folder.report)
+    words = last_words(folder, record)
+    report = write(record, folder.report, words)
     for text in _not_injected(record, request.inject):
-        click.echo(f"warning: --inject {text} did not happen: that step was never reported for it", err=True)
+        click.echo(f"warning: --inject {text} did not happen: its step, time or phase never came", err=True)
     if request.as_json:
         emit(summary(record, str(report)))
     else:
         for line in lines(record, record.ended or 0.0):
+            say(line)
+        for line in told(words):
             say(line)
         click.echo(f"  report: {report}")
         next_commands(ways_on(record, folder))
@@ -192,8 +250,8 @@ def _not_injected(record: RunRecord, wanted: tuple[str, ...]) -> list[str]:
     """Faults that were asked for and did not happen: a test of nothing must not look like a test that was passed."""
     from argosy.steps.contract.injection import parse
 
-    happened = [(fault.fault, fault.step) for fault in record.injected]
-    return [text for text in wanted if (parse(text).fault, parse(text).step) not in happened]
+    happened = [fault.asked for fault in record.injected]
+    return [text for text in wanted if parse(text).text not in happened]
 
 
 def exit_code(record: RunRecord) -> int:

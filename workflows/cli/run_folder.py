@@ -5,21 +5,23 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.layout import run_prefix
+from argosy.steps.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
+from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
-from argosy.workflows.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
-from argosy.workflows.record.facts import RunRecord, StepNode
 
 STATE_DIR = ".argosy"
 LOG_TAIL = 64 << 10
@@ -33,6 +35,16 @@ class RunFolder:
 
     path: Path
     state_dir: Path
+
+    @property
+    def name(self) -> str:
+        """The workflow's name."""
+        return self.path.name
+
+    @property
+    def where(self) -> str:
+        """Where it was found, for messages."""
+        return str(self.path)
 
     @property
     def report(self) -> Path:
@@ -80,14 +92,21 @@ class RunFolder:
         store, prefix = self.store(), prefix_of(self.state())
         return read_events(store, prefix) if store is not None and prefix else []
 
-    def record(self) -> RunRecord:
-        """What is known now."""
+    def standing(self) -> dict[str, Any]:
+        """The engine's state, with how it was ``interrupted`` where it has not ended and nobody runs it."""
+        running = self.engine_runs()  # before the state: an engine that ends in between has written that
         state = self.state() or {"name": self.path.name}
-        if not state.get("interrupted") and not self.engine_runs():
+        if running:
+            state = {**state, "interrupted": ""}  # one that goes on has not saved that yet
+        elif not state.get("interrupted"):
             state = {**state, "interrupted": "SIGKILL"}
         if state.get("phase") in ENDED:
             state = {**state, "interrupted": ""}
-        record = build_record(self.events(), state)
+        return state
+
+    def record(self) -> RunRecord:
+        """What is known now."""
+        record = build_record(self.events(), self.standing())
         return replace(record, nodes=tuple(_quoted(node) for node in record.nodes))
 
     def engine_runs(self) -> bool:
@@ -99,6 +118,25 @@ class RunFolder:
             return True
         except OSError:
             return False
+        return False
+
+    def stop_engine(self) -> bool:
+        """Ask the engine that runs it to end its pods and go, as Ctrl-C does; False: none runs it.
+
+        Raises:
+            InputError: it belongs to another user.
+        """
+        with suppress(OSError, ValueError), (self.path / "engine.lock").open("rb") as handle:
+            engine = os.pidfd_open(int(handle.read(32)))
+            try:
+                if not self.engine_runs():  # asked after the handle is held: nobody else gets its signal
+                    return False
+                signal.pidfd_send_signal(engine, signal.SIGTERM)
+                return True
+            except PermissionError:
+                raise InputError(f"RUN {self.name!r}: its engine is another user's; ask them") from None
+            finally:
+                os.close(engine)
         return False
 
 
@@ -127,24 +165,41 @@ def find_run(state_dir: Path, run_id: str | None) -> RunFolder:
         raise InputError(f"--state-dir {state_dir}: no run here; start one with: argosy run run.toml")
     if run_id is None:
         return folders[-1]
-    for folder in reversed(folders):
-        parameters = folder.state().get("parameters")
-        if folder.path.name == run_id or (isinstance(parameters, dict) and parameters.get("run-id") == run_id):
-            return folder
+    # Its own name first: another run may have gone on under it, as its run id.
+    named = [folder for folder in folders if folder.path.name == run_id]
+    named = named or [folder for folder in folders if _run_id(folder) == run_id]
+    if named:
+        return named[-1]
     known = ", ".join(folder.path.name for folder in folders[-5:])
     raise InputError(f"RUN_ID {run_id!r}: no such run in {state_dir}; known: {known}")
+
+
+def _run_id(folder: RunFolder) -> str:
+    parameters = folder.state().get("parameters")
+    return str(parameters.get("run-id", "")) if isinstance(parameters, dict) else ""
+
+
+def every_run(state_dir: Path) -> list[RunFolder]:
+    """Newest first."""
+    return sorted(_folders(state_dir), key=_started, reverse=True)
 
 
 def interrupted_runs(state_dir: Path, run_name: str) -> list[RunFolder]:
     """Runs with this ``TrainingRun.name`` that have not ended and that no engine runs now, newest first."""
     found = []
-    for folder in sorted(_folders(state_dir), key=_started, reverse=True):
+    for folder in every_run(state_dir):
         state = folder.state()
         annotations = state.get("annotations")
         same = isinstance(annotations, dict) and annotations.get(RUN_NAME) == run_name
         if same and state.get("phase") not in ENDED and not folder.engine_runs():
             found.append(folder)
     return found
+
+
+def running_as(state_dir: Path, run_name: str, run_id: str) -> list[RunFolder]:
+    """Runs with this name and run id that an engine runs now, newest first."""
+    prefix = run_prefix(run_name, run_id)
+    return [folder for folder in every_run(state_dir) if prefix_of(folder.state()) == prefix and folder.engine_runs()]
 
 
 def _folders(state_dir: Path) -> Iterator[RunFolder]:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote, urlsplit
+
+import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.paths import resolve_file_uri
+from argosy.steps.record.building import RUN_NAME, STORE_URI
 from argosy.workflows.cli.document import annotation, claim_mounts, read_workflow
+from argosy.workflows.cli.output import harmless
 from argosy.workflows.cli.run_folder import mounted
-from argosy.workflows.record.building import RUN_NAME, STORE_URI
 
 if TYPE_CHECKING:
     from argosy.workflows.code import CodeArchive
     from argosy.workflows.spec.run import TrainingRun
 
+_NAMED = 3
 LARGEST_FILE = 16 << 20
 """Bytes; a Workflow that a cluster takes has less than 2 MiB."""
 Kind = Literal["Workflow", "WorkflowTemplate"]
@@ -71,6 +78,39 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
+def _check_entries(run: TrainingRun, archive: CodeArchive, path: Path) -> None:
+    """The scripts and modules that the run names are in the code; a module of none of its packages may be installed."""
+    evaluation = run.evaluation
+    scripts = {"script": run.script, "evaluation.script": evaluation.script if evaluation else ""}
+    for field, script in scripts.items():
+        if script and script not in archive.files:
+            near = get_close_matches(script, archive.files, n=1)
+            there = (path.parent / run.code / script).is_file()
+            where = "an ignore file leaves it out" if there else "no such file"
+            remedy = f"did you mean {near[0]!r}?" if near else "name a script of the code folder, relative to it"
+            raise InputError(f"{path}: {field} = {script!r}: {where}; {remedy}")
+    for field, module in {"module": run.module, "evaluation.module": evaluation.module if evaluation else ""}.items():
+        if not module:
+            continue
+        place, package = module.replace(".", "/"), module.partition(".")[0]
+        ours = any(name == f"{package}.py" or name.startswith(f"{package}/") for name in archive.files)
+        if ours and not {f"{place}.py", f"{place}/__main__.py"} & {*archive.files}:
+            raise InputError(f"{path}: {field} = {module!r}: no {place}.py in the code; name a module that is there")
+    if run.checkpoint.path in archive.files:
+        raise InputError(f"{path}: checkpoint.path = {run.checkpoint.path!r}: is a file of the code; name a folder")
+
+
+def _say_left_out(names: tuple[str, ...]) -> None:
+    if not names:
+        return
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    click.echo(
+        f"not in the code, because an ignore file names them: {harmless(', '.join(names[:_NAMED]))}{more}; if the "
+        "script reads them beside itself, take them along with !NAME in .argosyignore",
+        err=True,
+    )
+
+
 def is_toml(path: Path) -> bool:
     """Whether the file is a run's description by its name.
 
@@ -93,17 +133,45 @@ def from_toml(path: Path, ranks: tuple[int, int] | None, kind: Kind = "Workflow"
     Raises:
         InputError: the file, a field, or the code folder is wrong.
     """
-    from argosy.workflows.code import pack
-    from argosy.workflows.compile import compile_run
     from argosy.workflows.spec.load import load_run
 
     read_bytes(path)
     run = load_run(path)
-    if ranks is not None:
-        run = with_ranks(run, *ranks)
-    archive = pack(path.parent / run.code) if run.code else None
-    compiled = compile_run(run, code=archive, kind=kind)
-    return Source(path, compiled, read_workflow(compiled), run, archive)
+    return compiled(run if ranks is None else with_ranks(run, *ranks), path, kind)
+
+
+def compiled(run: TrainingRun, path: Path, kind: Kind = "Workflow") -> Source:
+    """The run's code packed, and its workflow; ``path`` is its file, or the one that it could stand in.
+
+    Raises:
+        InputError: the code folder, or a script or module in it, is wrong.
+    """
+    from argosy.workflows.code import pack
+    from argosy.workflows.compile import compile_run
+    from argosy.workflows.no_code import written_while_running
+
+    code = path.parent / run.code
+    archive = pack(code, written_while_running(run, code)) if run.code else None
+    if archive is not None:
+        _check_entries(run, archive, path)
+        _say_left_out(archive.left_out)
+    data = compile_run(run, code=archive, kind=kind)
+    return Source(path, data, read_workflow(data), run, archive)
+
+
+def with_trigger(source: Source) -> Source:
+    """A WorkflowTemplate and, behind it, all that starts it; of the accounts only the names.
+
+    Raises:
+        InputError: the run has no trigger.
+    """
+    from argosy.workflows.trigger.argo_events import argo_events_documents
+    from argosy.workflows.trigger.deciding import deciding_documents
+    from argosy.workflows.yaml_text import to_yaml
+
+    assert source.run is not None
+    documents = [*deciding_documents(source.run), *argo_events_documents(source.run)]
+    return replace(source, yaml=source.yaml + "".join(f"---\n{to_yaml(each)}" for each in documents).encode())
 
 
 def with_ranks(run: TrainingRun, nodes: int, each: int) -> TrainingRun:
@@ -151,11 +219,17 @@ def from_yaml(path: Path) -> Source:
 
 
 def push_code(source: Source, state_dir: Path) -> str:
-    """Write the code archive into the run's store, where it stays for good; returns its uri, "" without code."""
+    """Write the code archive into the run's store, where it stays for good; returns its uri, "" without code.
+
+    Of a store on a volume the folder that stands for it on this machine: pods know it by another path.
+    """
     from argosy.steps.store.opening import open_store
     from argosy.workflows.code import push
 
     if source.archive is None or source.run is None:
         return ""
     with mounted(claim_mounts(source.document, state_dir)):
-        return push(source.archive, open_store(source.run.storage.uri), source.run.name)
+        uri = source.run.storage.uri
+        pushed = push(source.archive, open_store(uri), source.run.name)
+        place = resolve_file_uri(unquote(urlsplit(uri).path)) if uri.startswith("file:") else None
+        return pushed if place is None else f"file://{place}{pushed.removeprefix(uri.rstrip('/'))}"

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id
+from argosy.steps.contract.placeholders import VARIABLES, named
 from argosy.workflows.cli.document import gpu_requests, parameters
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.output import typed
+from argosy.workflows.cli.run_folder import running_as
 from argosy.workflows.cli.source import Source
+from argosy.workflows.spec.refusal import suggestion
 
 ONCE = "once"
 """Event id of a manual start that is to be deduplicated like an event."""
 LONGEST = 128 << 10
 """Characters of one parameter: the kernel takes no longer argument (MAX_ARG_STRLEN)."""
+
+
+def checked_name(name: str) -> str:
+    """A workflow's name as Kubernetes takes it, or "".
+
+    Raises:
+        InputError: it is none.
+    """
+    if name and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
+        raise InputError(f"--name {name!r}: no workflow's name; use at most 63 lower-case letters, digits and '-'")
+    return name
 
 
 def read_parameters(source: Source, given: Sequence[str], named: dict[str, str]) -> dict[str, str]:
@@ -61,6 +77,10 @@ def _check(key: str, value: str) -> None:
             raise InputError(
                 f'-p args={value!r}: no JSON list of texts; write for example -p \'args=["--steps", "10"]\''
             )
+        for word in (word for item in listed for word in named(item)):
+            if word not in VARIABLES:
+                remedy = f"{suggestion(word, [*VARIABLES], 'words')}; a backslash before the brace keeps it as it is"
+                raise InputError(f"-p args={value!r}: {{{word}}} stands for nothing; {remedy}")
     if key == "force" and value not in ("true", "false"):
         raise InputError(f"-p force={value!r}: neither true nor false; write --force")
     if key == "resume-from" and value not in ("latest", "none") and not _is_digest(value):
@@ -87,9 +107,12 @@ def read_event(source: Source, path: Path) -> tuple[bool, str, dict[str, str]]:
     Raises:
         InputError: the file cannot be read, is no notification, or the run has no dataset.
     """
+    from argosy.steps.events.matching import start_reason
+    from argosy.steps.events.payload import parse_events
     from argosy.workflows.cli.source import read_bytes
-    from argosy.workflows.events import parse_events, start_reason
 
+    if not path.exists():
+        raise InputError(f"--event {path}: no such file; name the file that holds the notification")
     known = parameters(source.document)
     events = parse_events(read_bytes(path), f"--event {path}")
     uri = known.get("dataset-uri", "")
@@ -114,8 +137,25 @@ def check_state_dir(path: Path) -> None:
         if error.errno in (ENOSPC, EDQUOT):
             raise
         raise InputError(f"--state-dir {path}: cannot be made ({error.strerror}); {remedy}") from error
+    if (marker := path / ".gitignore") and not marker.exists():
+        with suppress(OSError):
+            marker.write_text("*\n")  # nobody wants to commit the disks of virtual nodes
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise InputError(f"--state-dir {path}: cannot be written (no permission); {remedy}")
+
+
+def check_not_running(source: Source, parameters: Mapping[str, str], state_dir: Path) -> None:
+    """A second training of one run id would fence the first: that is nobody's wish unless it is said (--force).
+
+    Raises:
+        InputError: it runs on this machine now.
+    """
+    run_id = parameters.get("run-id", "")
+    if not run_id or not source.run_name or parameters.get("force") == "true":
+        return
+    for folder in running_as(state_dir, source.run_name, run_id):
+        ways = f"wait for it ({folder.command('status', folder.name)}), stop it ({folder.command('stop', folder.name)})"
+        raise InputError(f"run-id = {run_id!r}: {folder.name} trains it now; {ways}, or take it over with --force")
 
 
 def check_gpus(source: Source) -> None:
@@ -154,7 +194,7 @@ def check_code(source: Source, state_dir: Path) -> None:
     from argosy.steps.contract.layout import code_key
     from argosy.workflows.cli.run_folder import open_embedded
 
-    digests = _code_digests(source)
+    digests = code_digests(source)
     if source.run is not None or not source.store_uri or not digests:
         return
     store = open_embedded(source.store_uri, source.document, state_dir)
@@ -166,7 +206,13 @@ def check_code(source: Source, state_dir: Path) -> None:
             )
 
 
-def _code_digests(source: Source) -> list[str]:
+def code_digests(source: Source) -> list[str]:
+    """Digests of the code archives that a compiled workflow names."""
+    return code_digests_in(source.yaml)
+
+
+def code_digests_in(yaml: bytes) -> list[str]:
+    """The same of its bytes."""
     marker = b"--code-digest="
-    found = {part[:64].decode("ascii", "replace") for part in source.yaml.split(marker)[1:]}
+    found = {part[:64].decode("ascii", "replace") for part in yaml.split(marker)[1:]}
     return sorted(digest for digest in found if _is_digest(digest))

@@ -7,38 +7,52 @@ from pathlib import Path
 
 import click
 
-from argosy.workflows.cli.options import as_json, run_id, state_dir
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.story import (
+    ending,
+    goodput_sentence,
+    headline,
+    outcome,
+    streaming_sentence,
+    waiting_sentence,
+)
+from argosy.steps.record.summary import summary
+from argosy.steps.record.transport import latest_transports, transport_lines
+from argosy.steps.record.wording import count, duration, figure, short, size
+from argosy.workflows.cli.finding import Run, as_far_as_known, find
+from argosy.workflows.cli.options import as_json, place, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.cli.run_folder import RunFolder, find_run
-from argosy.workflows.record.facts import RunRecord
-from argosy.workflows.record.story import ending, goodput_sentence, headline, outcome, streaming_sentence
-from argosy.workflows.record.summary import summary
-from argosy.workflows.record.transport import latest_transports, transport_lines
-from argosy.workflows.record.wording import count, duration, figure, short, size
+from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cluster.place import ClusterPlace
 
 
 @click.command()
 @run_id
+@place
 @as_json
 @state_dir
-def command(run_id: str | None, as_json: bool, state_dir: Path) -> None:
+def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:
     """Say where a run stands.
 
-    RUN_ID is a workflow name or run id; without it, the run started last.
+    RUN_ID is a workflow name or run id; without it, the run started last. With -n or --context a run of a cluster,
+    by its workflow's name; or the uri of its place in a store, s3://…/NAME/runs/RUN_ID.
 
     \b
     Example:
       argosy status
+      argosy status gpt-x7k2p -n research
       argosy status gpt-x7k2p --json | jq .attempts
     """
-    folder = find_run(state_dir, run_id)
-    record = folder.record()
+    run = find(state_dir, run_id, place)
+    record, missing = as_far_as_known(run)
+    if missing:
+        say(f"warning: only what the cluster says, its event log cannot be read here: {missing}", err=True)
     if as_json:
-        emit(summary(record, str(folder.report) if folder.report.exists() else ""))
+        emit(summary(record, str(run.report) if run.report.exists() else ""))
         return
     for line in lines(record, time.time()):
         say(line)
-    next_commands(ways_on(record, folder))
+    next_commands(ways_on(record, run))
 
 
 def lines(record: RunRecord, now: float) -> list[str]:
@@ -66,6 +80,8 @@ def _training(record: RunRecord) -> list[str]:
         loss = "" if latest.loss is None else f", loss {figure(latest.loss)}"
         speed = "" if latest.tokens_per_second is None else f", {latest.tokens_per_second:,.0f} tokens/s"
         found.append(f"  training: step {latest.step}{total}{loss}{speed}")
+    if record.stalled and not record.done:
+        found.append(f"  stalled: {record.stalled}")
     for number, each in enumerate(record.restarts, 1):
         if each.failed:
             found.append(f"  attempt {number}: ended at step {each.last_step}, {ending(each)}")
@@ -77,6 +93,8 @@ def _training(record: RunRecord) -> list[str]:
         newest = record.checkpoints[-1]
         held = f"{short(newest.digest)}, {size(newest.bytes)}"
         found.append(f"  checkpoints: {count(len(record.checkpoints), 'commit')}, newest step {newest.step} ({held})")
+    if waited := waiting_sentence(record):
+        found.append(f"  waited: {waited}")
     if record.streaming:
         found.append(f"  streamed: {streaming_sentence(record)}")
     if record.goodput:
@@ -96,15 +114,15 @@ def _results(record: RunRecord) -> list[str]:
     return found
 
 
-def ways_on(record: RunRecord, folder: RunFolder) -> list[tuple[str, str]]:
+def ways_on(record: RunRecord, run: Run) -> list[tuple[str, str]]:
     """The next commands that make sense for a run in this state."""
-    name = folder.path.name
-    explain = (folder.command("explain", name), "what happened, why, what to do")
-    if record.interrupted:
-        return [(folder.command("run", folder.path / "workflow.yaml"), "go on where it stopped"), explain]
+    name = run.name
+    explain = (run.command("explain", name), "what happened, why, what to do")
+    if record.interrupted and isinstance(run, RunFolder):
+        return [(run.command("run", run.path / "workflow.yaml"), "go on where it stopped"), explain]
     if not record.done:
-        return [(folder.command("logs", "-f", name), "follow the ranks"), explain]
-    shown = (folder.command("report", name), "write the HTML report")
+        return [(run.command("logs", "-f", name), "follow the ranks"), explain]
+    shown = (run.command("report", name), "write the HTML report")
     if record.phase != "Succeeded":
-        return [explain, (folder.command("logs", name), "what every rank wrote"), shown]
+        return [explain, (run.command("logs", name), "what every rank wrote"), shown]
     return [shown, explain]

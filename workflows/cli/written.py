@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
@@ -18,5 +19,7 @@ def write_whole(path: Path, data: bytes) -> None:
         part.write_bytes(data)
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"--output {path}: {error.strerror}; name a file in a folder that exists") from error
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        remedy = "name a file in a folder that exists and is yours to write"
+        raise InputError(f"--output {path}: {error.strerror}; {remedy}") from error

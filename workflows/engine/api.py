@@ -61,11 +61,11 @@ def ignored(yaml_bytes: bytes, options: RunOptions) -> list[Ignored]:
     Raises:
         InputError: see :func:`check`.
     """
-    return load_checked(yaml_bytes, options.templates)[1]
+    return load_checked(yaml_bytes, options.templates, options.parameters)[1]
 
 
 def _checked(yaml_bytes: bytes, options: RunOptions) -> Document:
-    document, _ = load_checked(yaml_bytes, options.templates)
+    document, _ = load_checked(yaml_bytes, options.templates, options.parameters)
     document.parameters(options.parameters)
     return document
 
@@ -109,7 +109,7 @@ def run(
             workflow=name, uid=state.uid, namespace=document.namespace,
             service_account=str(document.spec.get("serviceAccountName") or "default"), spec=document.spec,
             run_dir=run_dir, claims=state_dir / "volumes", lifeline=lifeline, inject=options.inject,
-            nodes=options.nodes,
+            nodes=options.nodes, configs=document.configs,
         )  # fmt: skip
         return Scheduler(document, state, pods, Locks(state_dir / "locks"), on_change).run()
 

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.gotext import any_string, json_text
 from argosy.workflows.engine.operation import TemplateError
-from argosy.workflows.engine.substitute import Substitution
+from argosy.workflows.engine.substitute import EVERYTHING, Substitution
 
-_ABSENT = re.compile(r"\{\{\s*(?:tasks|steps)\.[^{}]*\.outputs\.[^{}]*\}\}")
+ABSENT = "\x00absent"
+"""Stands for an argument that is nothing but the output of a skipped node; no value of a workflow can hold a NUL."""
 
 
 def processed(
-    template: Mapping[str, Any], arguments: Mapping[str, Any], names: Mapping[str, str], local: Mapping[str, str]
+    template: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    names: Mapping[str, str],
+    local: Mapping[str, str],
+    configs: ConfigMaps,
 ) -> dict[str, Any]:
     """A copy of ``template`` whose inputs have values and whose tags are replaced as far as they can be.
 
     Raises:
-        TemplateError: an input without value, or a value outside its ``enum``.
+        TemplateError: an input without value.
+        ExpressionError: a value that no JSON can hold.
     """
     result: dict[str, Any] = copy.deepcopy(dict(template))
     inputs = result.get("inputs") or {}
     given = {each["name"]: each for each in arguments.get("parameters") or []}
     for parameter in inputs.get("parameters") or []:
-        parameter["value"] = _value(parameter, given.get(parameter["name"]))
+        parameter["value"] = _value(parameter, given.get(parameter["name"]), names, configs)
+        parameter.pop("valueFrom", None)
     artifacts = {each["name"]: each for each in arguments.get("artifacts") or []}
     inputs["artifacts"] = [_artifact(each, artifacts.get(each["name"])) for each in inputs.get("artifacts") or []]
     result["inputs"] = inputs
@@ -36,34 +43,48 @@ def processed(
     return result
 
 
-def _value(parameter: Mapping[str, Any], argument: Mapping[str, Any] | None) -> str:
-    value = parameter.get("value")
+def _value(
+    parameter: Mapping[str, Any], argument: Mapping[str, Any] | None, names: Mapping[str, str], configs: ConfigMaps
+) -> str:
+    value, source = parameter.get("value"), parameter.get("valueFrom")
     if value is None:
         value = parameter.get("default")
-    if argument is not None and argument.get("value") is not None and not _is_absent(argument["value"]):
-        value = argument["value"]
+    given = None if argument is None else argument.get("value")
+    if given == ABSENT:
+        if value is None and source is None:
+            raise TemplateError(
+                f"inputs.parameters.{parameter['name']}: argument references an absent optional "
+                "(skipped/omitted node output with no default)"
+            )
+    elif argument is not None:
+        value, source = given, None if given is not None else argument.get("valueFrom")
+    if (source or {}).get("configMapKeyRef"):
+        return _configured(str(parameter["name"]), source or {}, names, configs)
     if value is None:
-        raise TemplateError(f"inputs.parameters.{parameter['name']} was not supplied")
-    text = any_string(value)
-    allowed = [any_string(each) for each in parameter.get("enum") or []]
-    if allowed and text not in allowed:
-        raise TemplateError(f"inputs.parameters.{parameter['name']}: {text!r} is not one of {', '.join(allowed)}")
-    return text
+        raise TemplateError(f"inputs.parameters.{parameter['name']} had no value")
+    return any_string(value)
 
 
-def _is_absent(value: Any) -> bool:
-    """The output of a node that was skipped: the reference stands there still."""
-    return isinstance(value, str) and _ABSENT.fullmatch(value.strip()) is not None
+def _configured(name: str, source: Mapping[str, Any], names: Mapping[str, str], configs: ConfigMaps) -> str:
+    reference = Substitution(names, EVERYTHING).tree(source["configMapKeyRef"])
+    try:
+        return configs.parameter(str(reference.get("name")), str(reference.get("key")))
+    except LookupError as error:
+        if source.get("default") is not None:
+            return any_string(source["default"])
+        raise TemplateError(f"unable to retrieve inputs.parameters.{name} from ConfigMap: {error}") from None
 
 
 def _artifact(declared: dict[str, Any], argument: Mapping[str, Any] | None) -> dict[str, Any]:
-    if argument is not None:
-        for kind in ("stored", "raw"):
-            if kind in argument:
-                return {**{key: value for key, value in declared.items() if key != "raw"}, kind: argument[kind]}
-    if "raw" not in declared and not declared.get("optional"):
-        raise TemplateError(f"inputs.artifacts.{declared['name']} was not supplied")
-    return declared
+    source = {key: argument[key] for key in ("stored", "raw") if key in argument} if argument is not None else {}
+    if not source and "raw" not in declared and not declared.get("optional"):
+        wrong = "was not supplied" if argument is None else "missing location information"
+        raise TemplateError(f"inputs.artifacts.{declared['name']} {wrong}")
+    if argument is None:
+        return declared
+    # What the call gives stands for all of it but its place in the pod.
+    kept = {key: value for key, value in declared.items() if key not in ("raw", "optional")}
+    return {**kept, **source, "optional": argument.get("optional", False)}
 
 
 def _own_names(template: Mapping[str, Any]) -> dict[str, str]:

@@ -14,6 +14,10 @@ from argosy.workflows.engine.gotext import any_string
 RESULT_BYTES = 256 * 1024
 
 
+class InputMissing(Exception):
+    """An artifact that the template needs has no source."""
+
+
 class OutputMissing(Exception):
     """A file that the template declares as output is not there."""
 
@@ -36,10 +40,13 @@ def place_inputs(template: Mapping[str, Any], files: PodFiles) -> None:
     """Put every input artifact where the template wants it.
 
     Raises:
+        InputMissing: one is not optional and comes from nowhere.
         OSError: it cannot be written, or the stored artifact is gone.
     """
     for artifact in (template.get("inputs") or {}).get("artifacts") or []:
-        if not artifact.get("path") or ("raw" not in artifact and "stored" not in artifact):
+        if "raw" not in artifact and "stored" not in artifact:
+            if not artifact.get("optional"):
+                raise InputMissing(f"required artifact '{artifact['name']}' not supplied")
             continue
         target = files.at(str(artifact["path"]))
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 from argosy.workflows.engine.assessment import assess
 from argosy.workflows.engine.depends import Condition, from_dependencies, holds, parse_depends, tasks_of
 from argosy.workflows.engine.expression.parser import ExpressionError
-from argosy.workflows.engine.hooks import run_exit_hook, with_artifacts
+from argosy.workflows.engine.hooks import run_exit_hook
 from argosy.workflows.engine.loops import expand, is_loop
 from argosy.workflows.engine.node import (
     ERROR,
@@ -20,9 +20,10 @@ from argosy.workflows.engine.node import (
     NodeState,
 )  # fmt: skip
 from argosy.workflows.engine.operation import Operation, TemplateError, TimedOut, Waiting
+from argosy.workflows.engine.references import resolved
 from argosy.workflows.engine.results import add_to_scope, group_outputs
 from argosy.workflows.engine.scope import Scope
-from argosy.workflows.engine.substitute import Substitution
+from argosy.workflows.engine.substitute import Unanswered
 from argosy.workflows.engine.when import should_execute
 
 _RESULT = {SUCCEEDED: "Succeeded", FAILED: "Failed", ERROR: "Errored", SKIPPED: "Skipped", OMITTED: "Omitted"}
@@ -65,6 +66,7 @@ class _Dag:
         targets = self._targets()
         for name in targets:
             self._advance(name)
+            self._check(name)
         phase = assess(op, node, self.template, targets)
         if phase == RUNNING:
             return node
@@ -78,6 +80,14 @@ class _Dag:
         node.outputs = group_outputs(self.template, scope)
         op.export(self.template, node.outputs)
         return op.mark(node, SUCCEEDED)
+
+    def _check(self, target: str) -> None:
+        """The controller reads what a target may refer to even when it has ended: that must be readable."""
+        if self._node(target) is not None:
+            try:
+                self._scope_of(target)
+            except ExpressionError as error:
+                raise TemplateError(str(error)) from None
 
     # -- names -----------------------------------------------------------------------------------------------
 
@@ -94,6 +104,9 @@ class _Dag:
     def _targets(self) -> list[str]:
         target = self.template["dag"].get("target")
         if target:
+            unknown = [name for name in str(target).split() if name not in self.tasks]
+            if unknown:
+                raise TemplateError(f"target '{unknown[0]}' is not defined")
             return str(target).split()
         used = {name for task in self.tasks for name in self._dependencies(task)}
         return sorted(name for name in self.tasks if name not in used)
@@ -117,7 +130,7 @@ class _Dag:
             scope.add_loop(f"tasks.{name}", children)
             scope.values[f"tasks.{name}.status"] = node.phase
         else:
-            add_to_scope(self.op, scope, f"tasks.{name}", node)
+            add_to_scope(self.op, scope, f"tasks.{name}", node, self.tasks[name], self.scope)
 
     def _is_item(self, node: NodeState, group: NodeState) -> bool:
         return node.boundary == self.boundary.id and node.name.startswith(f"{group.name}(")
@@ -153,8 +166,10 @@ class _Dag:
                 return
         try:
             scope = self._scope_of(name)
-            resolved = self._resolve(task, scope)
-            items = expand(resolved, {**op.globals, **scope.values})
+            items = expand(resolved(task, scope, op.globals), {**op.globals, **scope.values})
+        except Unanswered as error:
+            op.unanswered[self._name(name)] = str(error)
+            return
         except (ExpressionError, TemplateError) as error:
             self._settle(name, ERROR, str(error))
             return
@@ -168,9 +183,16 @@ class _Dag:
             self._end_group(group, items)
 
     def _after(self, task: Mapping[str, Any], node: NodeState) -> None:
-        if node.completed and (task.get("hooks") or task.get("onExit")) and node.type != "TaskGroup":
-            name = str(task["name"])
-            run_exit_hook(self.op, task, node, self.scope, f"tasks.{name}", self._scope_of(name))
+        if node.completed and (task.get("hooks") or task.get("onExit")):
+            self._hook(task, node)
+
+    def _hook(self, task: Mapping[str, Any], node: NodeState) -> bool:
+        name = str(task["name"])
+        try:
+            return run_exit_hook(self.op, task, node, self.scope, f"tasks.{name}", self._scope_of(name))
+        except (TemplateError, ExpressionError):
+            # The task has ended as it has; a hook that cannot be run changes nothing of it.
+            return False
 
     def _results(self, names: list[str]) -> dict[str, frozenset[str]] | None:
         """What each task came to; None while one of them, or a hook of it, runs."""
@@ -216,17 +238,6 @@ class _Dag:
             for each in self.op.outbound(parent) if parent is not None else []:
                 self.op.add_child(each, node_name)
 
-    def _resolve(self, task: dict[str, Any], scope: Scope) -> dict[str, Any]:
-        values = {**self.op.globals, **scope.values}
-        resolved: dict[str, Any] = Substitution(values).tree(task)
-        try:
-            if not should_execute(str(resolved.get("when") or "")):
-                return resolved
-        except ExpressionError:
-            if not is_loop(resolved):
-                raise
-        return {**resolved, "arguments": with_artifacts(resolved.get("arguments") or {}, scope)}
-
     def _item(self, task: dict[str, Any], item: dict[str, Any], group: NodeState | None) -> bool:
         """Advance one task or one item of a loop. False: the items after it have to wait."""
         op, name = self.op, self._name(item["name"])
@@ -255,7 +266,7 @@ class _Dag:
             op.mark_named(name, ERROR, f"task '{name}' errored: {error}")
             return False
         if node.completed and (task.get("hooks") or task.get("onExit")):
-            return run_exit_hook(op, task, node, self.scope, f"tasks.{task['name']}", self._scope_of(task["name"]))
+            return self._hook(task, node)
         return True
 
     def _end_group(self, group: NodeState, items: list[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.gotext import any_string
 from argosy.workflows.engine.reading import read_documents
 
@@ -48,6 +49,7 @@ class Document:
     spec: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     scopes: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    configs: ConfigMaps = field(default_factory=ConfigMaps)
 
     @property
     def namespace(self) -> str:
@@ -55,12 +57,8 @@ class Document:
         return str(self.metadata.get("namespace") or "argo")
 
     def new_name(self) -> str:
-        """``metadata.name``, or ``generateName`` and five random letters."""
-        fixed = self.metadata.get("name")
-        if fixed:
-            return str(fixed)
-        letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(5))
-        return f"{self.metadata.get('generateName') or 'workflow-'}{letters}"
+        """See :func:`new_name`."""
+        return new_name({"metadata": self.metadata})
 
     def template(self, holder: Mapping[str, Any], scope: str) -> tuple[str, dict[str, Any]]:
         """The scope and template that a step, task or hook refers to from ``scope``.
@@ -72,7 +70,7 @@ class Document:
         if reference:
             scope = scope_name(reference)
             name = str(reference.get("template"))
-        elif "inline" in holder:
+        elif holder.get("inline"):
             return scope, holder["inline"]
         else:
             name = str(holder.get("template"))
@@ -85,7 +83,8 @@ class Document:
         """Workflow parameters: ``given`` over the document's values and defaults.
 
         Raises:
-            InputError: a name that the workflow has not, a value outside its ``enum``, or none at all.
+            InputError: a name that the workflow has not, a value outside its ``enum``, none at all, or one of a
+                ConfigMap that nobody gave.
         """
         declared = {str(each["name"]): each for each in (self.spec.get("arguments") or {}).get("parameters") or []}
         unknown = sorted(set(given) - set(declared))
@@ -95,6 +94,7 @@ class Document:
         values = {}
         for name, parameter in declared.items():
             value = given.get(name, _scalar(parameter, "value"))
+            value = self._configured(parameter) if value is None else value
             value = _scalar(parameter, "default") if value is None else value
             if value is None:
                 raise InputError(f"parameter {name!r}: has no value; give one with -p {name}=VALUE")
@@ -104,10 +104,30 @@ class Document:
             values[name] = value
         return values
 
+    def _configured(self, parameter: Mapping[str, Any]) -> str | None:
+        source = parameter.get("valueFrom") or {}
+        reference = source.get("configMapKeyRef")
+        if not reference:
+            return None
+        try:
+            return self.configs.parameter(str(reference.get("name")), str(reference.get("key")))
+        except LookupError as error:
+            if source.get("default") is not None:
+                return any_string(source["default"])
+            raise InputError(
+                f"parameter {parameter['name']!r}: {error}; give it with the YAML or --templates"
+            ) from None
+
 
 def _scalar(parameter: Mapping[str, Any], key: str) -> str | None:
     value = parameter.get(key)
     return None if value is None else any_string(value)
+
+
+def calls_of(template: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The steps or tasks of a template."""
+    groups = [(template.get("dag") or {}).get("tasks"), *(template.get("steps") or [])]
+    return [each for group in groups for each in group or []]
 
 
 def scope_name(reference: Mapping[str, Any]) -> str:
@@ -115,13 +135,17 @@ def scope_name(reference: Mapping[str, Any]) -> str:
     return f"{TEMPLATE_KINDS[1 if reference.get('clusterScope') else 0]}/{reference.get('name')}"
 
 
-def read_sources(data: bytes, files: Sequence[Path], where: str = "workflow") -> tuple[list[Source], list[Source]]:
-    """The Workflows and the WorkflowTemplates of ``data`` and ``files``.
+Sources = tuple[list[Source], list[Source], list[Source]]
+"""Workflows, WorkflowTemplates and ConfigMaps."""
+
+
+def read_sources(data: bytes, files: Sequence[Path], where: str = "workflow") -> Sources:
+    """The Workflows, the WorkflowTemplates and the ConfigMaps of ``data`` and ``files``.
 
     Raises:
         InputError: not YAML, or not of a known kind.
     """
-    workflows, references = [], []
+    workflows, references, configs = [], [], []
     sources = [Source(where, each) for each in read_documents(data, where)]
     for path in files:
         try:
@@ -131,6 +155,9 @@ def read_sources(data: bytes, files: Sequence[Path], where: str = "workflow") ->
         sources += [Source(str(path), each) for each in read_documents(content, str(path))]
     for source in sources:
         version, kind = source.manifest.get("apiVersion"), source.manifest.get("kind")
+        if version == "v1" and kind == "ConfigMap":
+            configs.append(source)
+            continue
         if not str(version).startswith(API_GROUP):
             raise InputError(f"{source.where}: apiVersion: {version!r} is not argoproj.io/v1alpha1")
         if kind == "Workflow":
@@ -139,10 +166,12 @@ def read_sources(data: bytes, files: Sequence[Path], where: str = "workflow") ->
             references.append(source)
         else:
             raise InputError(f"{source.where}: kind: {kind!r} cannot be run; a Workflow or WorkflowTemplate can")
-    return workflows, references
+    return workflows, references, configs
 
 
-def assemble(workflows: list[Source], references: list[Source], where: str = "workflow") -> Document:
+def assemble(
+    workflows: list[Source], references: list[Source], configs: Sequence[Source] = (), where: str = "workflow"
+) -> Document:
     """The one Workflow with everything it refers to; a lone WorkflowTemplate is run as it is.
 
     Raises:
@@ -158,6 +187,13 @@ def assemble(workflows: list[Source], references: list[Source], where: str = "wo
     for key, text in (("name", document.metadata.get("name")), ("generateName", document.metadata.get("generateName"))):
         if text is not None and not NAME.fullmatch(str(text) + ("x" if key == "generateName" else "")):
             raise InputError(f"{where}: metadata.{key}: {text!r} is no Kubernetes name; use a-z, 0-9, '-' and '.'")
+    for source in configs:
+        other = (source.manifest.get("metadata") or {}).get("namespace")
+        if other and document.metadata.get("namespace") and other != document.namespace:
+            raise InputError(
+                f"{source.where}: ConfigMap {source.name!r}: is of namespace {other!r}, the workflow is not"
+            )
+        document.configs.add(source.manifest, source.where)
     for source in references:
         scope = f"{source.manifest['kind']}/{source.name}"
         if scope in document.scopes:
@@ -206,7 +242,7 @@ def _merged(document: Document, spec: dict[str, Any], where: str) -> dict[str, A
     base = next((each for each in document.references if f"{each.manifest['kind']}/{each.name}" == scope), None)
     if base is None:
         raise InputError(
-            f"{where}: spec.workflowTemplateRef: {reference.get('name')!r} was not given; add its file with --template"
+            f"{where}: spec.workflowTemplateRef: {reference.get('name')!r} was not given; add its file with --templates"
         )
     below = base.manifest.get("spec") or {}
     merged = {**below, **{key: value for key, value in spec.items() if key not in _PART_OF_SPEC}}
@@ -221,3 +257,12 @@ def _merged(document: Document, spec: dict[str, Any], where: str) -> dict[str, A
             same.update(own)
     merged["arguments"] = {**(below.get("arguments") or {}), **(spec.get("arguments") or {}), "parameters": arguments}
     return merged
+
+
+def new_name(workflow: Mapping[str, Any]) -> str:
+    """``metadata.name``, or ``generateName`` and five random letters."""
+    metadata = workflow.get("metadata") or {}
+    if fixed := metadata.get("name"):
+        return str(fixed)
+    letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(5))
+    return f"{metadata.get('generateName') or 'workflow-'}{letters}"

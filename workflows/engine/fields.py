@@ -21,7 +21,7 @@ class Ignored:
 
 @dataclass
 class FieldWalk:
-    """What a walk found: fields that are unknown, refused or of the wrong kind, and fields that are ignored."""
+    """What a walk found: fields that are not built in, refused or of the wrong kind, and fields that are ignored."""
 
     problems: list[str] = field(default_factory=list)
     ignored: list[Ignored] = field(default_factory=list)
@@ -66,11 +66,14 @@ class FieldWalk:
             elif key in kind:
                 self._value(item, kind[key], below)
             else:
-                self.problems.append(f"{below}: unknown field; Argo has none of this name here (a typing error?)")
+                self.problems.append(f"{below}: not built into the local engine")
 
 
 def supported_fields() -> Iterator[tuple[str, str, str]]:
-    """Every field there is: (path, "supported" | "ignored" | "refused", reason), for the generated table."""
+    """Every field there is: (path, "supported" | "ignored" | "refused", reason), for the generated table.
+
+    A template that is written inline is one field: what is in it is said of templates.
+    """
     yield from _fields(WORKFLOW, "")
 
 
@@ -82,6 +85,6 @@ def _fields(kind: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]
         if isinstance(value, Ignore | Refuse):
             yield below, "ignored" if isinstance(value, Ignore) else "refused", value.reason
         elif isinstance(value, dict):
-            yield from _fields(value, below)
+            yield from [(below, "supported", "")] if key == "inline" else _fields(value, below)
         else:
             yield below, "supported", ""

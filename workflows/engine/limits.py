@@ -7,10 +7,48 @@ from typing import Any
 
 from argosy.workflows.engine.gotext import duration_seconds
 from argosy.workflows.engine.node import FAILED, PENDING, RUNNING, NodeState
-from argosy.workflows.engine.operation import Operation, Waiting
+from argosy.workflows.engine.operation import Operation, TemplateError, Waiting
 
 FAIL_FAST_MESSAGE = "template has failed or errored children and failFast enabled"
 _WORK = ("Pod", "Steps", "DAG")
+
+
+def whole_number(text: object) -> int:
+    """A whole number that may have come from a parameter.
+
+    Raises:
+        TemplateError: it is none.
+    """
+    try:
+        return int(str(text))
+    except ValueError:
+        raise TemplateError(f"value '{text}' cannot be resolved to an int") from None
+
+
+def duration(text: object) -> float:
+    """Seconds of a duration that may have come from a parameter.
+
+    Raises:
+        TemplateError: it is none.
+    """
+    try:
+        return duration_seconds(str(text))
+    except ValueError:
+        raise TemplateError(f'unable to parse {text} as a duration: time: invalid duration "{text}"') from None
+
+
+def timeout_moment(node: NodeState, template: Mapping[str, Any]) -> float | None:
+    """When a template's ``timeout`` is over, seconds since 1970.
+
+    Raises:
+        TemplateError: it is no duration.
+    """
+    if not template.get("timeout") or node.started is None:
+        return None
+    try:
+        return node.started + duration_seconds(str(template["timeout"]))
+    except ValueError:
+        raise TemplateError(f'invalid timeout format. time: invalid duration "{template["timeout"]}"') from None
 
 
 def _is_group(template: Mapping[str, Any]) -> bool:
@@ -59,7 +97,7 @@ def check(op: Operation, template: Mapping[str, Any], node: NodeState | None, bo
         above = op.group_templates.get(boundary, {})
         _fail_fast(op, above, parent)
         count = above.get("parallelism")
-        if count is not None and _active_children(op, boundary) >= int(str(count)):
+        if count is not None and _active_children(op, boundary) >= whole_number(count):
             raise Waiting
 
 
@@ -86,13 +124,14 @@ def pod_deadline(op: Operation, node: NodeState, template: Mapping[str, Any]) ->
     moments = []
     seconds = template.get("activeDeadlineSeconds")
     if seconds is not None:
-        moments.append(op.now + float(str(seconds)))
-    if template.get("timeout") and node.started is not None:
-        moments.append(node.started + duration_seconds(str(template["timeout"])))
+        moments.append(op.now + whole_number(seconds))
+    timeout = timeout_moment(node, template)
+    if timeout is not None:
+        moments.append(timeout)
     longest = ((template.get("retryStrategy") or {}).get("backoff") or {}).get("maxDuration")
     if longest and node.retried:
         parent = op.node(node.name.rsplit("(", 1)[0])
         earlier = [each for each in op.attempts(parent) if each is not node] if parent is not None else []
         if earlier and earlier[0].started is not None:
-            moments.append(earlier[0].started + duration_seconds(str(longest)))
+            moments.append(earlier[0].started + duration(longest))
     return min(moments, default=None)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
+from argosy.workflows.engine import rawjson, sequence
 from argosy.workflows.engine.expression.parser import ExpressionError
-from argosy.workflows.engine.gotext import json_text, plain_text
-from argosy.workflows.engine.substitute import Substitution
+from argosy.workflows.engine.gotext import json_text
+from argosy.workflows.engine.substitute import EVERYTHING, Substitution
 from argosy.workflows.engine.when import should_execute
 
 LOOP_FIELDS = ("withItems", "withParam", "withSequence")
@@ -19,11 +19,11 @@ def is_loop(step: dict[str, Any]) -> bool:
     return bool(step.get("withItems")) or bool(step.get("withParam")) or step.get("withSequence") is not None
 
 
-def expand(step: dict[str, Any], values: dict[str, str]) -> list[dict[str, Any]]:
+def expand(step: dict[str, Any], values: dict[str, str | None]) -> list[dict[str, Any]]:
     """The steps that a loop stands for, ``{{item}}`` replaced; the step itself if it is no loop.
 
     Raises:
-        ExpressionError: ``withParam`` is no JSON list, a bound of the sequence no number, an item of no known kind.
+        ExpressionError: ``withParam`` is no JSON list, a bound of the sequence no number, a tag that nothing answers.
     """
     if not is_loop(step):
         return [step]
@@ -31,75 +31,68 @@ def expand(step: dict[str, Any], values: dict[str, str]) -> list[dict[str, Any]]
     return [_one(body, index, item, values) for index, item in enumerate(_items(step))]
 
 
-def _items(step: dict[str, Any]) -> list[Any]:
+def _items(step: dict[str, Any]) -> list[str]:
+    """The items, each as its JSON text."""
     if step.get("withItems"):
-        return list(step["withItems"])
-    read: Callable[[dict[str, Any]], list[Any]] = _parameter_items if step.get("withParam") else _sequence_items
+        return [json_text(item) for item in step["withItems"]]
     try:
-        return read(step)
+        if step.get("withParam"):
+            return _parameter_items(str(step["withParam"]))
+        return [json_text(text) for text in sequence.texts(step["withSequence"])]
     except ExpressionError:
         # A loop whose condition is false already needs no items.
-        if should_execute(str(step.get("when") or "")):
+        if _runs(step, unknown=True):
             raise
         return []
 
 
-def _parameter_items(step: dict[str, Any]) -> list[Any]:
-    text = str(step["withParam"])
+def _runs(step: dict[str, Any], *, unknown: bool) -> bool:
     try:
-        items = json.loads(text)
-    except ValueError as error:
-        raise ExpressionError(f"withParam value could not be parsed as a JSON list: {text.strip()}: {error}") from None
-    if not isinstance(items, list):
-        kind = type(items).__name__
-        raise ExpressionError(f"withParam value could not be parsed as a JSON list: {text.strip()}: it is a {kind}")
-    return items
+        return should_execute(str(step.get("when") or ""))
+    except ExpressionError:
+        return unknown
 
 
-def _bound(sequence: dict[str, Any], name: str) -> int:
-    value = sequence.get(name, 0)
+def _parameter_items(text: str) -> list[str]:
     try:
-        return int(str(value))
-    except ValueError:
-        raise ExpressionError(f'withSequence.{name}: parsing "{value}": invalid syntax') from None
-
-
-def _sequence_items(step: dict[str, Any]) -> list[Any]:
-    sequence = step["withSequence"]
-    start = _bound(sequence, "start")
-    if sequence.get("end") is not None:
-        end = _bound(sequence, "end")
-    else:
-        count = _bound(sequence, "count")
-        if count == 0:
+        plain = rawjson.compact(text)
+        if plain == "null":
             return []
-        end = start + count - 1
-    numbers = range(start, end + 1) if start <= end else range(start, end - 1, -1)
-    form = sequence.get("format")
-    return [form % number if form else str(number) for number in numbers]
+        if plain[0] != "[":
+            raise ExpressionError("json: cannot unmarshal into Go value of type []v1alpha1.Item")
+    except ExpressionError as error:
+        raise ExpressionError(f"withParam value could not be parsed as a JSON list: {text.strip()}: {error}") from None
+    return rawjson.items(plain)
 
 
-def item_label(item: Any) -> str:
+def _label(item: str) -> str:
     """The part after the index in ``name(0:label)``."""
-    if isinstance(item, dict):
-        label = ",".join(sorted(f"{key}:{_item_text(value)}" for key, value in item.items()))
-    elif isinstance(item, list):
-        label = "[" + " ".join(_item_text(value) for value in item) + "]"
+    if item[:1] == "{":
+        label = ",".join(sorted(f"{key}:{rawjson.shown(value)}" for key, value in rawjson.members(item).items()))
+    elif item[:1] == "[":
+        label = "[" + " ".join(rawjson.shown(value) for value in rawjson.items(item)) + "]"
     else:
-        label = _item_text(item)
+        label = "[]" if item == "null" else rawjson.shown(item)
     return label.replace("(", "").replace(")", "")
 
 
-def _item_text(value: Any) -> str:
-    return json_text(value) if isinstance(value, dict | list) else plain_text(value)
+def _names(item: str) -> dict[str, str]:
+    if item[:1] == '"':
+        return {"item": str(json.loads(item))}
+    if item[:1] != "{":
+        return {"item": item}
+    inner = rawjson.members(item)
+    whole = "{" + ",".join(f"{json_text(key)}:{inner[key]}" for key in sorted(inner)) + "}"
+    return {"item": whole, **{f"item.{key}": rawjson.shown(value) for key, value in inner.items()}}
 
 
-def _one(body: dict[str, Any], index: int, item: Any, values: dict[str, str]) -> dict[str, Any]:
-    if item is None:
-        raise ExpressionError(f"withItems[{index}] expected string, number, list, or map. received: null")
-    own = {"item": _item_text(item)}
-    if isinstance(item, dict):
-        own |= {f"item.{key}": _item_text(value) for key, value in item.items()}
-    expanded: dict[str, Any] = Substitution({**values, **own}).tree(body)
-    expanded["name"] = f"{body['name']}({index}:{item_label(item)})"
+def _one(body: dict[str, Any], index: int, item: str, values: dict[str, str | None]) -> dict[str, Any]:
+    if _runs(body, unknown=True):
+        substitution = Substitution({**values, **_names(item)}, EVERYTHING)
+    else:
+        # It will never run, so that nothing in it needs a value.
+        known = {name: value for name, value in values.items() if value is not None}
+        substitution = Substitution({**known, **_names(item)})
+    expanded: dict[str, Any] = substitution.tree(body)
+    expanded["name"] = f"{body['name']}({index}:{_label(item)})"
     return expanded

@@ -15,7 +15,8 @@ FULFILLED = frozenset({SUCCEEDED, FAILED, ERROR, SKIPPED, OMITTED})
 class NodeState:
     """Phase, message and values of one node. Times are seconds since 1970.
 
-    ``outputs`` may hold ``parameters`` {name: text}, ``result`` and ``artifacts`` {name: folder or file}.
+    ``outputs`` may hold ``parameters`` {name: text}, ``result`` and ``artifacts`` {name: folder or file; or a
+    map with what else an artifact is made of, empty for one of a skipped step}.
     """
 
     id: str

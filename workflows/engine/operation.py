@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from argosy.workflows.engine.document import Document
 from argosy.workflows.engine.gotext import fnv32a, json_text, rfc3339
 from argosy.workflows.engine.locks import Locks
-from argosy.workflows.engine.node import ERROR, FAILED, PENDING, SUCCEEDED, NodeState
+from argosy.workflows.engine.node import FAILED, PENDING, NodeState
+from argosy.workflows.engine.parameters import listed
 from argosy.workflows.engine.state import WorkflowState
 
 _DISPLAY_PREFIX = re.compile(r"^(\[\d+\])?\.")
@@ -67,6 +68,10 @@ class Operation:
         self.pods = pods
         self.locks = locks
         self.globals: dict[str, str] = {}
+        self.unanswered: dict[str, str] = {}
+        """Node name -> why it cannot start yet: what it refers to has no value; forgotten at every pass."""
+        self.depth = 0
+        """How many templates are being executed inside each other."""
         self.changed = False
         self.now = time.time()
         self._wake_at: float | None = None
@@ -78,6 +83,7 @@ class Operation:
         """Start a pass: take the time, forget earlier appointments."""
         self.now = time.time()
         self._wake_at = None
+        self.unanswered.clear()
         self.globals["workflow.duration"] = f"{self.now - (self.state.started or self.now):f}"
 
     def wake_at(self, moment: float) -> None:
@@ -89,6 +95,13 @@ class Operation:
     def next_pass(self) -> float | None:
         """When the next pass is due although nothing ends; None: not before something ends."""
         return self._wake_at
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The workflow's own arguments, with the values that were given."""
+        artifacts = (self.document.spec.get("arguments") or {}).get("artifacts") or []
+        given = [{"name": key, "value": value} for key, value in self.state.parameters.items()]
+        return {"parameters": given, "artifacts": artifacts}
 
     @property
     def deadline(self) -> float | None:
@@ -106,7 +119,7 @@ class Operation:
         """The name of the node's pod."""
         if node_name == self.state.name:
             return node_name
-        stem = f"{self.state.name}-{template_name}"[: 253 - 11]
+        stem = f"{self.state.name}-{template_name}".rstrip("-")[: 253 - 11]
         return f"{stem}-{fnv32a(node_name)}"
 
     def node(self, name: str) -> NodeState | None:
@@ -221,8 +234,10 @@ class Operation:
             given = {key: str(value) for key, value in (metadata.get(kind) or {}).items()}
             names[f"workflow.{kind}"] = names[f"workflow.{kind}.json"] = json_text(given)
             names |= {f"workflow.{kind}.{key}": value for key, value in given.items()}
-        listed = json_text([{"name": key, "value": value} for key, value in state.parameters.items()])
-        names["workflow.parameters"] = names["workflow.parameters.json"] = listed
+        declared = (self.document.spec.get("arguments") or {}).get("parameters") or []
+        names["workflow.parameters"] = names["workflow.parameters.json"] = listed(
+            declared, state.parameters, state.given
+        )
         names |= {f"workflow.parameters.{key}": value for key, value in state.parameters.items()}
         for key, value in (state.outputs.get("parameters") or {}).items():
             names[f"workflow.outputs.parameters.{key}"] = value
@@ -238,37 +253,12 @@ class Operation:
                 self.state.outputs.setdefault("parameters", {})[name] = value
                 self.globals[f"workflow.outputs.parameters.{name}"] = value
 
-    def failures(self) -> str:
-        """``workflow.failures``: quoted JSON of the nodes that failed; ``"null"`` if none did."""
-        failed = [
-            {
-                "displayName": node.display_name,
-                "message": node.message,
-                "templateName": node.template_name,
-                "phase": node.phase,
-                "podName": node.id,
-                "finishedAt": rfc3339(node.finished or self.now),
-            }
-            for node in self.state.nodes.values()
-            if node.failed
-        ]
-        return json_text(json_text(failed) if failed else "null")
-
     # -- the pass --------------------------------------------------------------------------------------------
 
     def finish(self, phase: str, message: str) -> None:
         """End the workflow."""
         self.state.phase, self.state.message, self.state.finished = phase, message, self.now
         self.changed = True
-
-    def outcome(self, root: NodeState, exit_node: NodeState | None) -> None:
-        """The workflow's phase, from the root node and the exit handler's."""
-        if root.failed:
-            self.finish(ERROR if root.phase == ERROR else FAILED, root.message)
-        elif exit_node is not None and exit_node.failed:
-            self.finish(exit_node.phase, exit_node.message)
-        else:
-            self.finish(SUCCEEDED, "")
 
     def end_after_deadline(self) -> None:
         """After the workflow's deadline: end what runs, except the exit handler."""

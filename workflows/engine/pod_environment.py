@@ -13,6 +13,7 @@ from typing import Any
 
 from argosy.steps.contract import env as names
 from argosy.steps.pods.expansion import expanded
+from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.gotext import any_string
 
 SECRET_PREFIX = "ARGOSY_SECRET_"
@@ -97,27 +98,45 @@ def base_environment(identity: PodIdentity, mounts: Mapping[str, Path], *, isola
     return environ
 
 
-def container_environment(container: Mapping[str, Any], identity: PodIdentity) -> dict[str, str]:
-    """The YAML's ``envFrom`` and ``env``, with ``$(NAME)`` replaced as the kubelet does it."""
+def container_environment(container: Mapping[str, Any], identity: PodIdentity, configs: ConfigMaps) -> dict[str, str]:
+    """The YAML's ``envFrom`` and ``env``, with ``$(NAME)`` replaced as the kubelet does it.
+
+    Raises:
+        LookupError: a variable needs a ConfigMap, or a key of it, that is not there.
+    """
     environ: dict[str, str] = {}
     for source in container.get("envFrom") or []:
         name = str((source.get("secretRef") or {}).get("name"))
         prefix = str(source.get("prefix") or "")
-        environ |= {f"{prefix}{key}": value for key, value in secret_keys(name).items()}
+        found = secret_keys(name)
+        if source.get("configMapRef"):
+            found = configs.texts(_present(configs, source["configMapRef"], []))
+        environ |= {f"{prefix}{key}": value for key, value in found.items()}
     for entry in container.get("env") or []:
-        value = _value(entry, environ, identity)
+        value = _value(entry, environ, identity, configs)
         if value is not None:
             environ[str(entry["name"])] = value
     return environ
 
 
-def _value(entry: Mapping[str, Any], known: Mapping[str, str], identity: PodIdentity) -> str | None:
+def _present(configs: ConfigMaps, reference: Mapping[str, Any], keys: list[str]) -> str:
+    for wrong in configs.missing(reference, keys):
+        raise LookupError(wrong)
+    return str(reference.get("name"))
+
+
+def _value(
+    entry: Mapping[str, Any], known: Mapping[str, str], identity: PodIdentity, configs: ConfigMaps
+) -> str | None:
     source = entry.get("valueFrom")
     if not source:
         raw = entry.get("value")
         return expanded("" if raw is None else any_string(raw), known)
     if "fieldRef" in source:
         return identity.field(str(source["fieldRef"]["fieldPath"]))
+    if source.get("configMapKeyRef"):
+        reference, key = source["configMapKeyRef"], str(source["configMapKeyRef"].get("key"))
+        return configs.texts(_present(configs, reference, [key])).get(key)
     reference = source.get("secretKeyRef") or {}
     return os.environ.get(secret_variable(str(reference.get("name")), str(reference.get("key"))))
 

@@ -27,9 +27,9 @@ def grace_seconds(spec: Mapping[str, Any], template: Mapping[str, Any]) -> float
 
 
 def patch_problems(holder: Mapping[str, Any], path: str) -> Iterator[str]:
-    """What a patch asks for that would change what happens and is not done here, by path."""
+    """What a patch asks for that would change what happens and is not done here, by path; nothing while it has tags."""
     text = holder.get("podSpecPatch")
-    if not text:
+    if not text or "{{" in str(text):
         return
     patch = _read(text)
     if not isinstance(patch, dict):

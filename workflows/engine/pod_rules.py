@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from argosy.steps.pods.isolation import PRIVATE, is_possible
+from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.document import NAME, Document
 from argosy.workflows.engine.pod_environment import FIELDS, secret_keys, secret_variable
 from argosy.workflows.engine.pod_job import is_ours
@@ -34,7 +35,7 @@ def pod_problems(document: Document, template: Mapping[str, Any], kind: str, pat
             "which this machine forbids (unshare); run as root or allow unprivileged user namespaces"
         )
     volumes = volumes_of(document.spec, template, "workflow")
-    yield from _volumes(volumes, path)
+    yield from _volumes(volumes, document.configs, path)
     known = {str(volume.get("name")) for volume in volumes}
     mounts = [str(mount.get("mountPath")) for mount in container.get("volumeMounts") or []]
     for index, mount in enumerate(container.get("volumeMounts") or []):
@@ -44,18 +45,20 @@ def pod_problems(document: Document, template: Mapping[str, Any], kind: str, pat
         sub_path = str(mount.get("subPath") or "")
         if sub_path.startswith("/") or ".." in sub_path.split("/"):
             yield f"{where}.volumeMounts[{index}].subPath: {sub_path!r} must be a relative path without '..'"
-    yield from _environment(container, where)
+    yield from _environment(container, document.configs, where)
     yield from _files(template, mounts, isolated, path)
 
 
-def _volumes(volumes: list[dict[str, Any]], path: str) -> Iterator[str]:
+def _volumes(volumes: list[dict[str, Any]], configs: ConfigMaps, path: str) -> Iterator[str]:
     for volume in volumes:
         name = volume.get("name")
         secret = volume.get("secret")
         if secret is not None and not secret.get("optional"):
             yield f"{path}: volume {name!r}: Secrets do not exist on this machine; mark it optional or use env"
-        if not any(kind in volume for kind in ("emptyDir", "persistentVolumeClaim", "secret")):
-            yield f"{path}: volume {name!r}: needs emptyDir or persistentVolumeClaim"
+        if volume.get("configMap") is not None:
+            yield from (f"{path}: volume {name!r}: {wrong}" for wrong in configs.volume_problems(volume["configMap"]))
+        if not any(kind in volume for kind in ("emptyDir", "persistentVolumeClaim", "secret", "configMap")):
+            yield f"{path}: volume {name!r}: needs emptyDir, persistentVolumeClaim or configMap"
         # Both become folders here, and Kubernetes would refuse them.
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if "{{" not in f"{name}{claim}":
@@ -65,18 +68,24 @@ def _volumes(volumes: list[dict[str, Any]], path: str) -> Iterator[str]:
                 yield f"{path}: volume {name!r}: claimName {claim!r} is no Kubernetes name"
 
 
-def _environment(container: Mapping[str, Any], where: str) -> Iterator[str]:
+def _environment(container: Mapping[str, Any], configs: ConfigMaps, where: str) -> Iterator[str]:
     for index, entry in enumerate(container.get("env") or []):
         source = entry.get("valueFrom") or {}
         field_path = (source.get("fieldRef") or {}).get("fieldPath")
         if field_path is not None and field_path not in FIELDS:
             yield f"{where}.env[{index}].valueFrom.fieldRef: {field_path!r} is none of {', '.join(FIELDS)}"
+        config = source.get("configMapKeyRef")
+        if config is not None:
+            for wrong in configs.missing(config, [str(config.get("key"))]):
+                yield f"{where}.env[{index}].valueFrom.configMapKeyRef: {wrong}"
         secret = source.get("secretKeyRef")
         if secret is not None and not secret.get("optional"):
             variable = secret_variable(str(secret.get("name")), str(secret.get("key")))
             if variable not in os.environ:
                 yield f"{where}.env[{index}].valueFrom.secretKeyRef: set {variable} in the engine's environment"
     for index, source in enumerate(container.get("envFrom") or []):
+        for wrong in configs.missing(source["configMapRef"], []) if source.get("configMapRef") else ():
+            yield f"{where}.envFrom[{index}].configMapRef: {wrong}"
         secret = source.get("secretRef") or {}
         if secret and not secret.get("optional") and not secret_keys(str(secret.get("name"))):
             variable = secret_variable(str(secret.get("name")), "KEY")

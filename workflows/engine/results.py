@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import any_string
 from argosy.workflows.engine.node import OMITTED, SKIPPED, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError
+from argosy.workflows.engine.references import reference_of
 from argosy.workflows.engine.scope import Scope
 from argosy.workflows.engine.substitute import nested
+
+CALLS = ("template", "templateRef", "inline")
+"""The ways in which a step or task says what it runs."""
 
 
 def keeps_result(op: Operation, node: NodeState) -> bool:
@@ -26,21 +31,27 @@ def keeps_result(op: Operation, node: NodeState) -> bool:
     return re.search(rf"{owner}(\.{name}|\[\\?['\"]{name}\\?['\"]\])\.outputs\.result", text) is not None
 
 
-def add_to_scope(op: Operation, scope: Scope, prefix: str, node: NodeState) -> None:
-    """What ``PREFIX.…`` may name of a node: its values; its outputs' defaults if it was skipped."""
+def add_to_scope(
+    op: Operation, scope: Scope, prefix: str, node: NodeState, step: Mapping[str, Any], scope_name: str
+) -> None:
+    """What ``PREFIX.…`` may name of a node: its values; its outputs' defaults, or None, if it was skipped."""
     source = node
     if node.type == "Retry":
         attempts = op.attempts(node)
         source = attempts[-1] if attempts else node
     scope.add_node(prefix, source)
-    scope.values[f"{prefix}.status"] = node.phase
-    if node.phase not in (SKIPPED, OMITTED) or not node.template_name:
+    scope.values[f"{prefix}.status"] = source.phase
+    if node.phase not in (SKIPPED, OMITTED) or not any(step.get(key) for key in CALLS):
         return
-    template = op.document.scopes.get(node.scope, {}).get(node.template_name, {})
-    for parameter in (template.get("outputs") or {}).get("parameters") or []:
+    _, template = op.document.template(step, scope_name)
+    outputs = template.get("outputs") or {}
+    for parameter in outputs.get("parameters") or []:
         default = (parameter.get("valueFrom") or {}).get("default")
-        if default is not None:
-            scope.values[f"{prefix}.outputs.parameters.{parameter['name']}"] = any_string(default)
+        value = None if default is None else any_string(default)
+        scope.values[f"{prefix}.outputs.parameters.{parameter['name']}"] = value
+    if prefix.startswith("steps."):
+        for artifact in outputs.get("artifacts") or []:
+            scope.artifacts[f"{prefix}.outputs.artifacts.{artifact['name']}"] = {}
 
 
 def group_outputs(template: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
@@ -54,18 +65,43 @@ def group_outputs(template: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     for parameter in outputs.get("parameters") or []:
         found.setdefault("parameters", {})[parameter["name"]] = _parameter(parameter, scope)
     for artifact in outputs.get("artifacts") or []:
-        stored = scope.artifacts.get(reference_of(artifact.get("from", "")))
-        if stored is not None and "stored" in stored:
-            found.setdefault("artifacts", {})[artifact["name"]] = stored["stored"]
-        elif not artifact.get("optional"):
-            missing = reference_of(artifact.get("from", ""))
-            raise TemplateError(f"unable to resolve outputs from scope: Unable to resolve: {{{{{missing}}}}}")
+        source = _artifact(artifact, scope)
+        if source is not None:
+            found.setdefault("artifacts", {})[artifact["name"]] = source.get("stored") or source
     return found
 
 
-def reference_of(text: str) -> str:
-    """``{{tasks.a.outputs.artifacts.x}}`` without its braces."""
-    return text.strip().removeprefix("{{").removesuffix("}}").strip()
+@dataclass(frozen=True)
+class _Artifact:
+    """An artifact as an expression sees it: it can be chosen, nothing else."""
+
+    source: dict[str, Any]
+
+
+def _artifact(artifact: Mapping[str, Any], scope: Scope) -> dict[str, Any] | None:
+    """Where an output artifact of a group comes from; None where it has none."""
+    if artifact.get("fromExpression"):
+        try:
+            value = _chosen(str(artifact["fromExpression"]), scope)
+        except ExpressionError as error:
+            raise TemplateError(f"unable to resolve outputs from scope: {error}") from None
+        if not isinstance(value, _Artifact):
+            raise TemplateError(f"unable to resolve outputs from scope: {artifact['name']} is not an artifact")
+        return value.source
+    name = reference_of(str(artifact.get("from") or ""))
+    if name and name not in scope.artifacts and not artifact.get("optional"):
+        raise TemplateError(f'unable to resolve outputs from scope: Unable to resolve: "{name}"')
+    return scope.artifacts.get(name)
+
+
+def _chosen(text: str, scope: Scope) -> Any:
+    from argosy.workflows.engine.expression.evaluate import evaluate, identifiers
+
+    env = nested({**scope.values, **{name: _Artifact(source) for name, source in scope.artifacts.items()}})
+    for name in identifiers(text):
+        if name.partition(".")[0] not in env:
+            raise ExpressionError(f"unknown name {name.partition('.')[0]}")
+    return evaluate(text, env)
 
 
 def _parameter(parameter: Mapping[str, Any], scope: Scope) -> str:
@@ -74,25 +110,28 @@ def _parameter(parameter: Mapping[str, Any], scope: Scope) -> str:
         if parameter.get("value") is not None:
             return any_string(parameter["value"])
         raise TemplateError("output parameters must have a valueFrom specified")
-    if source.get("expression"):
-        found = _evaluated(str(source["expression"]), scope)
-    else:
-        found = scope.values.get(reference_of(str(source.get("parameter", ""))))
+    name = reference_of(str(source.get("parameter") or ""))
+    try:
+        found = _evaluated(str(source["expression"]), scope) if source.get("expression") else scope.values[name]
+    except (ExpressionError, KeyError) as error:
+        if source.get("default") is not None:
+            return any_string(source["default"])
+        raise TemplateError(f'Unable to resolve: "{name}"' if isinstance(error, KeyError) else str(error)) from None
     if found is not None:
         return found
     if source.get("default") is not None:
         return any_string(source["default"])
     raise TemplateError(
-        f"Unable to resolve: {{{{{reference_of(str(source.get('parameter') or source.get('expression')))}}}}}"
+        f'output parameter "{parameter["name"]}": "{source.get("parameter", "")}" is an absent optional '
+        "(skipped/omitted node output with no default)"
     )
 
 
-def _evaluated(text: str, scope: Scope) -> str | None:
+def _evaluated(text: str, scope: Scope) -> str:
     from argosy.workflows.engine.expression.evaluate import evaluate
     from argosy.workflows.engine.gotext import json_text
 
-    try:
-        value = evaluate(text, nested(scope.values))
-    except ExpressionError:
-        return None
-    return value if value is None or isinstance(value, str) else json_text(value)
+    value = evaluate(text, nested(scope.values))
+    if value is None:
+        raise ExpressionError(f'failed to evaluate expression "{text}"')
+    return value if isinstance(value, str) else json_text(value)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError
-from argosy.workflows.engine.gotext import duration_seconds, float_text, rfc3339, short_duration
+from argosy.workflows.engine.gotext import float_text, rfc3339, short_duration
+from argosy.workflows.engine.limits import duration, whole_number
 from argosy.workflows.engine.node import ERROR, FAILED, SUCCEEDED, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError
 
-POLICIES = ("Always", "OnFailure", "OnError", "OnTransientError")
-_TRANSIENT = re.compile(
-    r"net/http: TLS handshake timeout|i/o timeout|connection reset by peer|Transient error|too many requests"
-    r"|connection refused|exceeded quota|the object has been modified",
-    re.IGNORECASE,
-)
+_TRANSIENT = (
+    "Connection closed by foreign host", "net/http: TLS handshake timeout", "i/o timeout", "connection timed out",
+    "connection reset by peer", "http2: client connection lost", "http2: server sent GOAWAY and closed the connection",
+    "connect: connection refused", "invalid connection", "etcdserver: leader changed",
+    "etcdserver: request timed out", "etcdserver: too many requests", "upper: no more rows in",
+)  # fmt: skip
+"""What Argo looks for in a node's message, which is all it knows there: it has no other sign of a transient error."""
 
 
 def policy_of(strategy: Mapping[str, Any]) -> str:
@@ -49,7 +50,7 @@ def advance(op: Operation, parent: NodeState, strategy: Mapping[str, Any]) -> bo
         op.mark(parent, last.phase, f"retry exceeded workflow deadline {rfc3339(op.deadline)}")
         return True
     limit = strategy.get("limit")
-    maximum = None if limit is None else int(str(limit))
+    maximum = None if limit is None else whole_number(limit)
     if strategy.get("backoff"):
         outcome = _backoff(op, parent, attempts, strategy["backoff"], maximum)
         if outcome != "go":
@@ -65,7 +66,7 @@ def _backoff(
     last, started = attempts[-1], attempts[0].started
     last_moment = math.inf
     if backoff.get("maxDuration") and started is not None:
-        last_moment = started + duration_seconds(str(backoff["maxDuration"]))
+        last_moment = started + duration(backoff["maxDuration"])
         if op.now > last_moment:
             op.mark(parent, last.phase, "Max duration limit exceeded")
             return "settled"
@@ -84,12 +85,12 @@ def _backoff(
 
 def wait_seconds(backoff: Mapping[str, Any], attempts: int) -> float:
     """Seconds between the end of attempt number ``attempts`` (from 1) and the next."""
-    wait = duration_seconds(str(backoff["duration"]))
-    factor = int(str(backoff.get("factor") or 0))
+    wait = duration(backoff["duration"])
+    factor = whole_number(backoff.get("factor") or 0)
     if factor > 0:
         wait *= float(factor) ** (attempts - 1)
     if backoff.get("cap"):
-        wait = min(wait, duration_seconds(str(backoff["cap"])))
+        wait = min(wait, duration(backoff["cap"]))
     return wait
 
 
@@ -98,7 +99,7 @@ def _judge(
 ) -> None:
     last = attempts[-1]
     policy = policy_of(strategy)
-    transient = policy == "OnTransientError" and _TRANSIENT.search(last.message) is not None
+    transient = policy == "OnTransientError" and any(sign in last.message for sign in _TRANSIENT)
     accepted = {
         FAILED: policy in ("Always", "OnFailure") or transient,
         ERROR: policy in ("Always", "OnError") or transient,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from argosy.steps.pods.leftovers import sweep
-from argosy.workflows.engine import hooks, template
+from argosy.workflows.engine import endings, hooks, template
 from argosy.workflows.engine.document import Document
 from argosy.workflows.engine.locks import Locks
 from argosy.workflows.engine.node import FAILED, FULFILLED, PENDING, RUNNING, NodeState
@@ -21,6 +22,27 @@ from argosy.workflows.engine.pods import PodRunner
 from argosy.workflows.engine.state import WorkflowState
 
 OnChange = Callable[[WorkflowState], None]
+
+
+_USUAL_DEPTH, _DEPTH = sys.getrecursionlimit(), 20_000
+_deep_now: list[object] = []
+
+
+@contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Templates inside each other, a hundred deep as in the controller, are calls inside each other here.
+
+    The limit is the process's: of several engines in threads the last one puts it back.
+    """
+    own = object()
+    _deep_now.append(own)
+    sys.setrecursionlimit(max(_USUAL_DEPTH, _DEPTH))
+    try:
+        yield
+    finally:
+        _deep_now.remove(own)
+        if not _deep_now:
+            sys.setrecursionlimit(_USUAL_DEPTH)
 
 
 class Scheduler:
@@ -37,7 +59,7 @@ class Scheduler:
     def run(self) -> WorkflowState:
         """Run to the end; the state then says how. After a signal ``interrupted`` names it and a rerun resumes."""
         self._forget_what_was_lost()
-        with self._signals() as woken:
+        with _deep_calls(), self._signals() as woken:
             try:
                 while not self._state.finished_for_good and self._stopped_by is None:
                     self._turn(woken)
@@ -108,8 +130,16 @@ class Scheduler:
             self._save()
             if any(node.fulfilled for node in started):
                 return
+        if self._is_stuck():
+            endings.end_stuck(self._operation)
+            self._save()
         if not self._state.finished_for_good and self._stopped_by is None:
             self._wait(woken)
+
+    def _is_stuck(self) -> bool:
+        """Whether nothing runs, nothing is due and yet the workflow has not ended."""
+        over = self._state.finished_for_good or self._stopped_by is not None
+        return not over and len(self._pods) == 0 and self._operation.next_pass is None
 
     def _wait(self, woken: int) -> None:
         moments = [each for each in (self._operation.next_pass, self._pods.next_moment()) if each is not None]
@@ -144,14 +174,11 @@ class Scheduler:
             return
         exit_node = self._exit_handler(root)
         if exit_node is None or exit_node.phase in FULFILLED:
-            op.outcome(root, exit_node)
+            endings.outcome(op, root, exit_node)
 
     def _execute(self, name: str, holder: dict[str, object], role: str) -> NodeState | None:
         op = self._operation
-        arguments = holder.get("arguments") or {
-            "parameters": [{"name": key, "value": value} for key, value in self._state.parameters.items()],
-            "artifacts": (op.document.spec.get("arguments") or {}).get("artifacts") or [],
-        }
+        arguments = holder.get("arguments") or op.arguments
         assert isinstance(arguments, dict)
         try:
             return op.execute(op, name, holder, "", arguments, hooked=role == "exit")
@@ -168,11 +195,11 @@ class Scheduler:
 
     def _exit_handler(self, root: NodeState) -> NodeState | None:
         op, spec = self._operation, self._operation.document.spec
-        hook = hooks.exit_hook(spec)
+        hook = hooks.exit_hook(spec, op.arguments)
         if hook is None:
             return None
         op.globals["workflow.status"] = "Succeeded" if root.phase in ("Skipped", "Omitted") else root.phase
-        op.globals.setdefault("workflow.failures", op.failures())
+        op.globals.setdefault("workflow.failures", endings.failures(op))
         name = f"{self._state.name}.onExit"
         found = self._execute(name, hook, "exit")
         if found is None:

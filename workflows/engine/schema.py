@@ -1,4 +1,4 @@
-"""Every field of a Workflow: supported, ignored with a reason, or refused with a reason. Nothing else exists."""
+"""Fields of a Workflow: supported, ignored or refused, each with its reason; what is not here is not built in."""
 
 from __future__ import annotations
 
@@ -59,10 +59,11 @@ METADATA = {
 }  # fmt: skip
 POD_METADATA = {"labels": Ignore("labels of the pod"), "annotations": Ignore("annotations of the pod")}
 
+_KEY = {"name": TEXT, "key": TEXT, "optional": FLAG}
 VALUE_FROM = {
     "path": TEXT, "default": SCALAR, "parameter": TEXT, "expression": TEXT,
     "jsonPath": Refuse("belongs to resource templates"), "jqFilter": Refuse("belongs to resource templates"),
-    "configMapKeyRef": Refuse("no ConfigMap is there; give the value as a parameter"),
+    "configMapKeyRef": _KEY,
     "event": Refuse("events start workflows on a cluster; give the value as a parameter"),
     "supplied": Refuse("nobody is there to supply it"),
 }  # fmt: skip
@@ -73,26 +74,25 @@ PARAMETER = {
 _STORES = {kind: Refuse("only raw and passed-on artifacts are built in; use a volume or a file:// store") for kind in
            ("s3", "gcs", "azure", "http", "git", "oss", "hdfs", "artifactory", "plugin")}  # fmt: skip
 ARTIFACT = {
-    "name": TEXT, "path": TEXT, "raw": {"data": SCALAR}, "from": TEXT, "optional": FLAG, "mode": WHOLE,
+    "name": TEXT, "path": TEXT, "raw": {"data": SCALAR}, "from": TEXT, "fromExpression": TEXT,
+    "optional": FLAG, "mode": WHOLE,
     "archive": Ignore("how an artifact is packed in the repository"), "archiveLogs": Ignore("logs are files here"),
     "artifactGC": _KEEPING, "deleted": Ignore("set by the cluster"),
-    "fromExpression": _LATER, "subPath": _LATER, "recurseMode": _LATER, "globalName": _LATER, **_STORES,
+    "subPath": _LATER, "recurseMode": _LATER, "globalName": _LATER, **_STORES,
 }  # fmt: skip
 ARGUMENTS = {"parameters": ListOf(PARAMETER), "artifacts": ListOf(ARTIFACT)}
 OUTPUTS = {**ARGUMENTS, "result": Refuse("set by the cluster"), "exitCode": Refuse("set by the cluster")}
 
-_KEY = {"name": TEXT, "key": TEXT, "optional": FLAG}
 ENV = {
     "name": TEXT, "value": SCALAR,
     "valueFrom": {
         "fieldRef": {"fieldPath": TEXT, "apiVersion": TEXT}, "secretKeyRef": _KEY,
-        "configMapKeyRef": Refuse("no ConfigMap is there; write the value into env"),
-        "resourceFieldRef": Refuse("no resource limits are set here"), "fileKeyRef": _LATER,
+        "configMapKeyRef": _KEY,
+        "resourceFieldRef": Refuse("no resource limits are set here"),
     },
 }  # fmt: skip
 ENV_FROM = {
-    "prefix": TEXT, "secretRef": {"name": TEXT, "optional": FLAG},
-    "configMapRef": Refuse("no ConfigMap is there; write the values into env"),
+    "prefix": TEXT, "secretRef": {"name": TEXT, "optional": FLAG}, "configMapRef": {"name": TEXT, "optional": FLAG},
 }  # fmt: skip
 MOUNT = {
     "name": TEXT, "mountPath": TEXT, "subPath": TEXT, "readOnly": Ignore("volumes are writable folders here"),
@@ -106,14 +106,18 @@ CONTAINER = {
     "terminationMessagePath": TEXT, "terminationMessagePolicy": Refuse("only File, the default, is built in"),
     "livenessProbe": _PROBE, "readinessProbe": _PROBE, "startupProbe": _PROBE, "stdin": Ignore("no terminal"),
     "stdinOnce": Ignore("no terminal"), "tty": Ignore("no terminal"), "resizePolicy": _RESOURCES,
-    "lifecycle": _LATER, "restartPolicy": _LATER, "restartPolicyRules": _LATER, "volumeDevices": _CLUSTER,
+    "lifecycle": _LATER, "restartPolicy": _LATER, "volumeDevices": _CLUSTER,
 }  # fmt: skip
 SCRIPT = {**CONTAINER, "source": TEXT}
 VOLUME = {
     "name": TEXT, "emptyDir": {"medium": Ignore("a folder on disk"), "sizeLimit": _RESOURCES},
     "persistentVolumeClaim": {"claimName": TEXT, "readOnly": Ignore("volumes are writable folders here")},
     "secret": {"secretName": TEXT, "optional": FLAG, "items": ANYTHING, "defaultMode": WHOLE},
-    **dict.fromkeys(("configMap", "hostPath", "projected", "downwardAPI", "csi", "nfs", "ephemeral"), _CLUSTER),
+    "configMap": {
+        "name": TEXT, "optional": FLAG, "items": ListOf({"key": TEXT, "path": TEXT, "mode": WHOLE}),
+        "defaultMode": WHOLE,
+    },
+    **dict.fromkeys(("hostPath", "projected", "downwardAPI", "csi", "nfs", "ephemeral"), _CLUSTER),
     **dict.fromkeys(("image", "iscsi", "cephfs", "fc", "glusterfs"), _CLUSTER),
 }  # fmt: skip
 CLAIM = {
@@ -127,11 +131,7 @@ RETRY = {
     "affinity": Ignore("placement: there is one machine"),
 }  # fmt: skip
 MUTEX = {"name": TEXT, "namespace": Refuse("a mutex of another namespace"), "database": Refuse("no database is there")}
-SYNCHRONIZATION = {
-    "mutexes": ListOf(MUTEX), "semaphores": _LATER,
-    "mutex": Refuse("removed in Argo 4: write mutexes: [...]"),
-    "semaphore": Refuse("removed in Argo 4: write semaphores: [...]"),
-}  # fmt: skip
+SYNCHRONIZATION = {"mutexes": ListOf(MUTEX), "semaphores": _LATER}
 TEMPLATE_REF = {"name": TEXT, "template": TEXT, "clusterScope": FLAG}
 HOOK = {"template": TEXT, "templateRef": TEMPLATE_REF, "arguments": ARGUMENTS, "expression": TEXT}
 HOOKS = {"exit": HOOK}
@@ -140,7 +140,7 @@ SEQUENCE = {"count": WHOLE, "start": WHOLE, "end": WHOLE, "format": TEXT}
 STEP = {
     "name": TEXT, "template": TEXT, "templateRef": TEMPLATE_REF, "arguments": ARGUMENTS, "when": SCALAR,
     "withItems": ListOf(ANYTHING), "withParam": SCALAR, "withSequence": SEQUENCE, "continueOn": CONTINUE_ON,
-    "hooks": HOOKS, "onExit": TEXT, "inline": _LATER,
+    "hooks": HOOKS, "onExit": TEXT,
 }  # fmt: skip
 TASK = {**STEP, "depends": TEXT, "dependencies": ListOf(TEXT)}
 DAG = {"tasks": ListOf(TASK), "failFast": FLAG, "target": TEXT}
@@ -161,14 +161,10 @@ TEMPLATE = {
     "failFast": FLAG, "timeout": SCALAR, "metadata": POD_METADATA, "metrics": _METRICS,
     "annotations": Ignore("display only"), "daemon": _LATER, "sidecars": _LATER, "initContainers": _LATER,
     "memoize": _LATER, "containerSet": _LATER, "resource": _CLUSTER, "http": _LATER, "plugin": _CLUSTER,
-    "data": _LATER, "resourceFields": _RESOURCES, "pendingTimeout": Ignore("pods start at once"),
+    "data": _LATER,
 }  # fmt: skip
-DEFAULTS = {
-    key: TEMPLATE[key] for key in
-    ("retryStrategy", "activeDeadlineSeconds", "timeout", "parallelism", "failFast", "metadata", "metrics",
-     "nodeSelector", "affinity", "tolerations", "serviceAccountName", "priorityClassName", "securityContext",
-     "podSpecPatch", "archiveLocation", "automountServiceAccountToken", "executor", "pendingTimeout")
-}  # fmt: skip
+STEP["inline"] = TASK["inline"] = TEMPLATE
+DEFAULTS = {key: value for key, value in TEMPLATE.items() if key not in ("dag", "steps", "suspend")}
 SPEC = {
     **_OF_PODS, "priority": SCALAR,
     "entrypoint": TEXT, "templates": ListOf(TEMPLATE), "arguments": ARGUMENTS, "onExit": TEXT,

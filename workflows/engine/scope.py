@@ -8,16 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from argosy.workflows.engine.expression.parser import ExpressionError
+from argosy.workflows.engine import rawjson
 from argosy.workflows.engine.gotext import json_text, rfc3339
 from argosy.workflows.engine.node import SUCCEEDED, NodeState
 
 
 @dataclass
 class Scope:
-    """``values``: dotted name -> text; ``artifacts``: dotted name -> stored artifact or raw text."""
+    """``values``: dotted name -> text, None for the output of a node that was skipped (and has no default).
 
-    values: dict[str, str] = field(default_factory=dict)
+    ``artifacts``: dotted name -> stored artifact or raw text; nothing in it for one of a skipped step.
+    """
+
+    values: dict[str, str | None] = field(default_factory=dict)
     artifacts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -48,10 +51,16 @@ class Scope:
         """Output parameters, result and artifacts."""
         if "result" in outputs:
             self.values[f"{prefix}.outputs.result"] = outputs["result"]
+        self.add_values(prefix, outputs)
+
+    def add_values(self, prefix: str, outputs: Mapping[str, Any]) -> None:
+        """Output parameters and artifacts: all that a node's own hook may see of them."""
         for name, value in (outputs.get("parameters") or {}).items():
             self.values[f"{prefix}.outputs.parameters.{name}"] = value
         for name, stored in (outputs.get("artifacts") or {}).items():
-            self.artifacts[f"{prefix}.outputs.artifacts.{name}"] = {"stored": stored}
+            self.artifacts[f"{prefix}.outputs.artifacts.{name}"] = (
+                stored if isinstance(stored, dict) else {"stored": stored}
+            )
 
     def add_loop(self, prefix: str, nodes: Iterable[NodeState]) -> None:
         """The outputs of a loop's nodes as JSON lists, in the order of the loop.
@@ -71,8 +80,8 @@ class Scope:
                 for name, value in parameters.items():
                     lists.setdefault(name, []).append(value)
             if "result" in node.outputs:
-                results.append(_item(node.outputs["result"]))
-        self.values[f"{prefix}.outputs.result"] = json_text(results)
+                results.append(rawjson.compact(node.outputs["result"]))
+        self.values[f"{prefix}.outputs.result"] = f"[{','.join(results)}]"
         self.values[f"{prefix}.outputs.parameters"] = json_text(records)
         for name, values in lists.items():
             self.values[f"{prefix}.outputs.parameters.{name}"] = json_text(_decoded(values))
@@ -81,14 +90,6 @@ class Scope:
 def _index(name: str) -> int:
     found = re.search(r"\((\d+)(?::[^(]*)?\)?$", name) or re.search(r"\((\d+):", name)
     return int(found[1]) if found else 0
-
-
-def _item(text: str) -> Any:
-    """An ``Item`` as Argo reads it from JSON; text that is no JSON is an error there."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise ExpressionError(f"invalid character {text[:1]!r} looking for beginning of value") from None
 
 
 def _decoded(values: list[str]) -> list[Any]:

@@ -137,6 +137,9 @@ def only_engine(run_dir: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"workflow {run_dir.name}: another engine runs it now; wait for its end") from None
+        handle.truncate(0)
+        handle.write(f"{os.getpid()}\n".encode())  # whom a person who wants it stopped has to tell
+        handle.flush()
         yield
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError
-from argosy.workflows.engine.hooks import run_exit_hook, with_artifacts
-from argosy.workflows.engine.loops import expand, is_loop
+from argosy.workflows.engine.hooks import run_exit_hook
+from argosy.workflows.engine.loops import expand
 from argosy.workflows.engine.node import ERROR, FAILED, RUNNING, SKIPPED, SUCCEEDED, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError, TimedOut, Waiting
+from argosy.workflows.engine.references import resolved
 from argosy.workflows.engine.results import add_to_scope, group_outputs
 from argosy.workflows.engine.scope import Scope
-from argosy.workflows.engine.substitute import Substitution
+from argosy.workflows.engine.substitute import Unanswered
 from argosy.workflows.engine.when import should_execute
 
 
@@ -40,7 +41,7 @@ class _Steps:
                 self._set_outbound(group)
                 return op.mark(node, FAILED, group.message)
             for step in steps:
-                self._add(group, str(step["name"]))
+                self._add(group, step)
             previous = group
         if previous is not None:
             self._set_outbound(previous)
@@ -67,27 +68,39 @@ class _Steps:
     def _set_outbound(self, group: NodeState) -> None:
         self.boundary.outbound = [each.id for child in self.op.children(group) for each in self.op.outbound(child)]
 
-    def _add(self, group: NodeState, name: str) -> None:
-        op, full = self.op, f"{group.name}.{name}"
+    def _add(self, group: NodeState, step: Mapping[str, Any]) -> None:
+        op, name = self.op, str(step["name"])
+        full = f"{group.name}.{name}"
         node = op.node(full)
         if node is not None:
-            add_to_scope(op, self.scope, f"steps.{name}", node)
+            add_to_scope(op, self.scope, f"steps.{name}", node, step, self.scope_name)
             return
         items = [
             each
             for each in op.state.nodes.values()
             if each.boundary == self.boundary.id and each.name.startswith(f"{full}(") and each.type != "Skipped"
         ]
-        if items:
-            self.scope.add_loop(f"steps.{name}", items)
+        try:
+            if items:
+                self.scope.add_loop(f"steps.{name}", items)
+        except ExpressionError as error:
+            raise TemplateError(str(error)) from None
 
     # -- one group -------------------------------------------------------------------------------------------
 
     def _execute_group(self, group: NodeState, steps: list[dict[str, Any]]) -> None:
         op = self.op
         try:
-            items = self._items(group, [self._resolve(step) for step in steps])
+            ready = [resolved(step, self.scope, op.globals) for step in steps]
+        except Unanswered as error:
+            op.unanswered[group.name] = str(error)
+            return
         except (ExpressionError, TemplateError) as error:
+            op.mark(group, ERROR, f"failed to resolve references: {error}")
+            return
+        try:
+            items = self._items(group, ready)
+        except ExpressionError as error:
             op.mark(group, ERROR, str(error))
             return
         by_node: dict[str, dict[str, Any]] = {}
@@ -98,22 +111,11 @@ class _Steps:
             if op.node(name) is not None:
                 by_node[op.node_id(name)] = item
         # A step that waits for its turn has no node yet: then the group is not over.
-        if not group.fulfilled and len(by_node) == len(items) and self._ended(group, by_node):
-            self._judge(group, by_node)
-
-    def _resolve(self, step: dict[str, Any]) -> dict[str, Any]:
-        resolved: dict[str, Any] = Substitution({**self.op.globals, **self.scope.values}).tree(step)
         try:
-            if not should_execute(str(resolved.get("when") or "")):
-                return resolved
-        except ExpressionError:
-            if not is_loop(resolved):
-                raise
-        try:
-            arguments = with_artifacts(resolved.get("arguments") or {}, self.scope)
+            if not group.fulfilled and len(by_node) == len(items) and self._ended(group, by_node):
+                self._judge(group, by_node)
         except TemplateError as error:
-            raise TemplateError(f"unable to resolve references: {error}") from None
-        return {**resolved, "arguments": arguments}
+            op.mark(group, ERROR, str(error))
 
     def _items(self, group: NodeState, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
         found = []

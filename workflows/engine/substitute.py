@@ -1,7 +1,7 @@
 """``{{tag}}`` and ``{{=expression}}`` in the strings of a template.
 
-Argo replaces tags in the template's JSON, escaped; replacing them in the decoded strings gives the same values.
-What cannot be resolved stays as it stands, as it does there.
+Argo replaces tags in the template's JSON; replacing them in the decoded strings gives the same values. A value that
+would break that JSON (control characters) is an error there, so it is one here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,18 @@ from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import json_text
 
 _TAG = re.compile(r"\{\{((?:(?!\{\{).)*?)\}\}", re.DOTALL)
-WHOLE_TAG = re.compile(r"\{\{[^{}]*\}\}")
+STEPS_AND_TASKS = re.compile(r"(tasks|steps)(\.|$)")
+"""What has to have a value before a step or task starts."""
+EVERYTHING = re.compile("")
+"""What has to have a value once a loop's item is known."""
 _LATE = ("item", "retries", "lastRetry.exitCode", "lastRetry.status", "lastRetry.duration", "lastRetry.message",
          "workflow.status", "workflow.failures")  # fmt: skip
 """Names that get a value late: an expression that reads one waits for it instead of seeing nil."""
+_BREAKS_JSON = re.compile(r"[\x00-\x07\x0b\x0e-\x1f\x7f]")
+
+
+class Unanswered(ExpressionError):
+    """A reference to an earlier step or task has no value yet; the controller asks again until it has one."""
 
 
 def nested(names: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,46 +53,80 @@ def _known(path: str, env: Mapping[str, Any]) -> bool:
 
 
 class Substitution:
-    """Replaces tags by ``values`` (dotted name -> text)."""
+    """Replaces tags by ``values`` (dotted name -> text; None: the output of a node that was skipped).
 
-    def __init__(self, values: Mapping[str, str]) -> None:
-        self._values = values
+    Names that ``required`` matches must have a value; other tags that nothing answers stay as they stand.
+    """
+
+    def __init__(self, values: Mapping[str, str | None], required: re.Pattern[str] | None = None) -> None:
+        self._values, self._required = values, required
         self._env: dict[str, Any] | None = None
-
-    def text(self, template: str) -> str:
-        """``template`` with every resolvable tag replaced once."""
-        if "{{" not in template:
-            return template
-        return _TAG.sub(self._tag, template)
+        self._broken = False
 
     def tree(self, value: Any) -> Any:
-        """A copy of a JSON-like value with the tags of all its strings (keys too) replaced."""
+        """A copy of a JSON-like value with the tags of all its strings (keys too) replaced once.
+
+        Raises:
+            Unanswered: a name that is required has no value.
+            ExpressionError: an expression fails, a value is one of a skipped node or no JSON can hold it.
+        """
+        self._broken = False
+        found = self._walk(value)
+        if self._broken:
+            raise ExpressionError("cannot finish template replacement because the result was invalid JSON")
+        return found
+
+    def _walk(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.text(value)
+            return _TAG.sub(self._tag, value) if "{{" in value else value
         if isinstance(value, dict):
-            return {self.text(key): self.tree(item) for key, item in value.items()}
+            return {self._walk(key): self._walk(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.tree(item) for item in value]
+            return [self._walk(item) for item in value]
         return value
+
+    def _needs(self, name: str) -> bool:
+        return self._required is not None and self._required.match(name) is not None
 
     def _tag(self, match: re.Match[str]) -> str:
         tag = match[1]
         if tag.startswith("="):
             return self._expression(match[0], tag[1:])
-        found = self._values.get(tag.strip())
-        return match[0] if found is None else found
+        name = tag.strip()
+        if name not in self._values:
+            # Artifacts are resolved apart from texts, and may be optional.
+            if self._needs(name) and (self._required is EVERYTHING or ".outputs.artifacts." not in name):
+                raise Unanswered(f"failed to resolve {{{{{tag}}}}}")
+            return match[0]
+        found = self._values[name]
+        if found is None:
+            raise ExpressionError(
+                f"unable to substitute {{{{{tag}}}}}: output is an absent optional "
+                "(skipped/omitted node with no default)"
+            )
+        self._broken = self._broken or _BREAKS_JSON.search(found) is not None
+        return found
 
     def _expression(self, whole: str, text: str) -> str:
-        from argosy.workflows.engine.expression.evaluate import evaluate, member_paths
+        from argosy.workflows.engine.expression.evaluate import evaluate, identifiers
 
         if self._env is None:
             self._env = nested(self._values)
+        missing = [name for name in identifiers(text) if not _known(name, self._env)]
+        for name in missing:
+            if self._needs(name):
+                raise Unanswered(f"failed to evaluate expression: {name} is missing")
+        if any(name in _LATE for name in missing):
+            return whole
+        lenient = bool(missing) or self._required is None
         try:
-            if any(path in _LATE and not _known(path, self._env) for path in member_paths(text)):
-                return whole
             result = evaluate(text, self._env)
-        except ExpressionError:
-            return whole
+        except ExpressionError as error:
+            if lenient and not error.unsupported:
+                return whole
+            raise ExpressionError(f"failed to evaluate expression: {error}") from None
         if result is None:
-            return whole
+            if lenient:
+                return whole
+            raise ExpressionError(f'failed to evaluate expression "{text}"')
         return result if isinstance(result, str) else json_text(result)

@@ -8,15 +8,22 @@ from typing import Any
 from argosy.workflows.engine import limits, retry
 from argosy.workflows.engine.arguments import processed
 from argosy.workflows.engine.dag import execute_dag
-from argosy.workflows.engine.defaults import with_defaults
-from argosy.workflows.engine.gotext import duration_seconds, float_text
+from argosy.workflows.engine.expression.parser import ExpressionError
+from argosy.workflows.engine.gotext import float_text
 from argosy.workflows.engine.node import ERROR, FAILED, PENDING, RUNNING, SUCCEEDED, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError, TimedOut
+from argosy.workflows.engine.pod_patch import patch_problems
 from argosy.workflows.engine.results import keeps_result
 from argosy.workflows.engine.steps_template import execute_steps
 from argosy.workflows.engine.substitute import Substitution
+from argosy.workflows.template_defaults import with_defaults
 
 POD_KINDS = ("container", "script")
+MAX_DEPTH = 100
+TOO_DEEP = (
+    "Maximum recursion depth exceeded. "
+    "See https://argo-workflows.readthedocs.io/en/release-4.0/scaling/#maximum-recursion-depth"
+)
 
 
 def kind_of(template: Mapping[str, Any]) -> str:
@@ -52,13 +59,26 @@ def execute(
     if node is not None and node.fulfilled:
         op.locks.release(node.id)
         return node
+    op.depth += 1
+    try:
+        if op.depth >= MAX_DEPTH:
+            return _refuse(op, node, name, scope, boundary, hooked, TOO_DEEP)
+        return _execute(op, node, name, holder, scope, arguments, boundary, hooked)
+    finally:
+        op.depth -= 1
+
+
+def _execute(
+    op: Operation, node: NodeState | None, name: str, holder: Mapping[str, Any], scope: str,
+    arguments: Mapping[str, Any], boundary: str, hooked: bool,
+) -> NodeState:  # fmt: skip
     try:
         own_scope, template = op.document.template(holder, scope)
         template = with_defaults(op.document.spec, template)
         local = _local_names(op, name, holder, template)
-        template = processed(template, arguments, op.globals, local)
+        template = processed(template, arguments, op.globals, local, op.document.configs)
         call = _Call(op, name, template, scope, own_scope, boundary, hooked, str(template.get("name") or ""))
-    except (LookupError, TemplateError) as error:
+    except (LookupError, TemplateError, ExpressionError) as error:
         _refuse(op, node, name, scope, boundary, hooked, str(error))
         raise TemplateError(str(error)) from None
     return call.execute(node)
@@ -66,20 +86,18 @@ def execute(
 
 def _refuse(
     op: Operation, node: NodeState | None, name: str, scope: str, boundary: str, hooked: bool, message: str
-) -> None:
+) -> NodeState:
     if node is None:
-        op.make_node(name, "Skipped", ERROR, boundary=boundary, scope=scope, message=message, hooked=hooked)
-    else:
-        op.mark(node, ERROR, message)
+        return op.make_node(name, "Skipped", ERROR, boundary=boundary, scope=scope, message=message, hooked=hooked)
+    return op.mark(node, ERROR, message)
 
 
 def _local_names(op: Operation, name: str, holder: Mapping[str, Any], template: Mapping[str, Any]) -> dict[str, str]:
     local = {"node.name": name}
     if any(kind in template for kind in POD_KINDS) and not template.get("retryStrategy"):
         local["pod.name"] = op.pod_name(name, str(template.get("name")))
-    owner = holder.get("owner")
-    if owner:
-        local[f"{owner}.name"] = str(holder.get("name", ""))
+    # The entrypoint and hooks are steps without a name to the controller.
+    local[f"{holder.get('owner', 'steps')}.name"] = str(holder.get("name", ""))
     return local
 
 
@@ -114,10 +132,9 @@ class _Call:
         )  # fmt: skip
 
     def _check_timeout(self, node: NodeState | None) -> None:
-        timeout = self.template.get("timeout")
-        if node is None or not timeout or node.phase != PENDING or node.started is None:
+        moment = None if node is None or node.phase != PENDING else limits.timeout_moment(node, self.template)
+        if node is None or moment is None:
             return
-        moment = node.started + duration_seconds(str(timeout))
         if self.op.now > moment:
             self.op.mark(node, FAILED, "timeout")
             raise TimedOut
@@ -149,8 +166,12 @@ class _Call:
             parent = self._make(self.name, "Retry", RUNNING)
         elif parent.phase == PENDING:
             op.mark(parent, RUNNING)
-        if not retry.advance(op, parent, strategy):
-            return parent
+        try:
+            if not retry.advance(op, parent, strategy):
+                return parent
+        except (TemplateError, ExpressionError) as error:
+            op.mark(parent, ERROR, str(error))
+            raise TemplateError(str(error)) from None
         attempts = op.attempts(parent)
         last = attempts[-1] if attempts else None
         if parent.fulfilled:
@@ -231,6 +252,9 @@ class _Call:
             node.pod = op.pod_name(name, self.template_name)
         if node.phase != PENDING:
             return node
+        wrong = next(patch_problems(template, f"templates.{self.template_name}"), None)
+        if wrong is not None:
+            raise TemplateError(wrong)
         if op.deadline is not None and op.now >= op.deadline and not op.in_exit_handler(node):
             return op.mark(node, FAILED, "Step exceeded its deadline")
         node.deadline = limits.pod_deadline(op, node, template)
@@ -245,7 +269,7 @@ class _Call:
             op.mark(node, RUNNING)
         duration = template["suspend"].get("duration")
         assert node.started is not None
-        moment = node.started + duration_seconds(str(duration))
+        moment = node.started + limits.duration(duration)
         if op.now >= moment:
             return op.mark(node, SUCCEEDED)
         op.wake_at(moment)

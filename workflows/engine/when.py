@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError, parse_with
 from argosy.workflows.engine.gotext import plain_text
+from argosy.workflows.engine.times import as_time
 
 _SIMPLE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(==|!=)\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
 _RESERVED = frozenset({"true", "false", "in", "IN"})
@@ -83,6 +85,20 @@ def _compare(symbol: str, left: Any, right: Any) -> bool:
     return bool({"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[symbol](left, right))
 
 
+def _shift_left(value: int, places: int) -> int:
+    return (value << places) & (2**64 - 1) if 0 <= places < 64 else 0
+
+
+def _shift_right(value: int, places: int) -> int:
+    return (value & (2**64 - 1)) >> places if 0 <= places < 64 else 0
+
+
+_BITS: dict[str, Callable[[int, int], int]] = {
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": _shift_left, ">>": _shift_right,
+}  # fmt: skip
+"""On 64 bits, as govaluate does it: shifts without a sign."""
+
+
 def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
     if symbol == "+" and (isinstance(left, str) or isinstance(right, str)):
         return plain_text(left) + plain_text(right)
@@ -91,6 +107,8 @@ def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
         return float("inf")
     if symbol == "%":
         return first - second * int(first / second)
+    if symbol in _BITS:
+        return float(_BITS[symbol](int(first), int(second)))
     found = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
     return float(found[symbol](first, second))
 
@@ -101,7 +119,11 @@ def _literal(kind: str, text: str) -> Any:
             return float(int(text, 16)) if text.startswith("0x") else float(text)
         except ValueError:
             raise ExpressionError(f"Unable to parse numeric value '{text}' to float64") from None
-    return re.sub(r"\\(.)", r"\1", text[1:-1]) if kind == "text" else text
+    if kind == "name":
+        return text
+    plain = re.sub(r"\\(.)", r"\1", text[1:-1])
+    moment = as_time(plain) if re.match(r"[0-9A-Z]", plain) else None
+    return plain if moment is None else moment
 
 
 def _value(tree: Any) -> Any:
@@ -118,6 +140,8 @@ def _value(tree: Any) -> Any:
         return first
     if kind == "negate":
         return not _boolean(first, "!")
+    if kind == "flip":
+        return float(~int(_number(first, "~")))
     if kind == "minus":
         return -_number(first, "-")
     if kind in ("either", "both"):

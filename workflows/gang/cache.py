@@ -21,13 +21,13 @@ def cache_path(run: TrainingRun) -> str:
     return f"{run.storage.mount_path}/staged" if run.dataset.staging == "shared" else ""
 
 
-def cache_arguments(run: TrainingRun) -> dict[str, str]:
+def cache_arguments(run: TrainingRun) -> dict[str, Any]:
     """How a step uses the cache, in the words of its arguments; the defaults are left out."""
     cache = run.dataset.cache if run.dataset is not None else None
     if cache is None:
         return {}
     given = {
-        "cache_gib": f"{cache.size_gib:g}" if cache.size_gib else "",
+        "cache_gib": float(cache.size_gib) if cache.size_gib else None,
         "cache_verify": "" if cache.verify == "stat" else cache.verify,
         "cache_access": "read-only" if cache.read_only else "",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.workflows.gang.cache import cache_arguments, cache_path
+from argosy.workflows.spec.placeholders import filled_variables
 from argosy.workflows.spec.run import TrainingRun
 
 DATA_PATH = "/argosy/data"
@@ -21,7 +22,7 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         module=run.module,
         arg=run.args,
         code_digest=code_digest,
-        **({"workdir": run.working_dir} if run.working_dir else {}),
+        workdir=run.working_dir or LaunchArgs.workdir,
         nproc_per_node=gang.nproc_per_node,
         launcher=gang.launcher,
         staging=dataset.staging if dataset else "none",
@@ -41,14 +42,15 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         checkpoint_timeout_seconds=checkpoint.timeout_seconds,
         resume_arg=checkpoint.resume_args,
         checkpoint_every_steps=str(checkpoint.every_steps),
-        checkpoint_failure_hours="" if checkpoint.failure_hours is None else repr(checkpoint.failure_hours),
+        checkpoint_failure_hours=checkpoint.failure_hours,
         checkpoint_keep=checkpoint.keep,
         progress_pattern=run.progress_pattern,
         grace_seconds=run.deadlines.grace_seconds,
         micro_batch_size=batch.micro_batch_size if batch else 0,
         accumulation_steps=batch.accumulation_steps if batch else 1,
         effective_batch_size=batch.effective_batch_size(gang.world_size) if batch else 0,
-        learning_rate="" if rate is None else repr(rate),
+        learning_rate=rate,
+        filled_variables=",".join(filled_variables(run)),
         expected_transport="" if expected is None else expected.to_json(),
         fabric_variables=",".join(setting.name for setting in run.fabric.env if setting.name not in run.env),
         transport=_unless(gang.transport, "warn"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from argosy.workflows.imports.word import Word
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.node import Node
 
 Key = tuple[int, str]
 """(document, path): aliases make one value stand at several places, each of which has a fate of its own."""
@@ -68,6 +68,12 @@ class Account:
         """It says the same in run.toml."""
         self._say(Fate.KEPT, what, into, why)
 
+    def number(self, node: Node, into: str) -> None:
+        """A number that is kept, unless somebody fills it in later."""
+        if node.open:
+            self.by_hand(node, f"the number is filled in later: write {into}", into)
+        self.kept(node, into)
+
     def changed(self, what: Node | Word, why: str, into: str = "") -> None:
         """Argosy does it in another way."""
         self._say(Fate.CHANGED, what, into, why)
@@ -75,6 +81,13 @@ class Account:
     def by_hand(self, what: Node | Word, why: str, into: str = "") -> None:
         """The author has to do something."""
         self._say(Fate.BY_HAND, what, into, why)
+
+    def take_back(self, node: Node) -> None:
+        """A value was taken out of the run again: nothing in it is kept."""
+        number, path = self._number(node), node.path
+        for document, below in list(self._entries):
+            if document == number and below.startswith((f"{path}.", f"{path}[")):
+                del self._entries[document, below]
 
     def lost(self, what: Node | Word, why: str) -> None:
         """A run has no word for it."""
@@ -139,13 +152,13 @@ class Account:
 
     def mirror(self, one: Node, other: Node) -> None:
         """Say of a template what was said of another one, where they are the same."""
-        number, start = self._number(one), one.path
-        below = {node.path: node for node in other.walk()}
-        for (document, path), held in list(self._entries.items()):
-            inside = path == start or path.startswith((f"{start}.", f"{start}["))
-            if document != number or not inside:
+        number, start = self._number(one), _place_by_name(one)
+        below = {_place_by_name(node): node for node in other.walk()}
+        for (document, _), held in list(self._entries.items()):
+            place = _place_by_name(held[0].node)
+            if document != number or place[: len(start)] != start:
                 continue
-            found = below.get(other.path + path[len(start) :])
+            found = below.get((*_place_by_name(other), *place[len(start) :]))
             for entry in held if found is not None else []:
                 for node in _equal(entry.node, found or other):
                     if not self._spoken(node) or entry.part:
@@ -183,6 +196,16 @@ def _unspoken(node: Node, number: int, spoken: set[Key], above: set[Key]) -> Ite
         return
     for below in [*node.entries.values(), *node.items]:
         yield from _unspoken(below, number, spoken, above)
+
+
+def _place_by_name(node: Node) -> tuple[str | int, ...]:
+    """The keys above a value; a variable and a volume have their names there, for their order says nothing."""
+    found: list[str | int] = []
+    while node.parent is not None:
+        listed = node.parent.key in ("env", "volumes") and node["name"].text
+        found.append(listed or node.key)
+        node = node.parent
+    return tuple(reversed(found))
 
 
 def _equal(one: Node, other: Node) -> Iterator[Node]:

@@ -86,7 +86,7 @@ class Surroundings:
 
     def _other(self, program: str, words: list[str], command: Command) -> None:
         account, whole = self.account, command.whole
-        if program in _INSTALLS or (program == "python" and words[1:3] == ["-m", "pip"]):
+        if program in _INSTALLS or (program.startswith("python") and words[1:3] == ["-m", "pip"]):
             account.by_hand(whole, "build it into the image: every start would pay for it")
         elif program in TRANSFERS:
             account.by_hand(whole, STAGED)
@@ -145,13 +145,16 @@ class Surroundings:
                 self.account.changed(word, "argosy's launch starts torchrun, with signals passed on")
 
     def assign(self, option: Option, assignments: dict[str, tuple[str | None, Word]]) -> None:
-        """``mpirun -x NAME=value``: ``-x NAME`` passes on what the pod has anyway."""
+        """``mpirun -x NAME=value``; ``-x NAME`` passes on what the launcher's pod has, to ranks in other pods."""
         *marks, last = join(option.words)
         for word in marks:
             self.account.changed(word, "set for every rank")
         name, given, _ = (option.words[1].source if len(option.words) > 1 else "").partition("=")
         if len(option.words) < 3 and not given:
-            self.account.changed(last, "every rank has its pod's variables")
+            if name in self.values.known:
+                assignments[name] = self.values.known[name], last
+            else:
+                self.account.changed(last, f"nothing in the files sets {name}: every rank has its image's")
             return
         found = fill(option.words[-1], self.values)
         text = None if found.missing else " ".join(found.words)

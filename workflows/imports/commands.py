@@ -10,10 +10,10 @@ from typing import Final
 
 from argosy.workflows.imports.shell import SHELLS, Command, read_script
 from argosy.workflows.imports.word import Values, Word, fill, kubelet_filled, of_argv
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.environment import mounted_scripts
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.environment import mounted_scripts
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
 
 _DEEPEST: Final = 4
 # Programs that start another one: how many words of their own follow, besides options; None: up to `--` or an option's

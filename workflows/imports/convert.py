@@ -19,17 +19,17 @@ from argosy.workflows.imports.resources import fit_sizes
 from argosy.workflows.imports.source import Source, find_workload
 from argosy.workflows.imports.suggestions import suggest
 from argosy.workflows.imports.variables import take_variables
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.reading import SourceFile
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.reading import SourceFile
+from argosy.workflows.manifests.workload import Workload
 from argosy.workflows.spec.run import TrainingRun
 
 _BESIDES: Final = {
     "Service": "ranks meet over argosy's channel",
-    "PodGroup": "gang.placement is none for now: nodes are waited for by the channel",
+    "PodGroup": 'the supervisor makes one of Kubernetes for every gang with gang.placement = "native"',
     "ConfigMap": "apply it yourself where a volume or a variable still names it",
     "Secret": "apply it yourself; the run names it",
     "PersistentVolumeClaim": "apply it yourself; the run mounts it",
@@ -91,7 +91,7 @@ def convert(files: Sequence[SourceFile], workload: str | None = None, script: st
     fit_sizes(draft, account, container.node)
     _deadline(chosen, draft, account)
     suggest(container.pod, container, draft, account)
-    _besides(bundle, document, account)
+    _besides(bundle, document, account, several=source.nodes[1] > 1)
     run = fit(draft, account, container.node)
     first, *others = source.training
     account.close([role.template for role in others])
@@ -139,9 +139,11 @@ def _gang(source: Source, container: Container, entry: Entry | None, draft: Draf
         why = f"one process has {gpus} GPUs today: nproc_per_node = {ranks} starts one on each"
         account.advise(entry.launch.head[0].node, why, "gang.nproc_per_node")
     draft.put("gang.nproc_per_node", ranks)
+    if source.launcher:
+        draft.put("gang.launcher", source.launcher)
     elsewhere = source.starts.pod.main if source.starts is not None else None
     if elsewhere is not None:
-        account.changed(elsewhere.node["env"], "variables of the launcher's own pod reach no rank")
+        account.changed(elsewhere.node["env"], "of the launcher's own variables, mpirun -x passes some on")
         for key in ("command", "args"):
             account.changed(container.node[key], "no sshd: argosy's launch starts torchrun in it")
 
@@ -170,6 +172,17 @@ def _compare(one: Node, other: Node, name: str, account: Account) -> None:
     if other.is_mapping and one.is_mapping:
         for key, value in other.entries.items():
             _compare(one[key], value, name, account)
+    elif other.key == "env" and other.is_list and one.is_list:
+        held = {each["name"].text: each for each in one}
+        for each in other:
+            variable = each["name"].text
+            if variable not in held or held[variable].data != each.data:
+                told = f"{name} has another value" if variable in held else f"{name} has none"
+                account.lost(
+                    each, f"{variable} differs: every node of a gang runs the same, and {told}, which is taken"
+                )
+        for variable in held.keys() - {each["name"].text for each in other}:
+            account.advise(held[variable], f"{variable} is set in {name} only; every node of the gang gets it", "env")
     elif other.is_list and one.is_list and len(other.items) == len(one.items):
         for left, right in zip(one.items, other.items, strict=True):
             _compare(left, right, name, account)
@@ -185,13 +198,21 @@ def _deadline(workload: Workload, draft: Draft, account: Account) -> None:
             account.kept(seconds, "deadlines.run_seconds")
 
 
-def _besides(bundle: Bundle, chosen: Document, account: Account) -> None:
+def _of_one_node(claim: Document) -> bool:
+    modes = [each.text for each in claim.spec["accessModes"]]
+    return bool(modes) and set(modes) <= {"ReadWriteOnce", "ReadWriteOncePod"}
+
+
+def _besides(bundle: Bundle, chosen: Document, account: Account, *, several: bool) -> None:
     for document in bundle.documents:
         if document.root.yaml is chosen.root.yaml or document.host is not None:
             continue
         what = f"{document.kind or 'an object without a kind'} {document.name}".strip()
         why = _BESIDES.get(document.kind)
-        if why is not None:
+        if document.kind == "PersistentVolumeClaim" and _of_one_node(document) and several:
+            why = "ReadWriteOnce is for one node, and the nodes of the gang all mount it: make it ReadWriteMany"
+            account.by_hand(document.root, f"{what}: {why}")
+        elif why is not None:
             account.changed(document.root, f"{what}: {why}")
         else:
             account.lost(document.root, f"{what}: no part of a run; apply it yourself")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from argosy.workflows.imports.toml_text import Notes, to_toml
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.node import Node
 
 TABLES: Final = ("", "gang", "gang.resources", "gang.pod", "storage", "dataset", "checkpoint", "retry", "deadlines")
 """In the order of reading; ``env`` comes last, because it is the longest."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.placeholders import as_it_is
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.besides import Surroundings
 from argosy.workflows.imports.commands import Started, container_commands, line_commands, peeled
@@ -18,9 +19,10 @@ from argosy.workflows.imports.masking import masked
 from argosy.workflows.imports.shell import SHELLS, Command, read_script
 from argosy.workflows.imports.source import Source
 from argosy.workflows.imports.word import Values, Word, fill, join
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.view.container import Container
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import Container
 
+_TOOLS: Final = ("pip", "venv", "ensurepip", "http.server", "json.tool")  # python -m of them trains nothing
 _REMEDY: Final = "give --script PATH (in the image) or --module NAME"
 _GUESS: Final = "/workspace"
 
@@ -143,6 +145,8 @@ def _launch(command: Command, values: Values) -> Launch | None:
         return None
     rest = peeled(command.words, values)[2]
     launch = read_launch(rest, values) if rest else None
+    if launch is not None and launch.module and launch.entry and launch.entry[0].literal in _TOOLS:
+        return None
     if launch is None or launch.launcher != "mpirun":
         return launch
     return _inner(launch, values)
@@ -180,7 +184,7 @@ def _write(entry: Entry, around: Surroundings) -> None:
     torchrun = launch.launcher == "torchrun"
     for word in join(launch.head):
         if torchrun or launch.launcher == "python":
-            account.kept(word, "gang.launcher", "argosy starts torchrun")
+            account.changed(word, "argosy starts torchrun", "gang.launcher")
         else:
             account.changed(word, "torchrun starts the ranks", "gang.launcher")
     for option in launch.options:
@@ -206,11 +210,11 @@ def _arguments(entry: Entry, first: list[str], around: Surroundings, field: str)
     script, *words = entry.launch.entry
     kept, missing = [script], list[str]()
     for text in first:  # torchrun $CMD
-        around.draft.append("args", text, script.node)
+        around.draft.append("args", as_it_is(text), script.node)
     for word in words:
         found = fill(word, around.values)
         for text in found.words:
-            around.draft.append("args", text, word.node)
+            around.draft.append("args", as_it_is(text), word.node)
         if found.missing:
             shown = ", ".join(dict.fromkeys(found.missing))
             around.account.by_hand(word, f"{shown} has no value in the files: write it in place of FILL-IN", "args")
@@ -228,13 +232,19 @@ def _arguments(entry: Entry, first: list[str], around: Surroundings, field: str)
         around.account.kept(word, into)
 
 
+_RANKS: Final = "gang.nproc_per_node"
+
+
 def _option(option: Option, entry: Entry, around: Surroundings) -> None:
     account, words = around.account, join(option.words)
     shown = f"{entry.launch.launcher} --{option.name}"
     if option.does is Does.RANKS:
         entry.ranks = option.value or ""
         for word in words:
-            account.kept(word, "gang.nproc_per_node")
+            if entry.ranks.isdigit() or entry.ranks in ("gpu", "auto", "cpu", "xpu"):
+                account.kept(word, "gang.nproc_per_node")
+            else:
+                account.by_hand(word, f"the number is filled in later: write {_RANKS}", _RANKS)
         return
     if option.does is Does.TOTAL and (option.value or "").isdigit():
         entry.total = int((option.value or "0")[:9])

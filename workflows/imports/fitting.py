@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.word import FILL_IN
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.node import Node
 from argosy.workflows.spec.refusal import Refusal, as_input_error
 from argosy.workflows.spec.run import TrainingRun
 
@@ -53,6 +53,7 @@ def _take_out(error: ValidationError, draft: Draft, account: Account, near: Node
         draft.put("image", NO_IMAGE)
         draft.note("image", "write your image: the manifest's was not one")
     if node is not None:
+        account.take_back(node)
         account.by_hand(node, why)
     else:
         account.advise(near, why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from argosy.workflows.imports.account import Account
@@ -9,9 +10,8 @@ from argosy.workflows.imports.besides import STAGED, TRANSFERS
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.resources import take_resources
 from argosy.workflows.imports.volumes import take_volumes, without_nulls
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
 
 _RESTRICTED: Final = "argosy's pods are Pod Security restricted: user 1000, no privileges; a fabric adds what it needs"
 _CONTAINER: Final = {
@@ -32,8 +32,8 @@ _POD: Final = {
     "subdomain": "argosy's gang has its own names",
     "hostname": "argosy's gang has its own names",
     "setHostnameAsFQDN": "argosy's gang has its own names",
-    "schedulingGroup": "gang.placement is none for now: nodes are waited for by the channel",
-    "schedulingGates": "gang.placement is none for now: nodes are waited for by the channel",
+    "schedulingGroup": 'the supervisor makes a PodGroup for every gang with gang.placement = "native"',
+    "schedulingGates": "gang.placement says who places the gang",
     "automountServiceAccountToken": "the gang's pods get no API token",
     "securityContext": _RESTRICTED,
     "enableServiceLinks": "the channel is named in the environment",
@@ -61,7 +61,7 @@ _OPERATORS: Final = (
     *("trainer.kubeflow.org/", "pod-group.scheduling.sigs.k8s.io/", "kai.scheduler/", "scheduling.run.ai/"),
 )
 _OPERATORS_LABELS: Final = ("app", "job-name", "controller-uid", "pytorch-job-name", "argosy.dev/run")
-GROUPED: Final = "gang.placement is none for now: no queue and no pod group admits it"
+GROUPED: Final = "gang.placement knows no such group or queue: nodes are waited for by the channel"
 
 
 def take_pod(pod: Pod, container: Container, draft: Draft, account: Account) -> None:
@@ -79,18 +79,19 @@ def take_pod(pod: Pod, container: Container, draft: Draft, account: Account) -> 
     for key, why in _CONTAINER.items():
         account.changed(container.node[key], why)
     account.lost(container.node["lifecycle"], "a run has no hooks: do it in the script, which gets SIGTERM")
-    account.kept(container.node["name"], "gang", "the container that trains")
+    account.changed(container.node["name"], "the container that trains is named main", "gang")
     for each in pod.all_containers:
         if each.node.yaml is not container.node.yaml:
             _other(each, account)
 
 
 def _marks(pod: Pod, draft: Draft, account: Account) -> None:
+    wanted = {key for _, key, _ in _selected(pod)}
     for kind in ("labels", "annotations"):
         for key, value in pod.metadata[kind].entries.items():
             if key.startswith(_OPERATORS):
                 account.changed(value, GROUPED if "batch" not in key else "set by its controller")
-            elif kind == "labels" and key in _OPERATORS_LABELS:
+            elif kind == "labels" and key in _OPERATORS_LABELS and key not in wanted:
                 account.changed(value, "argosy's gang is found by its own labels")
             elif key == "sidecar.istio.io/inject" and kind == "annotations":
                 draft.put_item("gang.pod.labels", key, value.text, value)
@@ -146,10 +147,34 @@ def _scheduling(pod: Pod, draft: Draft, account: Account) -> None:
             draft.put_item("gang.node_selector", key, value.text, value)
             account.kept(value, "gang.node_selector")
     if spec["affinity"].is_mapping and (held := without_nulls(spec["affinity"].data)):
-        draft.put("gang.pod.affinity", held, spec["affinity"])
-        account.kept(spec["affinity"], "gang.pod.affinity")
+        foreign = _foreign(pod)
+        if foreign:
+            held.pop("podAffinity", None)
+            why = f"no pod of the gang has {', '.join(foreign)}: write the labels that it has into gang.pod.affinity"
+            account.by_hand(spec.at("affinity.podAffinity"), why, "gang.pod.affinity")
+        if held:
+            draft.put("gang.pod.affinity", held, spec["affinity"])
+        for part in [spec["affinity"]] if not foreign else [spec["affinity"][key] for key in held]:
+            account.kept(part, "gang.pod.affinity")
     for each in spec["tolerations"]:
         _toleration(each, draft, account)
+
+
+def _selected(pod: Pod) -> Iterator[tuple[str, str, str]]:
+    """(podAffinity or podAntiAffinity, key, value) of the labels that required terms select; any value: ``""``."""
+    for kind in ("podAffinity", "podAntiAffinity"):
+        for term in pod.spec["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"]:
+            selector = term["labelSelector"]
+            for key, value in selector["matchLabels"].entries.items():
+                yield kind, key, value.text
+            for each in selector["matchExpressions"]:
+                if each["operator"].text in ("In", "Exists"):
+                    yield kind, each["key"].text, next((value.text for value in each["values"]), "")
+
+
+def _foreign(pod: Pod) -> list[str]:
+    """Labels beside which the pods must be placed, and which the pods of a run cannot have: their controller's."""
+    return [key for kind, key, _ in _selected(pod) if kind == "podAffinity" and key.startswith(_OPERATORS)]
 
 
 def _toleration(node: Node, draft: Draft, account: Account) -> None:

@@ -7,9 +7,9 @@ from typing import Final
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.quantity import quantity
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.quantity import quantity
 
 _OTHERS: Final = {
     "google.com/tpu": "TPUs are trained on with torch_xla or JAX",
@@ -67,6 +67,11 @@ def _memory(limit: Node | None, request: Node | None, draft: Draft, account: Acc
     chosen = limit if limit else request
     if chosen is None:
         return
+    if chosen.open:
+        for each in (limit, request):
+            if each is not None:
+                account.by_hand(each, "the size is filled in later: write gang.resources.memory")
+        return
     draft.put("gang.resources.memory", chosen.text, chosen)
     account.kept(chosen, "gang.resources.memory")
     if request is not None and request is not chosen:
@@ -93,7 +98,9 @@ def _extended(name: str, node: Node, draft: Draft, account: Account) -> None:
 
 
 def _same(one: Node, other: Node, account: Account) -> None:
-    if one.text == other.text:
+    if other.open:
+        account.by_hand(one, "the number is filled in later: write gang.resources")
+    elif one.text == other.text:
         account.kept(one, "gang.resources")
     else:
         account.changed(one, "devices are requested as they are limited", "gang.resources")
@@ -107,8 +114,8 @@ def fit_sizes(draft: Draft, account: Account, place: Node) -> None:
     if limit is None:
         guess = f"{max(_LEAST, _PER_GPU * (draft.get('gang.resources.gpu') or 0), round(2 * (size or 0) / 2**30))}Gi"
         draft.put("gang.resources.memory", guess)
-        draft.note("gang.resources.memory", "a guess: no limit was given")
-        why = f"no memory limit was given, and a gang's pods have one: {guess} is a guess"
+        draft.note("gang.resources.memory", "a guess: no limit is known")
+        why = f"no memory limit is known, and a gang's pods have one: {guess} is a guess"
         account.advise(place["resources"], why, "gang.resources.memory")
         limit = quantity(guess)
     if size is not None and limit is not None and size > limit:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from argosy.workflows.imports.word import Piece, Word
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.node import Node
 
 if TYPE_CHECKING:
     import tree_sitter

@@ -7,12 +7,14 @@ from typing import Final
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
 
 FAMILIES: Final = ("pytorch", "tensorflow", "xgboost", "mpi", "trainer", "jobset", "job", "volcano", "ray")
 RUNTIMES: Final = ("TrainingRuntime", "ClusterTrainingRuntime")
+_IMPORTED: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "TrainJob", "JobSet", "Job", "RayJob")
 _REFUSED: Final = {
     "PaddleJob": "Paddle starts its ranks itself",
     "JAXJob": "jax.distributed starts its ranks itself",
@@ -42,6 +44,7 @@ class Source:
             ``""``: the launcher's options do.
         starts: the role whose command starts the ranks: MPI's launcher; else the first training role.
         entrypoint: a command line in the object's own spec (Ray).
+        launcher: where scripts for the kind are started as they are; ``""``: torchrun.
     """
 
     workload: Workload
@@ -50,6 +53,7 @@ class Source:
     ranks_per_node: str = ""
     starts: Role | None = None
     entrypoint: Node | None = None
+    launcher: str = ""
 
 
 def find_workload(bundle: Bundle, name: str | None) -> Workload:
@@ -80,6 +84,13 @@ def _none(bundle: Bundle) -> str:
         if each.kind in _REFUSED:
             place = f"{each.file}, line {each.root.line}"
             return f"{each.kind} {each.name!r} ({place}) cannot be imported: {_REFUSED[each.kind]}"
+    for each in bundle.documents:
+        place = f"{each.kind} {each.name!r} ({each.file}, line {each.root.line})"
+        if each.kind in _IMPORTED and bundle.workload(each) is None:
+            version = each.api_version or "no apiVersion"
+            return f"{place} is of {version}, which is not read; argosy lint names the right one"
+        if each.kind in _IMPORTED and each.host is not None:
+            return f"{place} stands in a {each.host.kind}; write its manifest into a file of its own and name that"
     others = sorted({each.kind for each in bundle.documents if each.kind})
     held = f" (it holds {', '.join(others)})" if others else ""
     return (

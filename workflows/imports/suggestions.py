@@ -8,9 +8,8 @@ from typing import Final
 
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
 
 _FOLDER: Final = re.compile(
     r"--?((output|checkpoint|ckpt|save|model|results?)[-_]?(dir|path|folder|directory)|save|checkpoint[-_]?(s|out)?"

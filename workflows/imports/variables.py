@@ -6,15 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from argosy.steps.contract.placeholders import as_it_is
 from argosy.steps.nccl.checks import check_environment
 from argosy.steps.nccl.facts import Facts
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.word import Word
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.environment import Variable
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.environment import Variable
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
 from argosy.workflows.spec.environment import check_environment as check_names
 from argosy.workflows.spec.refusal import Refusal
 
@@ -46,14 +47,14 @@ def take_variables(container: Container, assigned: Assigned, bundle: Bundle, dra
         elif name in assigned:
             account.changed(variable.node, f"the command sets {name} itself")
         elif _accepted(name, value, variable.node, account):
-            draft.put_item("env", name, value, variable.place)
+            draft.put_item("env", name, as_it_is(value), variable.place)
     for name, (text, word) in assigned.items():
         if _LAUNCHER.fullmatch(name):
             account.changed(word, _RANKS)
         elif text is None:
             account.by_hand(word, f"what {name} is set to is not in the files: write it into [env]", f"env.{name}")
         elif _accepted(name, text, word, account):
-            draft.put_item("env", name, text, word.node)
+            draft.put_item("env", name, as_it_is(text), word.node)
             account.kept(word, f"env.{name}")
     _secret_sources(container, bundle, draft, account)
     _take_out_harmful(draft, variables, assigned, account)
@@ -111,7 +112,7 @@ def _reference(name: str, variable: Variable, draft: Draft, account: Account) ->
         if key == name:
             account.changed(node, note, "secrets")
         else:
-            account.by_hand(node, f"{note}: its key {key!r} must be named {name} in it", "secrets")
+            account.by_hand(node, f"{note}: its key {key!r} must be named {name} in the Secret", "secrets")
     elif source["fieldRef"] or source["resourceFieldRef"]:
         account.lost(node, f"{name} is a field of the pod: read it in the script")
     elif source["configMapKeyRef"]:

@@ -8,9 +8,8 @@ from typing import Any, Final
 from argosy.workflows.fabric.profile import OWN_VOLUMES
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
 
 _MOUNT: Final = ("name", "mountPath", "subPath", "readOnly")
 _PLAIN_SHM: Final = re.compile(r"/(dev|run)/shm|/dev")

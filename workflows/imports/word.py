@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.node import Node
 
 FILL_IN: Final = "FILL-IN"
 """What stands in run.toml for a value that the manifest does not hold."""

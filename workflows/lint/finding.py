@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.node import Node
 
 
 class Level(IntEnum):
@@ -106,6 +106,6 @@ class Finding:
         return f"{self.file}:{self.line}:{self.column}"
 
     @property
-    def order(self) -> tuple[str, int, int, str]:
-        """By place, then by rule."""
-        return self.file, self.line, self.column, self.rule
+    def order(self) -> tuple[str, int, int, str, str]:
+        """By place, then by rule; two of a rule in one place by their words, so that each run says the same."""
+        return self.file, self.line, self.column, self.rule, self.message

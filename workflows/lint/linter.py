@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final
 
 from argosy.steps.nccl.facts import Span
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Finding, Level, Problem
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.reading import SourceFile
 from argosy.workflows.lint.rule import RULES, Rule
 from argosy.workflows.lint.rules import load
 from argosy.workflows.lint.suppression import Suppression, judge, suppressions
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.manifests.reading import SourceFile
+from argosy.workflows.manifests.workload import Workload
 
 Wanted = Callable[[str], bool]
+_MOST: Final = 50
+"""Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 
 
 def lint(
@@ -35,9 +39,8 @@ def lint(
     """
     load()
     bundle = Bundle(files, Span.exactly(nccl))
-    texts = {file.name: file for file in files}
     found: dict[str, set[Finding]] = defaultdict(set)
-    for finding in [*given, *_unreadable(files), *_of_rules(bundle, texts)]:
+    for finding in [*given, *_unreadable(files), *_of_rules(bundle, files)]:
         found[finding.file].add(finding)
     return [finding for file in files for finding in _kept(file, found[file.name], wanted)]
 
@@ -57,16 +60,62 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
     for file in files:
         for each in file.unreadable:
             place = (file.name, each.line, each.column, each.column + 1)
-            yield Finding(each.rule, each.level or RULES[each.rule].level, *place, each.message, each.remedy)
+            level = Level.WARNING if each.harmless else RULES[each.rule].level
+            yield Finding(each.rule, level, *place, each.message, each.remedy)
 
 
-def _of_rules(bundle: Bundle, texts: dict[str, SourceFile]) -> Iterator[Finding]:
+def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
+    lines = {file.name: file.text.split("\n") for file in files}
+    causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for kind, things in _things(bundle).items():
-        rules = [rule for rule in RULES.values() if rule.on is kind]
+        checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]
         for thing in things:
-            for rule in rules:
-                for problem in rule.check(thing, bundle):
-                    yield _finding(rule, problem, texts)
+            document = _document(thing)
+            for rule, check in checks:
+                for problem in islice(check(thing, bundle), _MOST):
+                    finding = _whole(document, bundle, _finding(rule, problem, lines))
+                    causes[_cause(finding, document, bundle)].append(finding)
+    yield from (_joined(found) for found in causes.values())
+
+
+def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple[object, ...]:
+    """What two findings share that one mend ends: rule, object and words, the names of replica types left out."""
+    workload = bundle.workload(document) if document is not None else None
+    message = finding.message
+    for role in workload.roles if workload is not None and workload.family != "argo" else ():
+        message = message.removeprefix(f"{role.name}: ") if role.name else message
+    return finding.rule, finding.level, id(document), finding.file, message
+
+
+def _joined(found: list[Finding]) -> Finding:
+    """The first of a cause's findings, with the edits of all and the lines of the others."""
+    first, *rest = sorted(set(found), key=lambda each: each.order)
+    lines = sorted({each.line for each in rest} - {first.line})
+    if not lines:
+        return first
+    more = f" (also on line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:8]))})"
+    return replace(
+        first, message=first.message + more, edits=tuple(edit for each in [first, *rest] for edit in each.edits)
+    )
+
+
+def _whole(document: Document | None, bundle: Bundle, finding: Finding) -> Finding:
+    """The finding, a level lower where the object is a part of one, which others complete."""
+    if finding.level > Level.NOTE and document is not None and bundle.is_patch(document):
+        return replace(finding, level=Level(finding.level - 1))
+    return finding
+
+
+def _document(thing: object) -> Document | None:
+    match thing:
+        case Document():
+            return thing
+        case Workload() | Pod() | ArgoWorkflow():
+            return thing.document
+        case Container():
+            return thing.pod.document
+        case _:
+            return None
 
 
 def _things(bundle: Bundle) -> dict[type, Sequence[Any]]:
@@ -75,27 +124,27 @@ def _things(bundle: Bundle) -> dict[type, Sequence[Any]]:
         Bundle: [bundle],
         Document: bundle.documents,
         Workload: bundle.workloads,
+        ArgoWorkflow: [found for each in bundle.documents if (found := bundle.argo(each)) is not None],
         Pod: pods,
         Container: [container for pod in pods for container in pod.all_containers],
     }
 
 
-def _finding(rule: Rule, problem: Problem, texts: dict[str, SourceFile]) -> Finding:
+def _finding(rule: Rule, problem: Problem, lines: dict[str, list[str]]) -> Finding:
     name = problem.rule or rule.name
     level: Level = problem.level or RULES[name].level
     node = problem.node
     line, column, end = node.mark if node.exists and not _below_its_key(node) else node.key_mark
     if problem.inside:
-        line, column, end = _inside(problem, texts[node.origin.file].text) or (line, column, end)
+        line, column, end = _inside(problem, lines[node.origin.file]) or (line, column, end)
     return Finding(
         *(name, level, node.origin.file, line, column, end, problem.message, problem.remedy, tuple(problem.edits))
     )
 
 
-def _inside(problem: Problem, text: str) -> tuple[int, int, int] | None:
+def _inside(problem: Problem, lines: list[str]) -> tuple[int, int, int] | None:
     """Place of a piece of a text of several lines."""
     node = problem.node
-    lines = text.split("\n")
     for number in range(node.line, min(node.last_line, len(lines)) + 1):
         column = lines[number - 1].find(problem.inside, node.mark[1] - 1 if number == node.line else 0)
         if column >= 0:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
+from textwrap import indent
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.lint.rule import RULES
@@ -51,27 +53,50 @@ def page(rule: str) -> Page:
     if rule not in RULES:
         raise InputError(f"rule {rule!r}: there is no such rule; argosy lint --list shows them")
     text = files("argosy.workflows.lint").joinpath("pages", RULES[rule].family, f"{rule}.md").read_text("utf-8")
-    return parse(rule, text)
+    return parse(rule, _whole(text))
+
+
+def _whole(text: str) -> str:
+    """The text with the parts of manifests that many examples share, where it names them: ``@pod`` in a line."""
+
+    def part(name: re.Match[str]) -> str:
+        return indent(_whole(_shared()[name[2]]), name[1])
+
+    return re.sub(r"^([-+]? *)@([\w-]+)$", part, text, flags=re.MULTILINE)
+
+
+@cache
+def _shared() -> dict[str, str]:
+    """The parts by name; one may name others."""
+    text = files("argosy.workflows.lint").joinpath("schema/examples.md").read_text("utf-8")
+    _, *names_and_parts = re.split(r"\n?^@([\w-]+):\n", text.rstrip(), flags=re.MULTILINE)
+    return dict(zip(names_and_parts[::2], names_and_parts[1::2], strict=True))
 
 
 def parse(rule: str, text: str) -> Page:
-    """Read a page's text.
+    """Read a page's text: the title, ``LEVEL[, --fix]``, sources, words, and examples as differences.
+
+    A line of an example that begins with ``-`` is of the bad one only, one with ``+`` of the mended one only; an
+    example without either is bad as it stands.
 
     Raises:
         ValueError: a part that every page has is missing.
     """
-    title = re.match(rf"# {rule} · (.+)\n", text)
-    level = re.search(r"^level: (error|warning|note)$", text, re.MULTILINE)
-    fixable = re.search(r"^fixable: (yes|no)$", text, re.MULTILINE)
-    sources = re.findall(r"^source: (\S+)", text, re.MULTILINE)
-    if title is None or level is None or fixable is None or not sources:
-        raise ValueError(f"the page of {rule} needs a title '# {rule} · …', level:, fixable: and source: lines")
-    bad, good = _examples(text, "Bad"), _examples(text, "Good")
-    return Page(rule, title[1], level[1], fixable[1] == "yes", tuple(sources), bad, good, text)
+    head = re.match(rf"# {rule} · (.+)\n(error|warning|note)(, --fix)?\n((?:https?://\S+.*\n)+)\n", text)
+    if head is None:
+        raise ValueError(
+            f"the page of {rule} needs '# {rule} · TITLE', its level[, --fix] and its sources, line by line"
+        )
+    bad: list[Example] = []
+    good: list[Example] = []
+    for language, body in re.findall(r"^```diff ?(toml)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        lines = body.splitlines(keepends=True)
+        bad.append(Example(language or "yaml", _side(lines, "-")))
+        if any(line[:1] in "+-" for line in lines):
+            good.append(Example(language or "yaml", _side(lines, "+")))
+    sources = tuple(line.split()[0] for line in head[4].splitlines())
+    return Page(rule, head[1], head[2], bool(head[3]), sources, tuple(bad), tuple(good), text)
 
 
-def _examples(text: str, heading: str) -> tuple[Example, ...]:
-    parts = re.split(r"^## (\w+).*$", text, flags=re.MULTILINE)
-    held = "".join(body for name, body in zip(parts[1::2], parts[2::2], strict=True) if name == heading)
-    found = re.findall(r"^```(yaml|toml)\n(.*?)^```$", held, re.MULTILINE | re.DOTALL)
-    return tuple(Example(language, text) for language, text in found)
+def _side(lines: list[str], mark: str) -> str:
+    return "".join(line[1:] or "\n" for line in lines if line[:1] in (" ", "\n", mark))

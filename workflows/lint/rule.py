@@ -1,6 +1,6 @@
 """A rule: its name, its level, what it looks at, and how it is written down.
 
-A rule is a function that takes one kind of thing and the bundle and yields problems::
+A rule is a function that takes one kind of thing, and the bundle where it looks at other objects, and yields problems::
 
     @rule("REND003", Level.ERROR, on=Service)
     def not_ready_addresses(service: Service, bundle: Bundle) -> Iterator[Problem]: ...
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Final, TypeVar
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
+from argosy.workflows.manifests.bundle import Bundle
 
 Check = Callable[[Any, Bundle], Iterator[Problem]]
-Found = TypeVar("Found", bound=Check)
+Found = TypeVar("Found", bound=Callable[..., Iterator[Problem]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,12 @@ class Rule:
     Args:
         name: ``NCCL003``: a family in capitals and a number.
         level: of its problems, where they do not say another.
-        on: what it looks at: Document, Workload, Pod, Container, Bundle or Unreadable.
-        check: yields the problems.
+        checks: what yields the problems, by what it looks at: Document, Workload, ArgoWorkflow, Pod, Container, Bundle.
     """
 
     name: str
     level: Level
-    on: type
-    check: Check
+    checks: dict[type, Check]
 
     @property
     def family(self) -> str:
@@ -47,26 +46,33 @@ RULES: Final[dict[str, Rule]] = {}
 """All rules by name, filled when :mod:`argosy.workflows.lint.rules` is imported."""
 
 
-def rule(name: str, level: Level, *, on: type) -> Callable[[Found], Found]:
-    """Make a function a rule.
+def declare(name: str, level: Level) -> None:
+    """Name a rule whose problems another part finds (reading, suppressions, one check with several rules).
 
     Raises:
         ValueError: the name is taken.
     """
+    if name in RULES:
+        raise ValueError(f"two rules are named {name}")
+    RULES[name] = Rule(name, level, {})
+
+
+def rule(name: str, level: Level, *, on: type) -> Callable[[Found], Found]:
+    """Make a function a rule."""
+    declare(name, level)
+    return also(name, on=on)
+
+
+def also(name: str, *, on: type) -> Callable[[Found], Found]:
+    """Make a function another check of a rule, which looks at other things."""
 
     def register(check: Found) -> Found:
-        if name in RULES:
-            raise ValueError(f"two rules are named {name}")
-        RULES[name] = Rule(name, level, on, check)
+        RULES[name].checks[on] = _with_bundle(check)
         return check
 
     return register
 
 
-def declare(name: str, level: Level, on: type = object) -> None:
-    """Name a rule whose problems another part finds (reading, suppressions, one check with several rules)."""
-    rule(name, level, on=on)(_finds_nothing)
-
-
-def _finds_nothing(_: Any, __: Bundle) -> Iterator[Problem]:
-    return iter(())
+def _with_bundle(check: Callable[..., Iterator[Problem]]) -> Check:
+    """The check as it is called: one that looks at its thing alone takes no bundle."""
+    return check if len(signature(check).parameters) == 2 else lambda thing, _: check(thing)

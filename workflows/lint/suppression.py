@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from argosy.workflows.lint.finding import Finding, Level
-from argosy.workflows.lint.reading import SourceFile
 from argosy.workflows.lint.rule import RULES
+from argosy.workflows.manifests.reading import SourceFile
 
 _COMMENT: Final = re.compile(r"#\s*argosy:\s*ignore(?P<file>-file)?\s*(?:\[(?P<rules>[^\]]*)\])?[:\s]*(?P<reason>.*)$")
 

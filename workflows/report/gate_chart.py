@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy.workflows.record.facts import RunRecord
-from argosy.workflows.record.wording import figure
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.wording import figure
 from argosy.workflows.report.scale import Scale
 
 MARGIN = 0.18
@@ -26,7 +26,7 @@ def gate_flags(record: RunRecord) -> tuple[Flag, ...]:
     if record.evaluation is None or record.gate is None:
         return ()
     named = [("floor", record.gate.floor), ("baseline", record.gate.baseline)]
-    values = [(kind, value) for kind, raw in named if (value := _number(raw)) is not None]
+    values = [(kind, value) for kind, value in named if value is not None]
     if not values:
         return ()
     values.append(("value", record.evaluation.value))
@@ -40,10 +40,3 @@ def _flag(scale: Scale, kind: str, value: float) -> Flag:
     x = scale.at(value)
     name = {"value": "this run", "floor": "floor", "baseline": "promoted now"}[kind]
     return Flag(x, kind, f"{name} {figure(value)}", "start" if x < 20 else "end" if x > 80 else "middle")
-
-
-def _number(raw: str) -> float | None:
-    try:
-        return float(raw)
-    except ValueError:
-        return None

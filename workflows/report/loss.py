@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy.workflows.record.facts import RunRecord
-from argosy.workflows.record.goodput import kept_until
-from argosy.workflows.record.story import ending
-from argosy.workflows.record.wording import figure
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.goodput import kept_until
+from argosy.steps.record.story import ending
+from argosy.steps.record.wording import figure
 from argosy.workflows.report.scale import Scale, Tick, round_ticks, thin
 
 MOST_POINTS = 1600

@@ -7,11 +7,15 @@ import uuid
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, TypeVar
 
-from argosy.workflows.record import wording
-from argosy.workflows.record.facts import Restart, RunRecord
-from argosy.workflows.record.story import (
+from argosy.steps.record import wording
+from argosy.steps.record.facts import LastWords, RunRecord
+from argosy.steps.record.remedy import what_to_do
+from argosy.steps.record.restart import Restart
+from argosy.steps.record.story import (
+    began_again,
     ending,
     goodput_sentence,
     headline,
@@ -20,9 +24,10 @@ from argosy.workflows.record.story import (
     meaning,
     outcome,
     streaming_sentence,
+    waiting_sentence,
     way_on,
 )
-from argosy.workflows.record.transport import latest_transports
+from argosy.steps.record.transport import latest_transports
 from argosy.workflows.report.gate_chart import gate_flags
 from argosy.workflows.report.loss import loss_chart
 from argosy.workflows.report.timeline import attempt_end, timeline
@@ -47,6 +52,7 @@ class AttemptRow:
     lost: int
     way_on: str
     meaning: str
+    began_again: str
     injected: str
     """Faults caused on purpose during the attempt."""
 
@@ -61,16 +67,20 @@ class Part:
     percent: float
 
 
-def render(record: RunRecord) -> str:
-    """The whole page; the same record gives the same bytes."""
+def render(record: RunRecord, words: LastWords | None = None) -> str:
+    """The whole page; the same record gives the same bytes. ``words``: what the rank or step that failed wrote last."""
     label, tone = outcome(record)
     return _template().render(
         run=record,
         label=label,
         tone=tone,
         headline=headline(record),
+        remedy=what_to_do(record),
+        words=words,
+        speed=_speed(record),
         goodput_sentence=goodput_sentence(record),
         streaming_sentence=streaming_sentence(record),
+        waiting_sentence=waiting_sentence(record),
         timeline=timeline(record),
         loss=loss_chart(record),
         attempts=_attempts(record),
@@ -82,12 +92,12 @@ def render(record: RunRecord) -> str:
     )
 
 
-def write(record: RunRecord, path: Path) -> Path:
+def write(record: RunRecord, path: Path, words: LastWords | None = None) -> Path:
     """Write the page, atomically; a reader sees the old page or the new one."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         with part.open("w", encoding="utf-8") as page:
-            page.write(render(record))
+            page.write(render(record, words))
             page.flush()
             os.fsync(page.fileno())
         part.replace(path)
@@ -116,6 +126,13 @@ def _wall(record: RunRecord) -> float | None:
     return record.ended - record.started if record.ended is not None and record.started is not None else None
 
 
+def _speed(record: RunRecord) -> float | None:
+    """Tokens per second, the median of all steps that told it."""
+    told = [point.tokens_per_second for each in record.restarts for point in each.points]
+    known = [each for each in told if each is not None]
+    return median(known) if known else None
+
+
 def _attempts(record: RunRecord) -> list[AttemptRow]:
     rows = []
     for index, each in enumerate(record.restarts):
@@ -129,6 +146,7 @@ def _attempts(record: RunRecord) -> list[AttemptRow]:
                 lost=lost_in(record, index),
                 way_on=way_on(record, index) if each.failed else "",
                 meaning=meaning(each) if each.failed else "",
+                began_again=began_again(each),
                 injected=", ".join(fault.fault for fault in injected_in(record, index)),
             )
         )

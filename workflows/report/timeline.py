@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argosy.workflows.record.facts import CommittedCheckpoint, Gang, Restart, RunRecord, StepNode
-from argosy.workflows.record.goodput import kept_until
-from argosy.workflows.record.story import ending
-from argosy.workflows.record.wording import duration, short, size
+from argosy.steps.contract.causes import Cause
+from argosy.steps.record.facts import CommittedCheckpoint, GangFacts, RunRecord, StepNode
+from argosy.steps.record.goodput import kept_until
+from argosy.steps.record.restart import Restart
+from argosy.steps.record.story import ending
+from argosy.steps.record.wording import duration, short, size
 from argosy.workflows.report.scale import Scale, Tick, time_ticks
 
 LABEL_PERCENT_PER_LETTER = 0.75
@@ -131,12 +133,12 @@ def _gangs(record: RunRecord, scale: Scale) -> list[Lane]:
     return lanes
 
 
-def _shape(gang: Gang) -> str:
+def _shape(gang: GangFacts) -> str:
     shape = f"Gang {gang.attempt}: {gang.nnodes} × {gang.nproc_per_node} ranks"
     return f"{shape}, without {', '.join(gang.excluded)}" if gang.excluded else shape
 
 
-def _gang_end(record: RunRecord, gang: Gang, scale: Scale) -> float:
+def _gang_end(record: RunRecord, gang: GangFacts, scale: Scale) -> float:
     if gang.deleted is not None:
         return gang.deleted
     return record.train_ended if record.train_ended is not None else scale.high
@@ -151,14 +153,17 @@ def _attempt(record: RunRecord, index: int, scale: Scale) -> list[Bar]:
     kept = kept_until(record.restarts, index)
     times = [point.time for point in each.points if point.step <= kept]
     first = each.points[0].time
-    turn = max([first, *times]) if kept < each.last_step else end
+    stuck = each.points[-1].time if each.cause == Cause.HANG else end
+    turn = max([first, *times]) if kept < each.last_step else stuck
     bars = [_bar(scale, each.began, first, "starting", "", f"attempt {number}: imports, rendezvous, restore")]
     if turn > first:
         text = f"attempt {number}: steps {each.restored_step + 1} to {kept}"
         bars.append(_bar(scale, first, turn, "kept", f"{each.restored_step} → {kept}", text))
-    if end > turn:
+    if stuck > turn:
         text = f"attempt {number}: steps {kept + 1} to {each.last_step}, done again later"
-        bars.append(_bar(scale, turn, end, "lost", "", text))
+        bars.append(_bar(scale, turn, stuck, "lost", "", text))
+    if end > stuck:
+        bars.append(_bar(scale, stuck, end, "stuck", "", f"attempt {number}: no step after {each.last_step}"))
     return bars
 
 
@@ -172,7 +177,7 @@ def attempt_end(record: RunRecord, index: int, now: float) -> float:
     return each.points[-1].time if each.points else each.began
 
 
-def _marks(record: RunRecord, gang: Gang, scale: Scale) -> tuple[Mark, ...]:
+def _marks(record: RunRecord, gang: GangFacts, scale: Scale) -> tuple[Mark, ...]:
     end = _gang_end(record, gang, scale)
     marks = [
         Mark(

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import Line, Number, RelativePath, WholeNumber
+from argosy.workflows.spec.texts import LARGEST_COUNT, Line, Number, RelativePath, Seconds, WholeNumber
 
 _OPAQUE_ONLY = (
     "path", "include", "unit", "units_stored", "expect", "marker", "writers", "reshard", "timeout_seconds",
@@ -21,8 +21,8 @@ _CHECKPOINTER_ONLY = ("every_steps", "failure_hours")
 
 
 def _check_every_steps(value: Any) -> Any:
-    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise Refusal('must be a whole number of at least 0, or "auto"', "write every_steps = 100")
+    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_COUNT):
+        raise Refusal('must be a whole number from 0 to 10^15, or "auto"', "write every_steps = 100")
     return value
 
 
@@ -45,7 +45,8 @@ class Checkpoint(Table):
         default=(),
         description="opaque: globs of files or folders directly below path that are checkpoints of their own; a commit "
         "holds a complete one and the files beside it. Empty: folders named by a step (checkpoint-500, "
-        "global_step500, epoch=1-step=10.ckpt); where there are none, all files together are one checkpoint.",
+        "global_step500, epoch=1-step=10.ckpt); where there are none, all files together are one checkpoint. Files of "
+        'one step belong together: unit = ["model_*", "optim_*"] makes model_100.pt and optim_100_rank3.pt one.',
     )
     units_stored: Literal["newest", "all"] = Field(
         default="newest",
@@ -73,7 +74,7 @@ class Checkpoint(Table):
         description="opaque, writers every: own: each node restores the files it wrote, and their number must be the "
         "same. all: each node restores the files of all nodes, in one folder.",
     )
-    timeout_seconds: Annotated[WholeNumber, Field(gt=0)] = Field(
+    timeout_seconds: Annotated[Seconds, Field(gt=0)] = Field(
         default=300,
         description="opaque, writers every: time for the other nodes to complete a unit, seconds; then it is given up "
         "and the next one is tried.",
@@ -81,14 +82,15 @@ class Checkpoint(Table):
     resume_args: tuple[Line, ...] = Field(
         default=(),
         description="opaque: arguments added to the script's when a checkpoint was restored. {newest} in them stands "
-        "for the file, or the folder below path, that was written last; {path} for the only file, or for path.",
+        "for the file, or the folder below path, that was written last; {path} for the only file, or for path; {step} "
+        "for the number in the newest checkpoint's name, or else the commit's step.",
     )
     every_steps: Annotated[int | Literal["auto"], BeforeValidator(_check_every_steps)] = Field(
         default=0,
         description="checkpointer: steps between saves for Checkpointer.due, steps; 0: the script decides. auto: as "
         "many as lose least time, from what a save costs and how often the gang fails.",
     )
-    failure_hours: Annotated[Number | None, Field(gt=0)] = Field(
+    failure_hours: Annotated[Number | None, Field(gt=0, le=10_000_000)] = Field(
         default=None,
         description='every_steps = "auto": expected time between failures of the whole gang, hours. Unset: 1000 '
         "divided by the number of nodes.",

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import WholeNumber
+from argosy.workflows.spec.texts import Seconds
 
 
 class Deadlines(Table):
-    """``[deadlines]``: all in seconds."""
+    """``[deadlines]``: how long is too long."""
 
-    run_seconds: Annotated[WholeNumber, Field(ge=0)] = Field(
+    run_seconds: Annotated[Seconds, Field(ge=0)] = Field(
         default=0, description="Time limit of the whole workflow, seconds; 0: none."
     )
-    check_in_seconds: Annotated[WholeNumber, Field(ge=1)] = Field(
+    placement_seconds: Annotated[Seconds, Field(ge=1)] = Field(
+        default=900,
+        description="Once a gang is admitted, every pod must have its node within this time, seconds; waiting in a "
+        "queue does not count.",
+    )
+    check_in_seconds: Annotated[Seconds, Field(ge=1)] = Field(
         default=600, description="All nodes must have checked in within this time, seconds."
     )
-    heartbeat_seconds: Annotated[WholeNumber, Field(ge=2)] = Field(
+    heartbeat_seconds: Annotated[Seconds, Field(ge=2)] = Field(
         default=60, description="Silence after which a node counts as lost, seconds."
     )
-    hang_seconds: Annotated[WholeNumber, Field(ge=0)] = Field(
+    hang_seconds: Annotated[Seconds, Field(ge=0)] = Field(
         default=1800, description="Time without a step that counts as a hang, seconds; 0: never."
     )
-    grace_seconds: Annotated[WholeNumber, Field(ge=1)] = Field(
+    on_stall: Literal["observe", "act"] = Field(
+        default="observe",
+        description="A stall is a pause between steps of 120 s at least, ten times as long as any before. observe says "
+        "so; act takes it for a hang, long before hang_seconds: also a first evaluation that takes so long, once.",
+    )
+    grace_seconds: Annotated[Seconds, Field(ge=1)] = Field(
         default=60, description="Time for a clean save after a stop was asked for, seconds."
     )

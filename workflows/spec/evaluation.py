@@ -11,13 +11,13 @@ from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.resources import Resources
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import (
+    Bytes,
     Line,
     ModuleName,
     Number,
-    Quantity,
     RelativePath,
+    Seconds,
     StoreUri,
-    WholeNumber,
     quantity,
 )
 
@@ -52,10 +52,10 @@ class Evaluation(Table):
         description="Prefix of the held-out data, fetched whole; kept in [dataset.cache] where that is a claim that "
         "may be written. Empty: none.",
     )
-    timeout_seconds: Annotated[WholeNumber, Field(ge=1)] = Field(
+    timeout_seconds: Annotated[Seconds, Field(ge=1)] = Field(
         default=3600, description="Time limit of the evaluation script, seconds."
     )
-    shm_size: Quantity = Field(
+    shm_size: Bytes = Field(
         default="1Gi", description="Size of /dev/shm in the evaluation pod, bytes; counts towards its memory."
     )
     resources: Resources = Field(default=Resources(), description="What the evaluation pod asks of its node.")

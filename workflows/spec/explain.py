@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.fabric.catalogue import known_profile, profile_names
 from argosy.workflows.fabric.description import profile_list, profile_text
+from argosy.workflows.spec.placeholders import placeholder_list
 from argosy.workflows.spec.refusal import suggestion, table_model
 from argosy.workflows.spec.run import TrainingRun
 
@@ -41,11 +42,19 @@ def explain_field(path: str = "") -> str:
         inner = table_model(info.annotation)
         if depth == len(parts) - 1:
             text = _table(path, inner, info.description or "") if inner else _field(path, info)
-            return f"{text}\n{profile_list()}" if path == "gang.fabric" else text
+            return "\n".join([text, *_besides(path)])
         if inner is None:
             raise InputError(f"{path}: {'.'.join(parts[: depth + 1])} has no fields of its own; ask for it alone")
         model = inner
     raise AssertionError("a path has at least one part")
+
+
+def _besides(path: str) -> list[str]:
+    if path == "gang.fabric":
+        return [profile_list()]
+    if path in ("args", "env", "evaluation.args"):
+        return [placeholder_list(evaluation=path == "evaluation.args")]
+    return []
 
 
 def _fabric(path: str) -> str:
@@ -67,7 +76,7 @@ def field_paths(model: type[BaseModel] = TrainingRun, prefix: str = "") -> list[
 
 
 def _field(path: str, info: FieldInfo) -> str:
-    return f"{path}\n  {info.description}\n  type: {_type(info)}\n  default: {_default(info)}"
+    return f"{path}\n  {info.description}\n  type: {type_words(info)}\n  default: {default_words(info)}"
 
 
 def _table(path: str, model: type[BaseModel], text: str) -> str:
@@ -75,12 +84,13 @@ def _table(path: str, model: type[BaseModel], text: str) -> str:
     lines.append(f"  {(model.__doc__ or '').strip().splitlines()[0]}")
     width = max(map(len, model.model_fields))
     for name, info in model.model_fields.items():
-        kind = "table" if table_model(info.annotation) else f"{_type(info)}, default {_default(info)}"
+        kind = "table" if table_model(info.annotation) else f"{type_words(info)}, default {default_words(info)}"
         lines.append(f"  {name:<{width}}  {kind}: {info.description}")
     return "\n".join(lines)
 
 
-def _default(info: FieldInfo) -> str:
+def default_words(info: FieldInfo) -> str:
+    """The default as a person writes it."""
     if info.is_required():
         return "none: required"
     value: Any = info.get_default()
@@ -95,7 +105,8 @@ def _default(info: FieldInfo) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _type(info: FieldInfo) -> str:
+def type_words(info: FieldInfo) -> str:
+    """``whole number >= 1``."""
     limits = [
         f"{sign} {bound:g}"
         for entry in info.metadata

@@ -8,14 +8,25 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from argosy.workflows.fabric.fabric import Fabric
 from argosy.workflows.spec.fabric import check_parameters, check_volumes, filled_fabric
-from argosy.workflows.spec.placement import check_host
+from argosy.workflows.spec.placement import check_host, check_queue
 from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.resources import Resources
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import KubeName, LabelKey, LabelValue, Line, Quantity, WholeNumber, quantity
+from argosy.workflows.spec.texts import (
+    Bytes,
+    KubeName,
+    LabelKey,
+    LabelValue,
+    Line,
+    QueueName,
+    Seconds,
+    WholeNumber,
+    quantity,
+)
 
 MAX_NODES = 10_000
+SERVICE_ACCOUNT = "argosy"
 SHM_SIZE = "1Gi"
 """Of /dev/shm, where neither the user nor the fabric says; NCCL alone needs less."""
 _NNODES_REMEDY = 'write a number (nnodes = 2) or a range (nnodes = "2:4")'
@@ -47,7 +58,7 @@ class Toleration(Table):
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
         default="", description="Effect of the taint; empty: all."
     )
-    seconds: Annotated[WholeNumber, Field(ge=0)] | None = Field(
+    seconds: Annotated[Seconds, Field(ge=0)] | None = Field(
         default=None, description="With NoExecute: how long the pod stays, seconds. Unset: for ever."
     )
 
@@ -77,9 +88,27 @@ class Gang(Table):
     nproc_per_node: Annotated[WholeNumber, Field(ge=1, le=1024)] = Field(
         default=1, description="Ranks on each node, count; with GPUs one per GPU."
     )
-    runtime: str = Field(default="jobset", description="Who creates the pods: jobset.")
-    placement: str = Field(default="none", description="Who makes the placement all-or-nothing: none.")
-    launcher: str = Field(default="torchrun", description="What starts the ranks on a node: torchrun.")
+    runtime: str = Field(
+        default="jobset",
+        description="Who creates the pods. jobset. job: an Indexed Job and a headless Service, which need no CRD. "
+        "pytorchjob, tfjob, xgboostjob: Kubeflow's Training Operator v1. mpijob: its MPI Operator v2, without mpirun. "
+        "trainjob: its Trainer v2. volcano: a Job of Volcano, with placement volcano.",
+    )
+    placement: str = Field(
+        default="none",
+        description="Who makes the placement all-or-nothing. none: a gang that is not whole in time lets go. native: a "
+        "PodGroup of Kubernetes 1.37 (feature gate GenericWorkload). kueue: the queue admits the gang. "
+        "volcano: its scheduler binds the gang, with runtime volcano.",
+    )
+    queue: QueueName = Field(default="", description="With placement kueue: the namespace's LocalQueue.")
+    queue_priority: QueueName = Field(
+        default="", description="With placement kueue: WorkloadPriorityClass. Empty: priority_class orders the queue."
+    )
+    launcher: str = Field(
+        default="torchrun",
+        description="What starts the ranks on a node. torchrun. plain: nothing but us, for scripts without torch "
+        "(XGBoost, TensorFlow): RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TF_CONFIG.",
+    )
     fabric: Line = Field(
         default="",
         description="Network profile: what NCCL and the pods need of it, and what they must talk over. Empty: nothing "
@@ -91,7 +120,7 @@ class Gang(Table):
     fabric_profile: dict[str, Any] | None = Field(
         default=None, description="A profile of your own in place of fabric, in the form of docs/fabrics.md."
     )
-    shm_size: Quantity | None = Field(
+    shm_size: Bytes | None = Field(
         default=None,
         description="Size of /dev/shm in each pod, bytes; counts towards memory. Unset: the fabric's, else 1Gi.",
     )
@@ -111,7 +140,9 @@ class Gang(Table):
         default="", description="PriorityClass of the gang's pods. Empty: the cluster's default."
     )
     service_account: KubeName = Field(
-        default="", description="ServiceAccount of the run's pods; the gang's pods get no API token. Empty: default."
+        default=SERVICE_ACCOUNT,
+        description="ServiceAccount of the run's pods, as `argosy install` makes it; your code gets no API token. "
+        "Empty: the workflow's own, else the namespace's default.",
     )
     resources: Resources = Field(default=Resources(), description="What each pod of the gang asks of its node.")
     pod: Pod = Field(default=Pod(), description="What the gang's pods have besides, in Kubernetes' own words.")
@@ -152,6 +183,7 @@ class Gang(Table):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_host(self.runtime, self.placement, self.launcher)
+        check_queue(self.placement, self.queue, self.queue_priority)
         fabric = self.fabric_of("run")
         if fabric.one_node and self.max_nnodes > 1:
             raise Refusal(
@@ -178,7 +210,7 @@ class Gang(Table):
         check_volumes(fabric, self.pod)
         shm = self.shm_of(fabric)
         if quantity(shm) > quantity(self.resources.memory):
-            whose = "" if self.shm_size else f"fabric {fabric.name} sets it, and "
+            whose = f"fabric {fabric.name} sets it, and " if fabric.shm_size and not self.shm_size else ""
             raise Refusal(
                 f"{whose}/dev/shm counts towards the pod's memory (resources.memory = {self.resources.memory!r})",
                 f"raise resources.memory or {'lower' if self.shm_size else 'write a smaller'} shm_size",

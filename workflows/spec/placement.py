@@ -6,37 +6,39 @@ from collections.abc import Mapping
 
 from argosy.workflows.spec.refusal import Refusal, suggestion
 
-RUNTIMES: Mapping[str, bool] = {
-    "jobset": True,
-    "job": False,
-    "trainjob": False,
-    "volcano": False,
-    "pytorchjob": False,
-    "mpijob": False,
-    "tfjob": False,
-    "rayjob": False,
+RUNTIMES: Mapping[str, tuple[str, ...]] = {
+    "jobset": ("none", "native", "kueue"),
+    "job": ("none", "native", "kueue"),
+    "pytorchjob": ("none", "kueue"),
+    "tfjob": ("none", "kueue"),
+    "xgboostjob": ("none", "kueue"),
+    "mpijob": ("none", "kueue"),
+    "trainjob": ("none", "kueue"),
+    "volcano": ("volcano",),
+    "rayjob": (),
 }
-"""Who creates the pods -> whether it runs now."""
-PLACEMENTS: Mapping[str, bool] = {
-    "none": True,
-    "kueue": False,
-    "native": False,
-    "volcano": False,
-    "coscheduling": False,
-    "kai": False,
-}
-LAUNCHERS: Mapping[str, bool] = {"torchrun": True, "mpi": False, "tensorflow": False, "ray": False, "xgboost": False}
+"""Who creates the pods -> the placements that run with it now."""
+PLACEMENTS = ("none", "native", "kueue", "volcano", "coscheduling", "kai")
+"""Who makes it all-or-nothing."""
+LAUNCHERS: Mapping[str, bool] = {"torchrun": True, "plain": True, "mpi": False, "ray": False}
 ILLEGAL: Mapping[tuple[str, str], str] = {
+    ("volcano", "none"): "Volcano places its Jobs whole, so say placement = volcano",
     ("volcano", "kueue"): "a Volcano Job queues in Volcano: two admissions would wait for each other",
     ("volcano", "kai"): "a Volcano Job is bound by Volcano's scheduler only",
     ("volcano", "coscheduling"): "a Volcano Job is bound by Volcano's scheduler only",
     ("volcano", "native"): "a Volcano Job makes a PodGroup of its own",
-    ("jobset", "native"): "JobSet's CRD prunes the child Jobs' scheduling field, so no PodGroup would name the gang",
     ("pytorchjob", "native"): "the Training Operator v1 does not set schedulingGroup",
     ("mpijob", "native"): "the MPI Operator does not set schedulingGroup",
     ("tfjob", "native"): "the Training Operator v1 does not set schedulingGroup",
+    ("xgboostjob", "native"): "the Training Operator v1 does not set schedulingGroup",
+    ("rayjob", "native"): "KubeRay writes the PodGroups of Kubernetes 1.36, which 1.37 no longer has",
 }
 """Pairs that can never work -> the reason; said before what merely does not exist yet."""
+_KNOWN: Mapping[str, Mapping[str, bool]] = {
+    "runtime": {name: bool(placements) for name, placements in RUNTIMES.items()},
+    "placement": {name: any(name in placements for placements in RUNTIMES.values()) for name in PLACEMENTS},
+    "launcher": LAUNCHERS,
+}
 
 
 def check_host(runtime: str, placement: str, launcher: str) -> None:
@@ -45,29 +47,70 @@ def check_host(runtime: str, placement: str, launcher: str) -> None:
     Raises:
         Refusal: an unknown name, a pair that cannot work, or one that is not built.
     """
-    for field, value, known in (
-        ("runtime", runtime, RUNTIMES),
-        ("placement", placement, PLACEMENTS),
-        ("launcher", launcher, LAUNCHERS),
-    ):
-        if value not in known:
-            raise Refusal(f"is no {field}", suggestion(value, [*known], f"{field}s"), field=field, value=value)
+    chosen = {"runtime": runtime, "placement": placement, "launcher": launcher}
+    for field, value in chosen.items():
+        if value not in _KNOWN[field]:
+            raise Refusal(f"is no {field}", suggestion(value, [*_KNOWN[field]], f"{field}s"), field=field, value=value)
     if reason := ILLEGAL.get((runtime, placement)):
         raise Refusal(
             f"cannot go with runtime = {runtime!r}: {reason}", _what_exists(), field="placement", value=placement
         )
-    for field, value, known in (
-        ("runtime", runtime, RUNTIMES),
-        ("placement", placement, PLACEMENTS),
-        ("launcher", launcher, LAUNCHERS),
-    ):
-        if not known[value]:
+    for field, value in chosen.items():
+        if not _KNOWN[field][value]:
             raise Refusal("is not built yet", _what_exists(), field=field, value=value)
+    if placement not in RUNTIMES[runtime]:
+        built = " or ".join(map(repr, RUNTIMES[runtime]))
+        remedy = f"what exists with it: placement = {built}"
+        raise Refusal(f"is not built yet with runtime = {runtime!r}", remedy, field="placement", value=placement)
+
+
+def check_queue(placement: str, queue: str, queue_priority: str) -> None:
+    """Accept a queue exactly where somebody admits from it.
+
+    Raises:
+        Refusal: Kueue without a queue, a queue without Kueue, or a priority without a queue.
+    """
+    if placement == "kueue" and not queue:
+        raise Refusal('is required with placement = "kueue"', "name the namespace's LocalQueue", field="queue")
+    if queue and placement != "kueue":
+        reason = {
+            "none": "nothing would admit the gang from it",
+            "volcano": "its Jobs wait in Volcano's queue default",
+            "native": "Kueue admits whole gangs by itself, and the pods of one that it holds back would never come",
+        }[placement]
+        raise Refusal(
+            f"cannot go with placement = {placement!r}: {reason}",
+            'write placement = "kueue", or remove it',
+            field="queue",
+            value=queue,
+        )
+    if queue_priority and not queue:
+        raise Refusal("has no effect without queue", "remove it", field="queue_priority", value=queue_priority)
+
+
+def pairs_table() -> str:
+    """Every runtime with every placement, as :func:`check_host` judges it: a Markdown table and its reasons."""
+    rows = [
+        "| runtime | " + " | ".join(f"`{name}`" for name in PLACEMENTS) + " |",
+        "|---" * (len(PLACEMENTS) + 1) + "|",
+    ]
+    for runtime in RUNTIMES:
+        cells = " | ".join(_verdict(runtime, placement) for placement in PLACEMENTS)
+        rows.append(f"| `{runtime}` | {cells} |")
+    reasons = [f"- `{runtime}` with `{placement}`: {reason}." for (runtime, placement), reason in ILLEGAL.items()]
+    return "\n".join([*rows, "", "Never, and why:", "", *reasons, ""])
+
+
+def _verdict(runtime: str, placement: str) -> str:
+    try:
+        check_host(runtime, placement, next(iter(LAUNCHERS)))
+    except Refusal:
+        return "never" if (runtime, placement) in ILLEGAL else "not built"
+    return "**yes**"
 
 
 def _what_exists() -> str:
-    built = {
-        name: next(key for key, runs in table.items() if runs)
-        for name, table in (("runtime", RUNTIMES), ("placement", PLACEMENTS), ("launcher", LAUNCHERS))
-    }
-    return "what exists: " + ", ".join(f"{name} = {value!r}" for name, value in built.items())
+    return "what exists: " + ", ".join(
+        f"{field} = {' or '.join(repr(name) for name, runs in table.items() if runs)}"
+        for field, table in _KNOWN.items()
+    )

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import Quantity, WholeNumber
+from argosy.workflows.spec.texts import Bytes, Cores, Quantity, WholeNumber
 
 _EXTENDED = re.compile(r"hugepages-\d+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
@@ -23,11 +23,11 @@ def _check_extended(name: str) -> str:
 class Resources(Table):
     """``[gang.resources]`` and ``[evaluation.resources]``: per pod."""
 
-    cpu: Quantity = Field(default="1", description="CPU request of a pod, cores.")
-    memory: Quantity = Field(
+    cpu: Cores = Field(default="1", description="CPU request of a pod, cores.")
+    memory: Bytes = Field(
         default="2Gi", description="Memory request and limit of a pod, bytes; /dev/shm counts towards it."
     )
-    gpu: Annotated[WholeNumber, Field(ge=0)] = Field(default=0, description="GPUs of a pod, count; 0: none.")
+    gpu: Annotated[WholeNumber, Field(ge=0, le=1024)] = Field(default=0, description="GPUs of a pod, count; 0: none.")
     gpu_resource: Annotated[str, AfterValidator(_check_extended)] = Field(
         default="nvidia.com/gpu", description="Name under which the cluster offers the GPUs; used when gpu is above 0."
     )

@@ -13,6 +13,8 @@ from argosy.workflows.spec.texts import Number, WholeNumber
 
 CLASSES = {int(code): code.name.lower() for code in ExitCode if code >= ExitCode.USER_BUG}
 
+LONGEST_PAUSE = 24 * 3600
+
 
 def _check_codes(value: Any) -> Any:
     if not isinstance(value, dict):
@@ -31,7 +33,7 @@ def _check_codes(value: Any) -> Any:
 
 
 class Retry(Table):
-    """``[retry]``: budgets without a new verified checkpoint in between; one refunds what was spent."""
+    """``[retry]``: budgets without progress in between, a new checkpoint; one refunds what was spent."""
 
     max_same_failure: Annotated[WholeNumber, Field(ge=1)] = Field(
         default=3, description="The same root cause at most so often without a new verified checkpoint, count."
@@ -42,10 +44,15 @@ class Retry(Table):
     max_preemptions: Annotated[WholeNumber, Field(ge=0)] = Field(
         default=20, description="Preemptions and lost nodes at most within 6 hours, count."
     )
-    backoff_seconds: Annotated[Number, Field(gt=0)] = Field(
+    nan_losses: Annotated[WholeNumber, Field(ge=0)] = Field(
+        default=3,
+        description="Losses in a row that became NaN or infinite, count: they end a start, the next one goes on from "
+        "before them; twice at the same step the run is stopped. 0: never.",
+    )
+    backoff_seconds: Annotated[Number, Field(gt=0, le=LONGEST_PAUSE)] = Field(
         default=1.0, description="First pause before a restart, doubled each time, seconds."
     )
-    backoff_cap_seconds: Annotated[Number, Field(gt=0)] = Field(
+    backoff_cap_seconds: Annotated[Number, Field(gt=0, le=LONGEST_PAUSE)] = Field(
         default=300.0, description="Longest such pause, seconds."
     )
     supervisor_limit: Annotated[WholeNumber, Field(ge=0, le=100)] = Field(

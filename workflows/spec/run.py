@@ -20,12 +20,14 @@ from argosy.workflows.spec.evaluation import Evaluation
 from argosy.workflows.spec.fabric import check_contradictions, fabric_warnings
 from argosy.workflows.spec.gang import Gang
 from argosy.workflows.spec.notify import Notify
+from argosy.workflows.spec.placeholders import check_placeholders
 from argosy.workflows.spec.promotion import Promotion
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.retry import Retry
 from argosy.workflows.spec.storage import POD_FOLDER, Storage, file_path, is_below
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Image, KubeName, Line, ModuleName, RunName, ScriptPath
+from argosy.workflows.spec.trigger import Trigger
 from argosy.workflows.spec.variables import check_variables, variable_warnings
 
 
@@ -63,12 +65,15 @@ class TrainingRun(Table):
     )
     module: ModuleName = Field(default="", description="Training module (python -m); or give script.")
     args: tuple[Line, ...] = Field(
-        default=(), description="Arguments of the training script; the workflow parameter args adds to them."
+        default=(),
+        description="Arguments of the training script; the workflow parameter args adds to them. {data} in one stands "
+        "for the folder with the data, and so on (argosy explain-config args).",
     )
     code: Line = Field(
         default=".",
         description="Folder with the code, relative to the TOML file; it travels as an archive named by its digest. "
-        "Empty: the code is in the image.",
+        "Checkpoints, logs, events and what .gitignore and .argosyignore name stay at home; !NAME in the latter takes "
+        "a file along. Empty: the code is in the image.",
     )
     working_dir: Annotated[Line, AfterValidator(_check_working_dir)] = Field(
         default="",
@@ -76,7 +81,9 @@ class TrainingRun(Table):
     )
     env: Annotated[dict[str, str], BeforeValidator(check_environment)] = Field(
         default={},
-        description="Environment of the run's pods: NAME = value. Refuses what looks like a credential (see secrets).",
+        description="Environment of the run's pods: NAME = value; {data} and the like as in args. Refuses what looks "
+        "like a credential (see secrets). ARGOSY_S3_TRANSPORT chooses what reads datasets from s3:// (auto, wire or "
+        "library; docs/s3-transport.md).",
     )
     secrets: tuple[Annotated[KubeName, Field(min_length=1)], ...] = Field(
         default=(), description="Kubernetes Secrets whose keys become environment variables of the run's pods."
@@ -102,6 +109,7 @@ class TrainingRun(Table):
         default=None, description="Batch arithmetic, handed to the script. Absent: not declared."
     )
     notify: Notify = Field(default=Notify(), description="Who is told of the end.")
+    trigger: Trigger | None = Field(default=None, description="What starts the run by itself. Absent: nothing does.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -122,14 +130,29 @@ class TrainingRun(Table):
                 field="batch",
             )
         check_contradictions(self)
+        self._check_trigger()
         for field, uri in self.uris().items():
             check_uri_credentials(field, uri)
             if is_below(file_path(uri) or "/", POD_FOLDER):
                 remedy = f"write for example file://{self.storage.mount_path}/store"
                 raise Refusal("lies on each pod's own disk, gone with the pod", remedy, field=field, value=uri)
         self._check_evaluation()
+        check_placeholders(self)
         check_variables(self)
         return self
+
+    def _check_trigger(self) -> None:
+        if self.trigger is None:
+            return
+        if self.dataset is None:
+            raise Refusal("has no effect without [dataset]", "add [dataset], or remove it", field="trigger")
+        if self.trigger.continue_from and self.checkpoint.end_step:
+            raise Refusal(
+                f"the promoted checkpoint has reached checkpoint.end_step = {self.checkpoint.end_step} already",
+                "remove checkpoint.end_step: the run then ends when its script ends",
+                field="trigger.continue_from",
+                value=self.trigger.continue_from,
+            )
 
     def _check_evaluation(self) -> None:
         if self.evaluation is None:
@@ -163,7 +186,7 @@ class TrainingRun(Table):
 
     def digest(self, code_digest: str = "") -> str:
         """SHA-256 of the description and the code: what makes two runs the same run, as hex."""
-        described = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        described = json.dumps(self.model_dump(mode="json", exclude={"trigger"}), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(f"{described}\n{code_digest}".encode()).hexdigest()
 
 

@@ -8,6 +8,7 @@ arrive as it was written.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -19,9 +20,13 @@ from argosy.workflows.spec.refusal import Refusal
 
 _REWRITTEN = {"{{": "Argo", "}}": "Argo", "$(": "the kubelet", "$$": "the kubelet"}
 _DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_COMMAND = re.compile(r"(\S*/)?(python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\s")
 _IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:]*(@sha256:[0-9a-f]{64})?")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?")
 _SCALE = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+LARGEST_COUNT, LONGEST_SECONDS = 10**15, 10 * 366 * 24 * 3600
+"""What is more is a slip of the finger, and some program on the way (Go, JSON) would read another number."""
+MOST_CORES, LEAST_MEMORY, MOST_MEMORY = 65_536, 1 << 20, 1 << 50
 _SCALE |= {unit: 1024.0**power for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}
 
 
@@ -67,6 +72,10 @@ def _check_relative(text: str) -> str:
 
 
 def _check_script(text: str) -> str:
+    if _COMMAND.match(text):
+        raise Refusal("is a command, not a file", 'write script = "train.py", and its arguments in args')
+    if text.endswith("/"):
+        raise Refusal("is a folder", "name the script in it")
     if text.startswith("/"):
         if ".." in PurePosixPath(text).parts:
             raise Refusal("must not hold '..'", "write the path that the image has")
@@ -101,6 +110,27 @@ def _check_quantity(text: str) -> str:
     return text
 
 
+def _check_cores(text: str) -> str:
+    if (text[-1:].isalpha() and text[-1] not in "mk") or quantity(text) > MOST_CORES:
+        raise Refusal(f"must be a number of cores, at most {MOST_CORES}", 'write for example "500m" or "4"')
+    return text
+
+
+def _check_bytes(text: str) -> str:
+    if not LEAST_MEMORY <= quantity(text) <= MOST_MEMORY:
+        raise Refusal("must be between 1Mi and 1Pi: no container starts with less, no node has more", 'write "16Gi"')
+    return text
+
+
+def _at_most(largest: int) -> Callable[[int], int]:
+    def check(number: int) -> int:
+        if number > largest:
+            raise Refusal(f"must be at most {largest}", "write a smaller number")
+        return number
+
+    return check
+
+
 def quantity(text: str) -> float:
     """A Kubernetes quantity as a number: cores, or bytes."""
     found = _QUANTITY.fullmatch(text)
@@ -117,6 +147,10 @@ RunName = Annotated[
     Field(min_length=1),
 ]
 KubeName = Annotated[str, _pattern(_DNS, "a Kubernetes name", "use lower-case letters, digits, '-' and '.'")]
+QueueName = Annotated[
+    str, _pattern(_DNS, "a Kubernetes name of at most 63", "use lower-case letters, digits, '-' and '.'", 63)
+]
+"""A name that is also the value of a label."""
 Image = Annotated[
     str,
     _pattern(_IMAGE, "an image reference", "write registry/name:tag or name@sha256:...", 512),
@@ -133,6 +167,9 @@ StoreUri = Annotated[str, AfterValidator(_check_uri)]
 ListingName = Annotated[str, AfterValidator(_check_listing)]
 """An object: its whole uri, or a key below another uri."""
 Quantity = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_quantity)]
+Cores = Annotated[Quantity, AfterValidator(_check_cores)]
+Bytes = Annotated[Quantity, AfterValidator(_check_bytes)]
+"""Of a node's memory."""
 Digest = Annotated[
     str, _pattern(re.compile(r"[0-9a-f]{64}"), "64 hex digits (a SHA-256)", "copy it from the snapshot's output")
 ]
@@ -154,5 +191,6 @@ LabelValue = Annotated[
         63,
     ),
 ]
-WholeNumber = Annotated[int, Field(strict=True)]
+WholeNumber = Annotated[int, Field(strict=True), AfterValidator(_at_most(LARGEST_COUNT))]
+Seconds = Annotated[int, Field(strict=True), AfterValidator(_at_most(LONGEST_SECONDS))]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]

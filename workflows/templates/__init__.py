@@ -5,6 +5,7 @@ default may be left out. Every template is self-contained: security, volumes, re
 """
 
 from argosy.workflows.templates.admit import admit
+from argosy.workflows.templates.container import restricted
 from argosy.workflows.templates.evaluate import evaluate
 from argosy.workflows.templates.finalize import finalize
 from argosy.workflows.templates.gate import gate
@@ -13,4 +14,4 @@ from argosy.workflows.templates.snapshot import snapshot
 from argosy.workflows.templates.stage import stage
 from argosy.workflows.templates.train import train
 
-__all__ = ["admit", "evaluate", "finalize", "gate", "promote", "snapshot", "stage", "train"]
+__all__ = ["admit", "evaluate", "finalize", "gate", "promote", "restricted", "snapshot", "stage", "train"]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from hera.workflows import Container, Parameter, RetryStrategy
 from hera.workflows.artifact import Artifact
 from hera.workflows.models import (
+    ContainerPort,
     EmptyDirVolumeSource,
     EnvFromSource,
     EnvVar,
@@ -56,12 +57,14 @@ def step_container(
     resources: dict[str, Any] | None = None,
     deadline_seconds: int | None = None,
     grace_seconds: int | None = None,
+    labels: dict[str, str] | None = None,
+    ports: dict[str, int] | None = None,
 ) -> Container:
     """A Hera template; created inside a workflow's context it joins that workflow.
 
     ``folders`` are further folders on the pod's own disk (volume name -> path); ``volumes`` (and their mounts) and
     ``env`` are further ones as Kubernetes has them; ``grace_seconds`` is the time between SIGTERM and SIGKILL (30
-    unless given).
+    unless given); ``ports`` are names and numbers of those that others may ask.
     """
     own, mounts = _volumes(run, {"outputs": OUTPUTS, **(folders or {})})
     grace = {} if grace_seconds is None else {"terminationGracePeriodSeconds": grace_seconds}
@@ -72,6 +75,11 @@ def step_container(
         args=args.to_argv(),
         inputs=list(inputs),
         outputs=list(outputs) or None,
+        labels=labels,
+        ports=[
+            ContainerPort(name=port, container_port=number, protocol="TCP") for port, number in (ports or {}).items()
+        ]
+        or None,
         env=[EnvVar.model_validate(each) for each in environment(run, *env)],
         env_from=[EnvFromSource.model_validate(each) for each in environment_sources(run)] or None,
         resources=ResourceRequirements.model_validate(resources or STEP_RESOURCES),
@@ -84,6 +92,14 @@ def step_container(
         active_deadline_seconds=deadline_seconds,
         pod_spec_patch=json.dumps({**grace, **_EXECUTOR}, separators=(",", ":")),
     )
+
+
+def restricted(container: Container) -> Container:
+    """A task of your own, as Pod Security "restricted" admits it: as user 1000, without privileges."""
+    container.pod_security_context = PodSecurityContext.model_validate(POD_SECURITY)
+    container.security_context = SecurityContext.model_validate(CONTAINER_SECURITY)
+    container.pod_spec_patch = json.dumps(_EXECUTOR, separators=(",", ":"))
+    return container
 
 
 def _volumes(run: TrainingRun, folders: dict[str, str]) -> tuple[list[Volume], list[VolumeMount]]:

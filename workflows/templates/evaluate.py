@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from hera.workflows import Container
 
 from argosy.steps.contract.arguments import EvaluateArgs
 from argosy.workflows.gang.cache import cache_arguments, cache_path, cache_volume
+from argosy.workflows.spec.placeholders import filled_variables
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.templates.container import step_container
 from argosy.workflows.templates.inputs import given, identity, input_parameters, output_parameters
 from argosy.workflows.templates.needs import need_code, need_evaluation
 from argosy.workflows.templates.retries import step_retries
 
-FOLDERS: Final = {"workspace": "/argosy/workspace", "checkpoint": "/argosy/checkpoint", "data": "/argosy/data"}
+FOLDERS: Final = {
+    "workspace": "/argosy/workspace",
+    "checkpoint": "/argosy/checkpoint",
+    "data": "/argosy/data",
+    # An empty folder where Kubernetes would put the API token: Argo's own container has it, the user's script has not.
+    "no-api-token": "/var/run/secrets/kubernetes.io/serviceaccount",
+}
 
 
 def evaluate(run: TrainingRun, code_digest: str = "") -> Container:
@@ -40,6 +47,7 @@ def evaluate(run: TrainingRun, code_digest: str = "") -> Container:
         dataset_uri=evaluation.dataset_uri,
         data_path=FOLDERS["data"],
         **_cache_arguments(run),
+        filled_variables=",".join(filled_variables(run)),
         timeout_seconds=evaluation.timeout_seconds,
         **identity(run),
     )
@@ -72,5 +80,5 @@ def _is_cached(run: TrainingRun) -> bool:
     return bool(named) and cache is not None and bool(cache.claim) and not cache.read_only
 
 
-def _cache_arguments(run: TrainingRun) -> dict[str, str]:
+def _cache_arguments(run: TrainingRun) -> dict[str, Any]:
     return {"cache_path": cache_path(run), **cache_arguments(run)} if _is_cached(run) else {}

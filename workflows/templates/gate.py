@@ -33,7 +33,7 @@ def gate(run: TrainingRun) -> Container:
         metric=evaluation.metric,
         value=given("value"),
         direction=evaluation.direction,
-        floor="" if evaluation.floor is None else repr(evaluation.floor),
+        floor=evaluation.floor,
         baseline=evaluation.baseline,
         pointer=run.promotion.pointer,
         **identity(run),

@@ -29,7 +29,7 @@ def stage(run: TrainingRun) -> Container:
         mode=dataset.staging,
         layout=dataset.layout,
         path=cache_path(run) if shared else "",
-        book_seconds=_book_seconds(run) if shared else "",
+        book_seconds=_book_seconds(run) if shared else BOOK_SECONDS,
         nnodes=run.gang.max_nnodes,
         verify=dataset.verify if dataset.staging == "stream" else "",
         **(cache_arguments(run) if shared else {}),
@@ -46,7 +46,7 @@ def stage(run: TrainingRun) -> Container:
     )
 
 
-def _book_seconds(run: TrainingRun) -> str:
-    """Longer than usual where nodes may take longer to check in; "" for the step's own hour."""
+def _book_seconds(run: TrainingRun) -> float:
+    """Longer than usual where nodes may take longer to check in."""
     longer = run.deadlines.check_in_seconds - Deadlines().check_in_seconds
-    return str(min(BOOK_SECONDS + longer, LONGEST_BOOK_SECONDS)) if longer > 0 else ""
+    return min(BOOK_SECONDS + max(longer, 0), LONGEST_BOOK_SECONDS)

@@ -46,7 +46,7 @@ class _Opened:
         self.names = {fqn: names[id(value)] for fqn, value in self.flat.items() if id(value) in names}
 
     def metadata(self) -> Metadata:
-        """As DCP's planners want it."""
+        """The stored state as DCP's planners want it described."""
         known = {
             fqn: _described(self.state.tensors[self.names[fqn]]) if fqn in self.names else BytesStorageMetadata()
             for fqn in self.flat

@@ -73,7 +73,7 @@ class ArgosyWriter(StorageWriter):
             self._checkpointer._claims.reserve("torch DCP")
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
-        """As it is."""
+        """Change nothing of the plan."""
         return plan
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:

@@ -33,18 +33,15 @@ class Cache:
     read_only: bool = False
 
     @classmethod
-    def of(cls, path: Path, size_gib: str, verify: str, access: str) -> Self:
-        """From the arguments of a step, where empty text stands for the default.
+    def of(cls, path: Path, size_gib: float | None, verify: str, access: str) -> Self:
+        """From the arguments of a step, where None and empty text stand for the default.
 
         Raises:
-            InputError: no number, a negative one, an unknown depth or access.
+            InputError: a negative limit, an unknown depth or access.
         """
-        try:
-            limit = float(size_gib or 0)
-        except ValueError:
-            limit = -1.0
-        if not 0 <= limit < float("inf"):
-            raise InputError(f"cache-gib = {size_gib!r}: write a number of GiB, 0 for no limit")
+        limit = size_gib or 0.0
+        if limit < 0:
+            raise InputError(f"cache-gib = {limit:g}: write a number of GiB, 0 for no limit")
         if (verify or "stat") not in DEPTHS:
             raise InputError(f"cache-verify = {verify!r}: use {', '.join(DEPTHS)}")
         if access not in ("", "read-only"):

@@ -80,7 +80,7 @@ def other_version(scene: Scene) -> Iterator[EnvironmentFinding]:
 
 
 _LEFTOVERS: dict[str, tuple[Level, str]] = {
-    "FI_EFA_FORK_SAFE": ("warning", "libfabric 1.18 and newer need it no more"),
+    "FI_EFA_FORK_SAFE": ("note", "libfabric 1.18 and newer need it no more"),
     "RDMAV_FORK_SAFE": ("warning", "AWS says not to set it with EFA"),
     "FI_EFA_USE_DEVICE_RDMA": ("note", "the plugin asks for RDMA itself since libfabric 1.18 and aws-ofi-nccl 1.7"),
     "FI_PROVIDER": ("note", "aws-ofi-nccl 1.7 and newer choose the efa provider themselves"),

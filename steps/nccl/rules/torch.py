@@ -92,13 +92,17 @@ def cpp_log(scene: Scene) -> Iterator[EnvironmentFinding]:
         yield EnvironmentFinding("TORCH008", "warning", (name,), message, "write WARNING or remove it", Remove(name))
 
 
+_NEVER = {"TORCH_CUDA_ALLOC_CONF": "PYTORCH_CUDA_ALLOC_CONF", "TORCH_ALLOC_CONF": "PYTORCH_ALLOC_CONF"}
+"""Names under which nothing ever read the allocator's settings."""
+
+
 def strangers(scene: Scene) -> Iterator[EnvironmentFinding]:
     """Names that torch does not know."""
     families = ("TORCH_NCCL", "TORCH_FR_", "TORCH_DISTRIBUTED_", "TORCH_DIST_")
     for name in sorted(scene.env):
-        if not name.startswith(families) or name in torch_names():
+        if name not in _NEVER and (not name.startswith(families) or name in torch_names()):
             continue
-        right = nearest(name, torch_names())
+        right = _NEVER.get(name) or nearest(name, torch_names())
         if right:
             fix = None if scene.has(right) else Rename(name, right)
             message = f"torch does not read {name}: did you mean {right}?"

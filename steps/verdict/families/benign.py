@@ -7,14 +7,23 @@ REGEXES = (
         r"NCCL INFO .*cannot open shared object file",
         "NCCL INFO ncclOsDlopen(libnccl-env.so) failed: libnccl-env.so: cannot open shared object file: No such file",
     ),
-    (r"(?i)gradient overflow.*(skipping|reducing)", "Gradient overflow. Skipping step, reducing loss scale to 32768.0"),
+    (r"Failed to open libibverbs", "misc/ibvwrap.cu:61 WARN Failed to open libibverbs.so[.1]"),
+    # A daemon on this machine that is down, not a peer.
+    (
+        r"dial unix \S+: connect: ",
+        "while dialing dial unix /run/containerd/containerd.sock: connect: connection refused",
+    ),
+    (
+        r"(?i)gradient overflow.*(skipping|reducing)",
+        "Gradient overflow. Skipping step, reducing loss scale to 32768.0",
+    ),
     (r"(?i)overflow.*attempted loss scale", "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536"),
     (r"Setting OMP_NUM_THREADS environment variable", "Setting OMP_NUM_THREADS environment variable for each process"),
     (r"destroy_process_group\(\) was not called", "Warning: WARNING: destroy_process_group() was not called before"),
     (r"NET/IB : No device found", "NCCL INFO NET/IB : No device found."),
     (r"Root Cause \(first observed failure\)", "Root Cause (first observed failure):"),
-    (r"^\s*(exitcode|error_file|traceback|time|host|rank)\s*: ", "  exitcode  : -9 (pid: 812)"),
-    (r"(?i)\b(retrying|will retry|attempt \d+ ?(/|of) ?\d+)\b", "SlowDown, retrying in 2 s"),
-    (r"Signal \d+ \(SIG\w+\) received by PID", "traceback : Signal 9 (SIGKILL) received by PID 812"),
+    (r"^\s*(error_file|time|host|rank)\s*: ", "  error_file: <N/A>"),
+    (r"severity=Corrected|AER: Corrected", "pcieport 0000:00:03.0: AER: Corrected error received: 0000:00:03.0"),
+    (r"(?i)\bFutureWarning|DeprecationWarning", "FutureWarning: torch.distributed.launch is deprecated"),
 )
 """(regular expression, a line it must match)."""

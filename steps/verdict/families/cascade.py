@@ -1,7 +1,8 @@
 """Lines that only say that somebody else is gone."""
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.pattern import Pattern, Weight
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.pattern import Pattern
 
 
 def _lost(regex: str, example: str) -> Pattern:
@@ -22,6 +23,12 @@ PATTERNS = (
         "[W socket.cpp:464] TCPStore recvValue failed on SocketImpl(fd=3)",
     ),
     _lost(r"\bBroken pipe\b|BrokenPipeError", "torch.distributed.DistNetworkError: failed to send: Broken pipe"),
+    _lost(r"^KeyError: '(tcp|tls|grpc|ucx)s?://", "KeyError: 'tcp://10.10.0.20:44284'"),  # the list of who is there
+    # The barrier passes on what it got: where that was a limit of time, its own line says so.
+    _lost(
+        r"monitoredBarrier, but received errors",
+        "Rank 0 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 1",
+    ),
     _lost(r"(?i)communicator was aborted", "RuntimeError: NCCL communicator was aborted on rank 0."),
     _lost(
         r"(?i)application timeout caused pair closure",
@@ -31,16 +38,21 @@ PATTERNS = (
         r"(?i)connectFullMesh failed|connect(ion)? .*gloo.*refused|gloo.*connection refused",
         "RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
     ),
-    _lost(r"Connection closed by remote", "[rank0]: Connection closed by remote process"),
+    _lost(
+        r"Connection closed by remote|Read error .*Connection reset|Connection reset by peer",
+        "[rank0]: Connection closed by remote process",
+    ),
     _lost(
         r"ConnectionResetError|ConnectionAbortedError",
         "ConnectionAbortedError: [Errno 103] Software caused connection abort",
     ),
-    _lost(r"ChildFailedError", "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:"),
-    _lost(r"Sending process \d+ closing signal", "W1121 Sending process 4711 closing signal SIGTERM"),
     _lost(
-        r"SignalException: Process \d+ got signal",
-        "torch.distributed.elastic.multiprocessing.api.SignalException: Process 33 got signal: 15",
+        r'"description":"EOF"|'
+        r"Horovod has been shut down|(another|remote|other) (task|worker) (has )?(died|failed)"
+        r"|heartbeat timeout\. This"
+        r"|Socket closed\b|\b[Ss]tream removed|UnavailableError\b|failed to connect to all addresses"
+        r"|detected fatal errors",
+        "AbortedError: Horovod has been shut down. This was caused by an exception on one of the ranks",
     ),
     _lost(r"(?i)exit.?barrier.*(timeout|failed|error)", "Error waiting on exit barrier: Socket Timeout failed"),
     _lost(
@@ -54,14 +66,16 @@ PATTERNS = (
     _lost(
         r"DistNetworkError: .*(reset|closed|EOF)", "torch.distributed.DistNetworkError: Connection closed unexpectedly"
     ),
-    _lost(r"(?i)remote (process|rank) (has )?(exited|died|failed)", "RuntimeError: remote process exited unexpectedly"),
+    _lost(
+        r"peer process has unexpectedly disconnected",
+        "An MPI communication peer process has unexpectedly disconnected.",
+    ),
+    _lost(
+        r"(?i)remote (process|rank) (has )?(exited|died|failed)",
+        "RuntimeError: remote process exited unexpectedly",
+    ),
     _lost(
         r"Got completion .*status=(WR_FLUSH|IBV_WC_WR_FLUSH_ERR|.*\(5\)|5 )",
         "NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4791> with status=5 opcode=0 len=0 vendor err 249",
     ),
 )
-
-
-def is_cascade(lines: list[str]) -> bool:
-    """Whether any line says that a peer was lost; the quick question of the rank shim."""
-    return any(pattern.matches(line) for line in lines for pattern in PATTERNS)

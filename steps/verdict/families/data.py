@@ -1,38 +1,57 @@
 """Checkpoints, samples, loaders and numbers."""
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.pattern import Pattern, Weight
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.pattern import Pattern
 
 PATTERNS = (
     Pattern(
+        Cause.DATA_CORRUPT,
+        r"Caught (\w+\.)*(UnpicklingError|EOFError|ReadError|BadZipFile|UnicodeDecodeError"
+        r"|error) in DataLoader worker",
+        "_pickle.UnpicklingError: Caught UnpicklingError in DataLoader worker process 3.",
+    ),
+    Pattern(
         Cause.CHECKPOINT_CORRUPT,
-        r"PytorchStreamReader failed|failed finding central directory|not a ZIP archive",
+        r"PytorchStreamReader failed|failed finding central directory|not a ZIP archive"
+        r"|unexpected EOF, expected \d+ more|checkpoint .*\b(is|was|seems|be|may be) (corrupt|damaged|truncated)",
         "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
     ),
     Pattern(
         Cause.CHECKPOINT_CORRUPT,
-        r"SafetensorError|UnpicklingError|invalid load key|Ran out of input",
+        r"SafetensorError|UnpicklingError|invalid load key|Ran out of input|pickle data was truncated",
         "_pickle.UnpicklingError: invalid load key, '\\x00'.",
     ),
     Pattern(
+        Cause.CHECKPOINT_CORRUPT,
+        r"DataLossError.*(restored bytes|Unable to open table file|not an sstable|[Cc]heckpoint|[Tt]ensor ?bundle)",
+        "DataLossError: Checksum does not match: stored 1669981049 vs. calculated on the restored bytes 3056795359",
+    ),
+    Pattern(
         Cause.CHECKPOINT_MISMATCH,
-        r"Error\(s\) in loading state_dict|size mismatch for |Missing key\(s\) in state_dict|Unexpected key\(s\)",
+        r"Error\(s\) in loading state_dict|[Ss]ize mismatch (for|between saved) |Missing key\(s\) in state_dict"
+        r"|Unexpected key\(s\)|Trying to (load|set) a tensor of shape"
+        r"|copying a param with shape|ensure that the architectures match|shapes of both tensors to match",
         "RuntimeError: Error(s) in loading state_dict for GPT:",
     ),
     Pattern(
         Cause.CHECKPOINT_MISMATCH,
-        r"loaded state dict (contains|has) a (parameter group|different number)",
+        r"(?i)loaded state dict (contains|has) a (parameter group|different number)"
+        r"|checkpoint .*(does not match|mismatch)"
+        r"|(checkpoint|saved|loaded|loading) .*(world|partition|dp|tp|parallel) ?(world )?(size|count|degree)s? .*"
+        r"(match|differ|support|expect|but the current)",
         "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
     ),
     Pattern(
         Cause.DATA_CORRUPT,
-        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken data stream",
+        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken data stream|DataLossError"
+        r"|corrupted record|Invalid data found when processing input",
         "PIL.UnidentifiedImageError: cannot identify image file <_io.BytesIO object at 0x7f>",
     ),
     Pattern(
         Cause.DATA_CORRUPT,
         r"ArrowInvalid|Parquet magic bytes|tarfile\.ReadError|zlib\.error|BadGzipFile|EOFError: Compressed file ended"
-        r"|JSONDecodeError",
+        r"|JSONDecodeError|unexpected end of data|Pickle data was truncated|File is not a zip file",
         "pyarrow.lib.ArrowInvalid: Parquet magic bytes not found in footer.",
     ),
     Pattern(
@@ -42,19 +61,34 @@ PATTERNS = (
         Weight.GENERIC,
     ),
     Pattern(
+        Cause.DATALOADER_WORKER_KILLED,
+        r"background workers are no\b|BrokenProcessPool|process pool was terminated abruptly|TerminatedWorkerError"
+        r"|worker process managed by the executor was unexpectedly terminated|(pool|loader) (workers?"
+        r"|process(es)?)\b.* died",
+        "RuntimeError: One or more background workers are no longer alive. Exiting.",
+        Weight.GENERIC,
+    ),
+    Pattern(
         Cause.NUMERICS_NAN,
-        r"(?i)loss (is|became|has become|went) (now )?(nan|inf)|non-?finite (loss|grad)"
-        r"|(nan|inf) (loss|grad\w*) detected",
+        r"(?i)loss (is|became|has become|went|=) (now )?(nan|inf)|non-?finite (loss|grad)|NanLossDuringTraining"
+        r"|(nan|inf) (loss|grad\w*) (detected|encountered|found)|gradients? (is|are|contains?) (nan|inf)"
+        r"|diverged with loss = nan",
         "ValueError: loss is nan at step 812",
     ),
     Pattern(
         Cause.NUMERICS_NAN,
-        r"returned nan values in its|loss scale already at minimum|loss scale .*at (its )?minimum",
+        r"(?i)returned nan values in its|loss scale already at minimum|loss scale .*at (its )?minimum",
         "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.",
     ),
     Pattern(
         Cause.NUMERICS_NAN,
         r"FloatingPointError",
         "FloatingPointError: invalid value encountered in multiply",
+    ),
+    Pattern(
+        Cause.NUMERICS_NAN,
+        r"(?i)\bloss['\"]?\s*[:=]\s*['\"]?(tensor\()?nan\b",
+        "{'loss': nan, 'grad_norm': nan, 'learning_rate': 2.0e-05, 'epoch': 0.3}",
+        Weight.MESSENGER,
     ),
 )

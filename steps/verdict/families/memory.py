@@ -1,46 +1,68 @@
-"""Memory of the GPU, of the host, and the shared segment between processes."""
+"""Memory of the GPU, of the host, and the shared segment between processes; the disk."""
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.pattern import Pattern, Weight
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.pattern import Pattern
 
 PATTERNS = (
     Pattern(
         Cause.HOST_OOM,
-        r"(?i)oom-kill:|out of memory: killed process|Memory cgroup out of memory|oom_kill [1-9]",
+        r"(?i)oom-kill:|out of memory: killed process|Memory cgroup out of memory|oom_kill [1-9]|invoked oom-killer",
         "Memory cgroup out of memory: Killed process 812 (python) total-vm:9120kB, anon-rss:8000kB",
         Weight.MACHINE,
     ),
     Pattern(
+        Cause.HOST_OOM,
+        r"(?i)node running low on memory|killed due to memory pressure|java\.lang\.OutOfMemoryError",
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+    ),
+    Pattern(
         Cause.GPU_OOM,
-        r"(?i)(CUDA|HIP|XPU) out of memory|OutOfMemoryError",
+        r"(?i)\b(CUDA|HIP|XPU|NPU|MPS|TPU|GPU)\b:? (error:? )?(\S+ )?(is |ran |runs |running |went )?out of memory"
+        r"|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
+        r"|cudaErrorMemoryAllocation|OOM when allocating tensor|ran out of memory in memory space hbm"
+        r"|Allocation type: HLO temp",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB",
     ),
     Pattern(
         Cause.GPU_OOM,
-        r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|Cuda failure 2 'out of memory'"
-        r"|CUDA error: out of memory",
+        r"(?i)resource[ _]?exhausted(error)?\b.*(memory|alloc|reserve|bytes)",
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 374 bytes.",
+    ),
+    Pattern(
+        Cause.GPU_OOM,
+        r"CUBLAS_STATUS_(ALLOC_FAILED|NOT_INITIALIZED)|CUDNN_STATUS_ALLOC_FAILED|Cuda failure (2 )?'out of memory'",
         "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
     ),
     Pattern(
         Cause.SHM_EXHAUSTED,
-        r"insufficient shared memory|unable to (open|allocate|mmap|resize) shared memory|shared memory \(shm\)",
+        r"(?i)insufficient shared memory|unable to (open|allocate|mmap|resize) shared memory|shared memory \(shm\)"
+        r"|unable to (write to|mmap \d+ bytes from|open) (the )?file </?torch_|out of shared memory",
         "RuntimeError: unable to open shared memory object </torch_33_1> in rw mode: No space left on device (28)",
     ),
     Pattern(
         Cause.SHM_EXHAUSTED,
-        r"failed to extend /dev/shm|/dev/shm.*No space left|No space left.*(/dev/shm|posix_fallocate)"
+        r"No space left on device: '/(psm_|torch_|sem\.|mp-)[^/']*'|failed to extend /dev/shm|/dev/shm.*No space left"
+        r"|No space left.*(/dev/shm|posix_fallocate)"
         r"|posix_fallocate.*No space left",
         "NCCL WARN Error: failed to extend /dev/shm/nccl-Xe2 to 9637892 bytes",
     ),
     Pattern(
         Cause.SHM_EXHAUSTED,
         r"DataLoader worker .*killed by signal: Bus error",
-        "RuntimeError: DataLoader worker (pid 812) is killed by signal: Bus error. It is possible that dataloader's",
+        "RuntimeError: DataLoader worker (pid 812) is killed by signal: Bus error.",
     ),
     Pattern(
         Cause.HOST_OOM,
         r"DataLoader worker .*killed by signal: Killed",
         "RuntimeError: DataLoader worker (pid(s) 1212) is killed by signal: Killed.",
+    ),
+    Pattern(
+        Cause.SIGTERM,
+        r"DataLoader worker .*killed by signal: (Terminated|Hangup|Interrupt)",
+        "RuntimeError: DataLoader worker (pid 23616) is killed by signal: Terminated.",
+        Weight.MESSENGER,
     ),
     Pattern(
         Cause.HOST_OOM,
@@ -49,7 +71,32 @@ PATTERNS = (
     ),
     Pattern(
         Cause.HOST_OOM,
-        r"^(\w+\.)*_?(Array)?MemoryError\b|std::bad_alloc|Errno 12\] Cannot allocate memory",
+        r"^(\w+\.)*_?(Array)?MemoryError\b|std::bad_alloc|Errno 12\]|Error: .*Cannot allocate memory \(12\)"
+        r"|can't start new thread|pthread_create failed",
         "OSError: [Errno 12] Cannot allocate memory",
+    ),
+    Pattern(
+        Cause.IMAGE_PULL,
+        r"(?i)failed to register layer.*no space left",
+        "failed to register layer: write /usr/lib/libx.so: no space left on device",
+    ),
+    Pattern(
+        Cause.VOLUME_MOUNT,
+        r"(?i)stale (nfs )?file handle|Errno 116\]|transport endpoint is not connected.{0,4}: ?['\"/]"
+        r"|(access|stat|open)\b.*transport endpoint is not connected",
+        "OSError: [Errno 116] Stale file handle: '/data/text'",
+        code=ExitCode.TRANSIENT,
+    ),
+    Pattern(
+        Cause.DISK_FULL,
+        r"(?i)no space left on device|Errno (5|28|122)\]|\binput/output error|disk quota exceeded"
+        r"|database or disk is full|StorageFull",
+        "OSError: [Errno 28] No space left on device: '/argosy/workspace/out/ckpt.pt'",
+    ),
+    Pattern(
+        Cause.DISK_FULL,
+        r"PytorchStreamWriter failed|inline_container\.cc.*unexpected pos|write\(\): fd \d+ failed|iostream error"
+        r"|File \S+\.(pt|pth|bin|ckpt|tar|safetensors) cannot be opened",
+        "RuntimeError: PytorchStreamWriter failed writing file data/17: file write failed",
     ),
 )

@@ -2,8 +2,9 @@
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.weight import Weight
 from argosy.steps.nccl.symptoms import KNOWN
-from argosy.steps.verdict.pattern import Pattern, Weight
+from argosy.steps.verdict.pattern import Pattern
 
 _LATE = Weight.MESSENGER
 
@@ -20,14 +21,29 @@ PATTERNS = (
     _row("stuck", _LATE),
     Pattern(
         Cause.NCCL_TIMEOUT,
+        r"(failure|timeout\)) detected by watchdog|Timeout at (collective|NCCL work)|watchdog thread terminated with "
+        r"exception: \[Rank \d+\] Watchdog|Some NCCL operations have failed or timed out",
+        "[rank2]: Timeout at collective: ALLREDUCE, #730",
+        _LATE,
+    ),
+    Pattern(
+        Cause.NCCL_TIMEOUT,
         r"(?i)timed out waiting \d+ ?ms for (recv|send) operation",
         "RuntimeError: [unbound_buffer.cc:81] Timed out waiting 10000ms for recv operation to complete",
         _LATE,
     ),
     Pattern(
         Cause.NCCL_TIMEOUT,
-        r"monitoredBarrier|timed out waiting for rank",
-        "RuntimeError: Rank 0 successfully reached monitoredBarrier, but received errors while waiting for rank 1",
+        r"\bEI000[26]\b|[Ss]tream sync(hronize)? timeout|reason=\[task timeout\]|Notify register times out"
+        r"|Getting socket times out",
+        "EI0006: Getting socket times out. Reason: Remote Rank did not send the data in time.",
+        _LATE,
+        era="HCCL",
+    ),
+    Pattern(
+        Cause.NCCL_TIMEOUT,
+        r"pass monitoredBarrier|timed out waiting for rank",
+        "RuntimeError: Rank 0: Ranks 1 failed to pass monitoredBarrier in 10000 ms",
         _LATE,
     ),
     Pattern(
@@ -38,7 +54,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.COLLECTIVE_MISMATCH,
-        r"(?i)detected mismatch between collectives|collectives? (shape )?mismatch",
+        r"(?i)detected mismatch between collectives|collectives? (shape )?mismatch|mismatched collective",
         "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective ALLREDUCE",
     ),
     _row("truncated"),
@@ -49,7 +65,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.COLLECTIVE_MISMATCH,
-        r"Expected to have finished reduction in the prior iteration",
+        r"Expected to have finished reduction in the prior iteration|appears not to match \w+ of the same param",
         "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one.",
     ),
     Pattern(
@@ -66,6 +82,12 @@ PATTERNS = (
         Weight.GENERIC,
     ),
     _row("memlock", code=ExitCode.CONFIGURATION),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"(?i)max(imum)? locked memory|\bulimit -l\b|RLIMIT_MEMLOCK",
+        "UCX ERROR mlx5_0: ibv_create_cq() failed: Please set max locked memory (ulimit -l) to 'unlimited'",
+        code=ExitCode.CONFIGURATION,
+    ),
     _row("bad-gid", code=ExitCode.CONFIGURATION),
     Pattern(
         Cause.NCCL_IB_ERROR,
@@ -74,7 +96,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NCCL_IB_ERROR,
-        r"Got completion (from peer .*)?with status=(?!5\b)(.*\((?!5\))\d+\)|\d+|IBV_WC_(?!WR_FLUSH))",
+        r"Got completion (from peer .*)?with (status=|error )(?!5\b)(.*\((?!5\))\d+\)|\d+|IBV_WC_(?!WR_FLUSH))",
         "NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4791> with status=12 opcode=0 len=0 vendor err 129",
     ),
     Pattern(
@@ -82,11 +104,37 @@ PATTERNS = (
         r"NET/IB.*async fatal event|port error\(10\)|Detected mixed local Net device counts",
         "NCCL WARN NET/IB : mlx5_3:1 async fatal event: port error",
     ),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"NET/OFI .*completed with error",
+        "NET/OFI Request 0x7f14cc5b60c0 completed with error. RC: 113. Error: 2 (UNDELIVERABLE). Completed length: 0",
+    ),
     _row("no-interface"),
     Pattern(
         Cause.NCCL_NETWORK_INIT,
-        r"(?i)unable to resolve hostname to a \(local\) address|makeDeviceFor.*unable",
+        r"(?i)unable to find address for:|unable to resolve hostname to a \(local\) address"
+        r"|makeDeviceFor.*unable|is neither AF_INET"
+        r"|Socket creation failed|Address family not supported|NCCL.*(No route to host|Network is unreachable)",
         "RuntimeError: makeDeviceForHostname(): unable to resolve hostname to a (local) address",
     ),
     _row("no-connection", _LATE),
+    Pattern(
+        Cause.NCCL_NETWORK_INIT,
+        r"NCCL (WARN|INFO) .*(Call to connect|Connect to|socket\w*Connect)\b.*(failed|refused|timed out)",
+        "NCCL WARN socketStartConnect: Connect to 10.0.0.2<17943> failed : Software caused connection abort",
+        _LATE,
+    ),
+    Pattern(
+        Cause.PEER_LOST,
+        r"\bHccl\w+, error code is",
+        "RuntimeError: OPS function error: HcclAllreduce, error code is 6",
+        Weight.CASCADE,
+        era="HCCL",
+    ),
+    Pattern(
+        Cause.NCCL_NETWORK_INIT,
+        r"ncclSystemError|unhandled system error",
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
+        Weight.CASCADE,
+    ),
 )

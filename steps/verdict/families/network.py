@@ -1,7 +1,8 @@
 """Finding each other: rendezvous, names, ports."""
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.pattern import Pattern, Weight
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.pattern import Pattern
 
 _LATE = Weight.MESSENGER
 
@@ -14,13 +15,14 @@ PATTERNS = (
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
-        r"RendezvousTimeoutError",
+        r"Rendezvous(Timeout|Closed)Error|DEADLINE_EXCEEDED: Barrier timed out|cluster registration failed"
+        r"|(?i:timed out waiting for (all )?(tasks|peers|workers|nodes|ranks) )",
         "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError",
         _LATE,
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
-        r"\d+/\d+ clients joined|waiting for clients",
+        r"\d+/\d+ (clients|workers) joined|waiting for clients|DistStoreError: Socket Timeout",
         "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
         _LATE,
     ),
@@ -32,19 +34,23 @@ PATTERNS = (
     ),
     Pattern(
         Cause.RENDEZVOUS_CONNECT,
-        r"(?i)gai error|Name or service not known|Temporary failure in name resolution|nodename nor servname",
+        r"(?i)gai error|Name or service not known|Temporary failure in name resolution|nodename nor servname"
+        r"|Could not resolve hostname",
         "[W socket.cpp:464] The IPv6 network addresses of (gang-0.gang, 29500) cannot be retrieved (gai error: -2)",
         _LATE,
     ),
     Pattern(
         Cause.RENDEZVOUS_CONNECT,
-        r"RendezvousConnectionError|client socket has (failed|timed out)",
+        r"RendezvousConnectionError|client socket has (failed|timed out)|connect\(\) timed out",
         "torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (a, 1)",
         _LATE,
     ),
     Pattern(
         Cause.RENDEZVOUS_CONNECT,
-        r"(?i)ConnectionRefusedError|DistNetworkError.*connection refused",
+        r"(?i)Command '?\[?'?ssh .*exit status 255|\bssh exited with exit code 255|ssh: connect to host"
+        r"|Permission denied \(publickey|Host key verification failed|kex_exchange_identification"
+        r"|ConnectionRefusedError|DistNetworkError.*connection refused|failed to connect to remote host"
+        r"|Connection refused\b|Errno 110\]|No route to host|ORTE was unable to reliably start",
         "ConnectionRefusedError: [Errno 111] Connection refused",
         _LATE,
     ),

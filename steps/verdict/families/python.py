@@ -1,34 +1,45 @@
 """The program and its start: imports, arguments, and anything it raised."""
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.pattern import Pattern, Weight
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.pattern import Pattern
 
 PATTERNS = (
     Pattern(
         Cause.IMPORT_ERROR,
-        r"^ModuleNotFoundError\b|^ImportError: (cannot import|No module)|python[\d.]*: No module named"
+        r"^ModuleNotFoundError\b|^ImportError: (cannot import|No module)|python[\d.]*(\.exe)?:? No module named"
         r"|Error while finding module specification",
         "ModuleNotFoundError: No module named 'flash_attn'",
     ),
     Pattern(
         Cause.IMPORT_ERROR,
-        r"undefined symbol:|version `GLIBC(XX)?_[\d.]+' not found",
+        r"undefined symbol:|version `GLIBC(XX)?_[\d.]+' not found|DLL load failed",
         "ImportError: /usr/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by x.so)",
     ),
     Pattern(
         Cause.IMPORT_ERROR,
-        r"cannot open shared object file",
+        r"cannot open shared object file|(?i:(unable|failed|could not|cannot|not able) (to )?(load|find|open|import)"
+        r"( the)?( dynamic| shared)?( \w+)? (librar(y|ies)|lib\w+\.so))",
         "OSError: libcudart.so.12: cannot open shared object file: No such file or directory",
     ),
     Pattern(
         Cause.IMPORT_ERROR,
-        r"^ImportError\b|module was compiled (using|against)|numpy\.dtype size changed|ABI version",
+        r"^ImportError\b|^AttributeError: (partially initialized )?module '[\w.]+' has no attribute"
+        r"|module was compiled (using|against)|numpy\.dtype size changed|ABI version"
+        r"|Error building extension|CUDAMismatchException",
         "RuntimeError: module was compiled against NumPy C-API version 0x10 but this version of NumPy is 0xf",
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"can't open file '.*'",
+        r"can't open file '.*'|\b(torchrun|deepspeed|accelerate|python\d?): (command )?not found"
+        r"|not enough slots available|exec format error|exec user process caused",
         "/usr/bin/python: can't open file '/argosy/workspace/trian.py': [Errno 2] No such file or directory",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
+        r"^\S*sh: (line )?(\d+: )?\S+: ([Pp]ermission denied|not found|[Nn]o such file)",
+        "/bin/bash: line 1: ./run.sh: Permission denied",
+        Weight.HINT,  # a script goes on after a helper that is not there
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
@@ -43,12 +54,15 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"(?i)world size \(?\d+\)? (is not|must be|should be)|not divisible by (the )?(tensor|pipeline|world)",
+        r"(?i)world size \(?\d+\)? (is not|must be|should be)|divisible by .*\b(world|tensor|pipeline|parallel"
+        r"|[tpem]p)|(must divide|divisible by|multiple of) .*world.?size",
         "RuntimeError: world size (6) is not divisible by tensor model parallel size (4)",
     ),
     Pattern(
         Cause.USER_EXCEPTION,
-        r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Iteration|Warning|Failure|Exit)(:|$)",
+        r"^(?!nccl[A-Z])[A-Za-z_][\w.]*(Error|Exception|Interrupt|Iteration|Warning|Failure|Exit|Timeout"
+        r"|Disconnected)(:|$)|^Exception:"
+        r"|^([a-z_]\w*\.)*(exc|errors?|exceptions?)\.[A-Z]\w*: \S",
         "ValueError: loss is not a scalar",
         Weight.GENERIC,
     ),

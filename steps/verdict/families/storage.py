@@ -1,4 +1,4 @@
-"""Disks, object stores, hubs."""
+"""Object stores and hubs."""
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
@@ -6,23 +6,9 @@ from argosy.steps.verdict.pattern import Pattern
 
 PATTERNS = (
     Pattern(
-        Cause.IMAGE_PULL,
-        r"(?i)failed to register layer.*no space left",
-        "failed to register layer: write /usr/lib/libx.so: no space left on device",
-    ),
-    Pattern(
-        Cause.DISK_FULL,
-        r"(?i)no space left on device|Errno 28\]|disk quota exceeded|database or disk is full",
-        "OSError: [Errno 28] No space left on device: '/argosy/workspace/out/ckpt.pt'",
-    ),
-    Pattern(
-        Cause.DISK_FULL,
-        r"PytorchStreamWriter failed writing file|inline_container\.cc.*unexpected pos",
-        "RuntimeError: PytorchStreamWriter failed writing file data/17: file write failed",
-    ),
-    Pattern(
         Cause.S3_ACCESS,
-        r"(?i)ExpiredToken|token (included in the request )?(has|is) expired|RequestExpired",
+        r"(?i)ExpiredToken|token (included in the request )?(has|is) expired|RequestExpired|credentials? (has|have"
+        r"|is) expired",
         "botocore.exceptions.ClientError: An error occurred (ExpiredToken) when calling the GetObject operation",
         code=ExitCode.TRANSIENT,
     ),
@@ -34,44 +20,59 @@ PATTERNS = (
     ),
     Pattern(
         Cause.S3_ACCESS,
-        r"\(AccessDenied\)|AccessDenied|\(403\) when calling|\(InvalidAccessKeyId\)|SignatureDoesNotMatch",
+        r"AccessDenied|\(403\) when calling|\(InvalidAccessKeyId\)|SignatureDoesNotMatch"
+        r"|PermissionError: (Forbidden|Access)|does not have \W*storage\.\w+\.\w+\W* (access|IAM)"
+        r"|AuthorizationPermissionMismatch|AuthorizationFailure",
         "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the GetObject operation",
     ),
     Pattern(
         Cause.S3_ACCESS,
-        r"NoCredentialsError|Unable to locate credentials|DefaultCredentialsError|CredentialUnavailableError",
+        r"NoCredentialsError|PartialCredentialsError|Unable to locate credentials|DefaultCredentialsError"
+        r"|CredentialUnavailableError",
         "botocore.exceptions.NoCredentialsError: Unable to locate credentials",
     ),
     Pattern(
         Cause.S3_MISSING,
-        r"NoSuchBucket|NoSuchKey|\(404\) when calling the (Head|Get)|ObjectMissing|BlobNotFound",
+        r"NoSuchBucket|NoSuchKey|(Bucket|Blob|Object|Key)\w*NotFound|\b404 (blob|bucket|object|gs://|s3://)"
+        r"|\(404\) when calling the (Head|Get)|ObjectMissing|No S3 objects found|ContainerNotFound"
+        r"|(?i:(NotFoundError|No such file).*\b(s3a?|gs|gcs|abfss?|r2|oci)://)",
         "An error occurred (NoSuchKey) when calling the GetObject operation: The specified key does not exist.",
     ),
     Pattern(
         Cause.S3_THROTTLE,
-        r"SlowDown|\((503|500|429)\) when calling|ServiceUnavailable|RequestLimitExceeded|reduce your request rate",
+        r"(?i)\bslow ?down\b|\((503|429)\) when calling|ServiceUnavailable|RequestLimitExceeded"
+        r"|reduce your request rate|Throttling(Exception)?\b|\(TooManyRequests|Rate exceeded|ServerBusy",
         "An error occurred (SlowDown) when calling the GetObject operation (reached max retries: 4): Please reduce",
     ),
     Pattern(
         Cause.S3_THROTTLE,
-        r"EndpointConnectionError|Could not connect to the endpoint URL|Read timeout on endpoint URL"
-        r"|Connect timeout on endpoint URL",
+        r"\((500|502|504)\) when calling|\(InternalError\)|EndpointConnectionError"
+        r"|Could not connect to the endpoint URL|Read timeout on endpoint URL|Connect timeout on endpoint URL",
         'botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: "https://s3.x.example/"',
     ),
     Pattern(
         Cause.HUB_NETWORK,
-        r"GatedRepoError|RepositoryNotFoundError|401 Client Error.*huggingface|Cannot access gated repo",
+        r"GatedRepoError|RepositoryNotFoundError|(401|403|404) Client Error|gated repo|Repository Not Found for url"
+        r"|HfHubHTTPError: 40[134]",
         "huggingface_hub.errors.GatedRepoError: 401 Client Error. Cannot access gated repo for url",
         code=ExitCode.CONFIGURATION,
     ),
     Pattern(
         Cause.HUB_NETWORK,
-        r"couldn't connect to 'https?://huggingface|LocalEntryNotFoundError|HfHubHTTPError|OfflineModeIsEnabled",
+        r"api_key not configured",
+        "wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
+        code=ExitCode.CONFIGURATION,
+    ),
+    Pattern(
+        Cause.HUB_NETWORK,
+        r"(couldn't connect to|Couldn't reach) '?https?://|LocalEntryNotFoundError|HfHubHTTPError"
+        r"|OfflineModeIsEnabled|ProxyError|(429 Client|50\d Server) Error",
         "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them cached",
     ),
     Pattern(
         Cause.HUB_NETWORK,
-        r"Max retries exceeded with url|wandb\.errors\.CommError|[Ll]icen[cs]e server",
+        r"urlopen error|HTTPS?ConnectionPool|Max retries exceeded with url|MaxRetryError|wandb\.errors\.CommError"
+        r"|[Ll]icen[cs]e server",
         "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='hub', port=443): Max retries exceeded with url",
     ),
 )

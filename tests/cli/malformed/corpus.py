@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import Any
 
 RUN = 'name = "r"\nscript = "train.py"\ncode = ""\n'
 GANG = RUN + "[gang]\n"
@@ -257,5 +258,16 @@ CODE = [
         {"run.toml": RUN.replace('""', '"run.toml"').encode()},
     ),
 ]
+
+
+def further(found: Any) -> list[Case]:
+    """The cases of ``corpus_further``."""
+    script = {"train.py": SCRIPT}
+    return [
+        *(toml(*case) for case in found.TOML),
+        *(flags(name, argv, *names) for name, argv, names in found.FLAGS),
+        *(Case(name, argv, names, {"run.toml": text, **script}) for name, argv, names, text in found.NOT_PRESENT),
+    ]
+
 
 CASES = [*CODE, *YAML, *EVENTS, *FLAGS, *SCRIPTS, *STATE]

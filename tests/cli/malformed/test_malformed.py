@@ -25,7 +25,11 @@ def load(name: str) -> Any:
 
 
 corpus = load("corpus")
-CASES = [*corpus.CASES, *(corpus.toml(*case) for case in load("corpus_toml").CASES)]
+CASES = [
+    *corpus.CASES,
+    *(corpus.toml(*case) for case in load("corpus_toml").CASES),
+    *corpus.further(load("corpus_further")),
+]
 
 REMEDY = re.compile(
     r"\b(write|use|name|remove|add|see|did you mean|correct|give|save|start one|choose|raise|lower|leave|hand it over|"

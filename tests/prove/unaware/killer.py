@@ -14,7 +14,7 @@ from pathlib import Path
 
 from argosy.steps.pods import processes
 
-KINDS = ("early", "training", "training", "saving", "saving")
+KINDS = ("early", "training", "saving", "saving")
 """early: any time after the ranks began; training: after a commit; saving: a checkpoint's file is open for writing."""
 EARLY_SECONDS = 6.0
 TRAINING_SECONDS = 2.0
@@ -24,6 +24,8 @@ MOST_WITHOUT_COMMIT = 2
 LOOK_SECONDS = 0.05
 AIM_SECONDS = 0.001
 _LOOKS = 100
+_FURTHER = 4
+"""A save goes on for so many steps at most before the kill."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Killer:
         """``folder`` is the script's checkpoint folder; ``commits`` tells how many checkpoints were committed."""
         self._engine = engine
         self._work = os.fsencode(work)
-        self._folder = f"/workspace/{folder}/"
+        self._folders = (os.path.normpath(f"/workspace/{folder}") + "/", "/tmp/tmp")
+        """Where a save is seen; a library may write to a temporary file first."""
         self._commits = commits
         self._gone: set[int] = set()
         self.kills: list[Kill] = []
@@ -104,15 +107,22 @@ class Killer:
                 found = self._written(pid)
                 if found:
                     seen.add(f"{found} {int(time.monotonic() / 0.3)}")
-                if not found or len(seen) <= skip:
-                    continue
-                time.sleep(draw.uniform(0.0, 0.01))
-                processes.send(pid, signal.SIGSTOP)
-                if self._written(pid):
+                if found and len(seen) > skip and self._stopped_in_it(pid, draw.randrange(_FURTHER)):
                     return self._strike("saving", {rank: pid}, began)
-                processes.send(pid, signal.SIGCONT)
             if not all(self._alive(pid) for pid in ranks.values()):
                 return False
+        return False
+
+    def _stopped_in_it(self, pid: int, further: int) -> bool:
+        """Stop a process that writes, ``further`` steps on; False, and it runs, when it was done before."""
+        processes.send(pid, signal.SIGSTOP)
+        for _ in range(further):
+            processes.send(pid, signal.SIGCONT)
+            time.sleep(AIM_SECONDS)
+            processes.send(pid, signal.SIGSTOP)
+        if self._written(pid):
+            return True
+        processes.send(pid, signal.SIGCONT)
         return False
 
     def _strike(self, kind: str, victims: dict[int, int], began: float) -> bool:
@@ -159,10 +169,11 @@ class Killer:
             for handle in os.listdir(f"/proc/{pid}/fd"):
                 with contextlib.suppress(OSError, StopIteration):
                     target = os.readlink(f"/proc/{pid}/fd/{handle}")
-                    if self._folder not in target:
+                    inside = next((folder for folder in self._folders if folder in target), None)
+                    if inside is None:
                         continue
                     lines = Path(f"/proc/{pid}/fdinfo/{handle}").read_text().splitlines()
                     flags = next(int(line.split()[1], 8) for line in lines if line.startswith("flags:"))
                     if flags & os.O_ACCMODE != os.O_RDONLY:
-                        return target.partition(self._folder)[2]
+                        return target.partition(inside)[2]
         return ""

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.record.wording import count, short, size
 from argosy.workflows.cli.checkpoint.run import find_checkpoints
 from argosy.workflows.cli.options import as_json, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.record.wording import count, short, size
 
 
 @click.command()

@@ -11,11 +11,11 @@ from pathlib import Path
 from argosy.steps.checkpoint.history import Commit
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
+from argosy.steps.record.building import prefix_of
+from argosy.steps.record.wording import duration, short
 from argosy.steps.store.base import ObjectMissing
 from argosy.steps.store.opening import open_store
 from argosy.workflows.cli.run_folder import RunFolder, find_run
-from argosy.workflows.record.building import prefix_of
-from argosy.workflows.record.wording import duration, short
 
 ALIVE_SECONDS = 180.0
 """A run whose last sign of life is younger may still be training; three times the interval of a heartbeat."""
@@ -69,7 +69,7 @@ def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
         InputError: there is no such run, or it has no commit log.
     """
     if run is not None and ("://" in run or "/" in run or run.startswith(".")):
-        uri = run if "://" in run else Path(run).absolute().as_uri()
+        uri = run if "://" in run else Path(run).resolve().as_uri()
         found = CheckpointedRun(run, CheckpointStore(open_store(uri), ""))
         if found.store.log.read(1) is None:
             remedy = "name the folder or uri of one run, which ends in /NAME/runs/RUN_ID"

@@ -1,10 +1,10 @@
-"""``argosy checkpoint``: list, verify, pin, unpin, prune."""
+"""``argosy checkpoint``: list, get, verify, pin, unpin, prune."""
 
 from __future__ import annotations
 
 import click
 
-from argosy.workflows.cli.checkpoint import listing, pinning, prune, verify
+from argosy.workflows.cli.checkpoint import get, listing, pinning, prune, verify
 
 
 @click.group(
@@ -13,7 +13,7 @@ from argosy.workflows.cli.checkpoint import listing, pinning, prune, verify
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, verify, pin and prune the checkpoints of a run.
+    """List, fetch, verify, pin and prune the checkpoints of a run.
 
     RUN is a workflow name or run id of this machine, a run's folder, or its uri; CHECKPOINT is a step, or at least 6
     digits of a digest.
@@ -21,6 +21,7 @@ def command(ctx: click.Context) -> None:
     \b
     Example:
       argosy checkpoint list
+      argosy checkpoint get gpt-x7k2p model/
       argosy checkpoint list s3://bucket/gpt/runs/gpt-x7k2p
       argosy checkpoint pin gpt-x7k2p 4000 --reason "table 2"
     """
@@ -29,6 +30,7 @@ def command(ctx: click.Context) -> None:
 
 
 command.add_command(listing.command, "list")
+command.add_command(get.command, "get")
 command.add_command(verify.command, "verify")
 command.add_command(pinning.pin, "pin")
 command.add_command(pinning.unpin, "unpin")

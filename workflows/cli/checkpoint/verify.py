@@ -13,10 +13,10 @@ import click
 
 from argosy.steps.checkpoint.history import Commit
 from argosy.steps.checkpoint.reader import CorruptCheckpoint
+from argosy.steps.record.wording import count, duration, short, size
 from argosy.workflows.cli.checkpoint.run import CheckpointedRun, choose, find_checkpoints
 from argosy.workflows.cli.options import as_json, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.record.wording import count, duration, short, size
 
 
 @click.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.lint.finding import Finding, Level
-from argosy.workflows.lint.reading import SourceFile
+from argosy.workflows.manifests.reading import SourceFile
 
 if TYPE_CHECKING:
     from argosy.workflows.spec.run import TrainingRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,15 +13,14 @@ from argosy.workflows.lint.page import page
 
 _SARIF_LEVEL: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "note"}
 _GITHUB_LEVEL: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
-Fixable = Callable[[Finding], bool]
 
 
-def as_json(findings: Sequence[Finding], fixable: Fixable) -> str:
+def as_json(findings: Sequence[Finding], fixable: Collection[Finding]) -> str:
     """``{"findings": [{"rule", "level", "file", "line", "column", "end_column", "message", "remedy", "fixable"}]}``."""
     return json.dumps({"findings": [_plain(each, fixable) for each in findings]}, indent=2, ensure_ascii=False)
 
 
-def _plain(finding: Finding, fixable: Fixable) -> dict[str, Any]:
+def _plain(finding: Finding, fixable: Collection[Finding]) -> dict[str, Any]:
     return {
         "rule": finding.rule,
         "level": finding.level.word,
@@ -31,7 +30,7 @@ def _plain(finding: Finding, fixable: Fixable) -> dict[str, Any]:
         "end_column": finding.end_column,
         "message": finding.message,
         "remedy": finding.remedy,
-        "fixable": fixable(finding),
+        "fixable": finding in fixable,
     }
 
 

@@ -10,7 +10,7 @@ import click
 
 from argosy.workflows.cli.output import harmless
 from argosy.workflows.lint.finding import Finding, Level
-from argosy.workflows.lint.reading import SourceFile
+from argosy.workflows.manifests.reading import SourceFile
 
 _COLOUR: Final = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
 _WIDEST: Final = 160

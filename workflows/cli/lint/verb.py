@@ -20,9 +20,9 @@ from argosy.workflows.lint.finding import Finding, Level
 from argosy.workflows.lint.fix.mend import Mended, diff, fixable, mend
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.lint.page import page
-from argosy.workflows.lint.reading import SourceFile, find_files, read_file, read_text
 from argosy.workflows.lint.rule import RULES
 from argosy.workflows.lint.rules import load
+from argosy.workflows.manifests.reading import LARGEST, SourceFile, find_files, read_file, read_text
 
 STDIN = "<stdin>"
 LEVELS = click.Choice([level.word for level in Level])
@@ -41,7 +41,7 @@ LEVELS = click.Choice([level.word for level in Level])
 @click.option("--json", "json_style", is_flag=True, help="The same as --format json.")
 @click.option("--select", multiple=True, metavar="RULES", help="Only these rules or families: NCCL,REND003.")
 @click.option("--ignore", multiple=True, metavar="RULES", help="Not these rules or families.")
-@click.option("--level", type=LEVELS, default="note", show_default=True, help="Show this level and what is worse.")
+@click.option("--level", type=LEVELS, default="warning", show_default=True, help="Show this level and what is worse.")
 @click.option(
     "--fail-on", type=LEVELS, default="error", show_default=True, help="Exit 1 at this level and what is worse."
 )
@@ -106,7 +106,7 @@ def command(
 
 def _list(selection: Selection) -> int:
     for name in sorted(RULES):
-        if selection.wants(name) and RULES[name].level >= selection.level:
+        if selection.wants(name):
             held = page(name)
             click.echo(f"{name:<10} {held.level:<8} {'fix' if held.fixable else '':<4} {held.title}")
     return 0
@@ -122,7 +122,7 @@ def _read(paths: Sequence[str]) -> tuple[list[SourceFile], list[Finding]]:
     found: list[Finding] = []
     for path in paths:
         if path == "-":
-            files[STDIN] = read_text(sys.stdin.buffer.read(), STDIN)
+            files[STDIN] = read_text(sys.stdin.buffer.read(LARGEST + 1), STDIN)
             continue
         for each in find_descriptions(Path(path)):
             files[str(each)], given = read_description(each.read_bytes(), str(each))
@@ -165,9 +165,8 @@ def _replace(path: Path, text: str) -> None:
 
 def _show(outcome: Mended, selection: Selection, style: str, *, mended: bool) -> None:
     shown = [each for each in outcome.findings if selection.shows(each)]
-    by_name = {file.name: file for file in outcome.files}
     if style == "json":
-        click.echo(as_json(shown, lambda finding: fixable(by_name[finding.file], finding)))
+        click.echo(as_json(shown, fixable(outcome.files, shown)))
     elif style == "sarif":
         from importlib.metadata import version
 
@@ -176,8 +175,7 @@ def _show(outcome: Mended, selection: Selection, style: str, *, mended: bool) ->
         _echo(as_github(shown))
     else:
         _echo(as_text(shown, outcome.files))
-        count = sum(fixable(by_name[each.file], each) for each in shown)
-        line = summary(shown, len(outcome.files), count)
+        line = summary(shown, len(outcome.files), len(fixable(outcome.files, shown)))
         click.echo(f"{f'{len(outcome.mended)} mended; ' if mended else ''}{line}", err=True)
         if shown:
             worst = max(shown, key=lambda finding: finding.level)  # the first of the worst

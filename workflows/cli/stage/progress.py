@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from argosy.steps.data.staging import StageProgress
-from argosy.workflows.record.wording import count, duration, percent, size
+from argosy.steps.record.wording import count, duration, percent, size
 
 PLAIN_SECONDS = 5.0
 _SETTLED_SECONDS = 1.0

@@ -14,13 +14,13 @@ from argosy.steps.data.manifest import DatasetManifest, check_digest
 from argosy.steps.data.outlook import Outlook, look_ahead
 from argosy.steps.data.room import ROOM_FACTOR
 from argosy.steps.data.staging import StageResult, stage_objects
+from argosy.steps.record.wording import count, duration, short, size
 from argosy.steps.store.opening import check_uri
 from argosy.workflows.cli.options import as_json
 from argosy.workflows.cli.output import emit, harmless, say, typed
 from argosy.workflows.cli.stage.progress import listing, progress
 from argosy.workflows.cli.stage.selection import Selection, share_of
 from argosy.workflows.cli.stage.store_options import store_options
-from argosy.workflows.record.wording import count, duration, short, size
 
 Depth = Literal["none", "stat", "full"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lark import Token, Tree
 
-from argosy.workflows.engine.expression.functions import FUNCTIONS, refuse_unknown
+from argosy.workflows.engine.expression.functions import FUNCTIONS, refuse_path, refuse_unknown
 from argosy.workflows.engine.expression.parser import ExpressionError, parse
 from argosy.workflows.engine.gotext import plain_text
 
@@ -31,7 +31,10 @@ def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
     Raises:
         ExpressionError: see :func:`evaluate`, or the value is no boolean.
     """
-    result = evaluate(text, names)
+    try:
+        result = evaluate(text, names)
+    except ExpressionError as error:
+        raise ExpressionError(f"unable to evaluate expression '{text}': {error}") from None
     if not isinstance(result, bool):
         raise ExpressionError(f"unable to cast expression result '{plain_text(result)}' to bool")
     return result
@@ -42,20 +45,38 @@ def check(text: str) -> None:
     for tree in parse(text).iter_subtrees():
         if tree.data == "call":
             refuse_unknown(str(tree.children[0]))
+            path = tree.children[2] if len(tree.children) > 2 else None
+            if tree.children[0] == "jsonpath" and isinstance(path, Tree) and path.data == "text":
+                refuse_path(unquote(str(path.children[0])))
 
 
-def member_paths(text: str) -> set[str]:
-    """Dotted names that the expression reads (``workflow.status``, ``steps['a'].outputs.result`` as ``steps.a...``)."""
-    return {path for tree in parse(text).iter_subtrees() if (path := _path(tree))}
+def identifiers(text: str) -> list[str]:
+    """Dotted names that must be there for the expression to mean something (``tasks``, ``tasks.a`` ...).
+
+    What ``??`` or ``?.`` guards need not be there.
+
+    Raises:
+        ExpressionError: see :func:`evaluate`.
+    """
+    tree = parse(text)
+    guarded: set[int] = set()
+    for each in tree.iter_subtrees():
+        base = each.children[0] if each.children else None
+        if each.data == "coalesce" and isinstance(base, Tree):
+            guarded.update(id(inner) for inner in base.iter_subtrees() if inner.data != "name")
+        elif each.data in ("optional_member", "optional_index") and isinstance(base, Tree) and base.data != "name":
+            guarded.add(id(base))
+    paths = (_path(each) for each in tree.iter_subtrees() if id(each) not in guarded)
+    return sorted({path for path in paths if path})
 
 
 def _path(tree: Tree[Any]) -> str:
     if tree.data == "name":
         return str(tree.children[0])
-    if tree.data in ("member", "optional_member") and isinstance(tree.children[0], Tree):
+    if tree.data == "member" and isinstance(tree.children[0], Tree):
         base = _path(tree.children[0])
         return f"{base}.{tree.children[1]}" if base else ""
-    if tree.data in ("index", "optional_index") and isinstance(tree.children[1], Tree):
+    if tree.data == "index" and isinstance(tree.children[1], Tree):
         base = _path(tree.children[0])
         if base and tree.children[1].data == "text":
             return f"{base}.{unquote(str(tree.children[1].children[0]))}"
@@ -129,6 +150,8 @@ def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
         return float(left) / float(right)
     if symbol == "%":
         return left - right * int(left / right)
+    if symbol in ("**", "^"):
+        return float(left) ** float(right)
     return {"+": operator.add, "-": operator.sub, "*": operator.mul}[symbol](left, right)
 
 

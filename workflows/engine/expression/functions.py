@@ -50,22 +50,28 @@ def _from_json(text: Any) -> Any:
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[(-?[0-9]+)\]|\[['\"]([^'\"]+)['\"]\]")
 
 
+_PATH = re.compile(rf"\$(?:{_STEP.pattern})*")
+
+
+def refuse_path(path: str) -> None:
+    """Raise ExpressionError unless ``path`` is made of names and numbers alone (no filter, no wildcard)."""
+    if not _PATH.fullmatch(path):
+        raise ExpressionError(
+            f"jsonpath: only $.name, ['name'] and [number] are supported by the local engine, not {path!r}",
+            unsupported=True,
+        )
+
+
 def _jsonpath(document: Any, path: Any) -> Any:
     value = _from_json(document)
     text = str(path)
-    position = 1
-    if not text.startswith("$"):
-        raise ExpressionError(f"jsonpath: {text!r} does not start with $")
-    while position < len(text):
-        match = _STEP.match(text, position)
-        if match is None:
-            raise ExpressionError(f"jsonpath: only $.name, ['name'] and [number] are supported here, not {text!r}")
+    refuse_path(text)
+    for match in _STEP.finditer(text):
         name = match[1] or match[3]
         try:
             value = value[name] if name is not None else value[int(match[2])]
         except (KeyError, IndexError, TypeError):
             raise ExpressionError(f"jsonpath: {text} finds nothing") from None
-        position = match.end()
     return value
 
 

@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 
 class ExpressionError(ValueError):
-    """An expression cannot be parsed or evaluated; the message says where and why."""
+    """An expression cannot be parsed or evaluated; the message says where and why.
+
+    ``unsupported`` marks what Argo could evaluate and we cannot: that must never pass in silence.
+    """
+
+    def __init__(self, message: str, *, unsupported: bool = False) -> None:
+        super().__init__(message)
+        self.unsupported = unsupported
 
 
 @lru_cache(maxsize=4)

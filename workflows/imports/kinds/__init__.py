@@ -11,8 +11,8 @@ from argosy.workflows.imports.kinds.kubeflow import mpi, pytorch, tensorflow, xg
 from argosy.workflows.imports.kinds.ray import ray
 from argosy.workflows.imports.kinds.trainer import trainer
 from argosy.workflows.imports.source import Source
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.workload import Workload
 
 Reader = Callable[[Workload, Bundle, Account], Source]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.kinds.reasons import JOB, JOBSET, OWNER, VOLCANO, changed_all
 from argosy.workflows.imports.source import Source, count, present
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
 
 
 def job(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -63,12 +66,16 @@ def _alike(one: Role, other: Role) -> bool:
     )
 
 
+_TRAIN_NOTHING: Final = ("mpimaster", "launcher", "ps", "scheduler", "evaluator")
+"""Tasks that hold parameters, or start and judge what others train: no ranks."""
+
+
 def volcano(workload: Workload, bundle: Bundle, account: Account) -> Source:
     """Tasks are nodes: a master is a rank like the others."""
     del bundle
     roles = present(workload.roles, account)
     with_gpus = [role for role in roles if role.pod.gpus != 0]
-    training = with_gpus or [role for role in roles if role.name not in ("mpimaster", "launcher")] or roles
+    training = with_gpus or [role for role in roles if role.name not in _TRAIN_NOTHING] or roles
     if not training:
         raise InputError(f"Volcano Job {workload.document.name!r}: spec.tasks has no pods, so nothing trains")
     # mpimaster runs mpirun, mpiworker runs sshd: https://volcano.sh/en/docs/user-guide/how_to_use_mpi_plugin/
@@ -89,5 +96,5 @@ def volcano(workload: Workload, bundle: Bundle, account: Account) -> Source:
 
 def _job(role: Role, account: Account) -> int:
     changed_all(account, role.job, JOB)
-    account.kept(role.job["completions"], "gang.nnodes")
+    account.number(role.job["completions"], "gang.nnodes")
     return count(role, account)

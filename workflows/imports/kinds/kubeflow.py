@@ -6,18 +6,11 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.kinds.reasons import MEET, OWNER, RUN_POLICY, changed_all
 from argosy.workflows.imports.source import Source, count, present
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
 
-_TF_CONFIG = (
-    "torchrun starts the ranks and sets no TF_CONFIG: build it in the script from RANK, WORLD_SIZE, MASTER_ADDR and "
-    "MASTER_PORT before the strategy is made"
-)
-_DMLC = (
-    "torchrun starts the ranks and sets no DMLC_*: start xgboost's tracker on rank 0 at MASTER_ADDR and pass it to "
-    "xgboost.collective.CommunicatorContext"
-)
 _MPI = "a script for Horovod or MPI reads its rank from MPI: use torch.distributed, or RANK, LOCAL_RANK, WORLD_SIZE"
 
 
@@ -31,7 +24,7 @@ def pytorch(workload: Workload, bundle: Bundle, account: Account) -> Source:
     low, high = nodes, nodes
     if elastic:
         low = min(max(elastic["minReplicas"].number or nodes, 1), nodes)
-        account.kept(elastic["minReplicas"], "gang.nnodes")
+        account.number(elastic["minReplicas"], "gang.nnodes")
         if elastic["maxReplicas"].number == nodes:
             account.kept(elastic["maxReplicas"], "gang.nnodes")
         else:
@@ -40,9 +33,9 @@ def pytorch(workload: Workload, bundle: Bundle, account: Account) -> Source:
             account.changed(elastic[key], MEET)
         account.changed(elastic["maxRestarts"], OWNER)
         account.lost(elastic["metrics"], "the gang's size follows its nodes, not a metric")
-        account.kept(elastic["nProcPerNode"], "gang.nproc_per_node")
+        account.number(elastic["nProcPerNode"], "gang.nproc_per_node")
         ranks = ranks or elastic["nProcPerNode"]
-    account.kept(ranks, "gang.nproc_per_node")
+    account.number(ranks, "gang.nproc_per_node")
     changed_all(account, spec["runPolicy"], RUN_POLICY)
     return Source(workload, roles, (min(low, high), max(low, high)), ranks.text)
 
@@ -64,8 +57,7 @@ def tensorflow(workload: Workload, bundle: Bundle, account: Account) -> Source:
     changed_all(account, workload.spec["runPolicy"], RUN_POLICY)
     account.changed(workload.spec["successPolicy"], "a run has succeeded when every rank ended well")
     account.changed(workload.spec["enableDynamicWorker"], 'write gang.nnodes = "min:max"')
-    account.advise(workload.document.root["kind"], _TF_CONFIG, "script")
-    return Source(workload, roles, (nodes, nodes), "1")
+    return Source(workload, roles, (nodes, nodes), "1", launcher="plain")
 
 
 def xgboost(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -74,8 +66,7 @@ def xgboost(workload: Workload, bundle: Bundle, account: Account) -> Source:
     roles = _roles(workload, workload.roles, account)
     nodes = _replicas(roles, account)
     changed_all(account, workload.spec["runPolicy"], RUN_POLICY)
-    account.advise(workload.document.root["kind"], _DMLC, "script")
-    return Source(workload, roles, (nodes, nodes), "1")
+    return Source(workload, roles, (nodes, nodes), "1", launcher="plain")
 
 
 def mpi(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -89,7 +80,7 @@ def mpi(workload: Workload, bundle: Bundle, account: Account) -> Source:
     roles = _roles(workload, training, account)
     nodes = _replicas(roles, account)
     slots = spec["slotsPerWorker"]
-    account.kept(slots, "gang.nproc_per_node")
+    account.number(slots, "gang.nproc_per_node")
     account.changed(launcher.node, "no launcher pod: torchrun starts the ranks on each node, without ssh")
     if spec["runLauncherAsWorker"].flag:
         nodes += 1

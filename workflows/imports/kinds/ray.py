@@ -6,8 +6,9 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.kinds.reasons import RAY, changed_all
 from argosy.workflows.imports.source import Source, count
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
 
 _RAY = (
     "the entrypoint runs once on each rank under torchrun, without Ray: a script for ray.train needs its TorchTrainer "
@@ -32,6 +33,8 @@ def ray(workload: Workload, bundle: Bundle, account: Account) -> Source:
         if role not in training:
             why = "no Ray head: torchrun's ranks need none" if role.name == "head" else _other(role)
             (account.changed if role.name == "head" or not role.replicas else account.lost)(role.node, why)
+            if role.name == "head":
+                _beside_the_head(role, training[0], account)
             continue
         account.changed(role.node["groupName"], "a gang's nodes are node-0, node-1, …")
         account.changed(role.node["rayStartParams"], "no Ray is started: torchrun starts the ranks")
@@ -48,6 +51,20 @@ def ray(workload: Workload, bundle: Bundle, account: Account) -> Source:
     account.lost(document.spec["entrypointResources"], "no Ray is started")
     account.advise(document.root["kind"], _RAY, "script")
     return Source(workload, training, (nodes, nodes), entrypoint=entrypoint)
+
+
+def _beside_the_head(head: Role, trained: Role, account: Account) -> None:
+    """What the entrypoint had in the head's pod, and a gang's nodes do not have."""
+    one, other = head.pod.main, trained.pod.main
+    if one is None or other is None:
+        return
+    names = {each["name"].text for each in other.node["env"]}
+    for item in one.node["env"]:
+        if item["name"].text not in names:
+            account.by_hand(item, "the entrypoint ran in the head: write it into [env] if the script reads it")
+    for path, mount in one.mounts.items():
+        if path not in other.mounts:
+            account.by_hand(mount, "the entrypoint ran in the head: write [[gang.pod.volumes]] if the script needs it")
 
 
 def _training(roles: list[Role]) -> list[Role]:

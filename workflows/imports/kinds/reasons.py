@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from argosy.workflows.imports.account import Account
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.node import Node
 
 OWNER: Final = "argosy's supervisor owns restarts: see [retry]"
-PLACEMENT: Final = "gang.placement is none for now: nodes are waited for by the channel"
+PLACEMENT: Final = "gang.placement says who places the gang; without it nodes are waited for by the channel"
 CLEANED: Final = "the workflow and its gang are cleaned up by argosy"
 SUBMITTED: Final = "Argo starts the workflow when it is submitted"
 OWNED: Final = "the supervisor owns the gang"

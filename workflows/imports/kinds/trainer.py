@@ -7,11 +7,12 @@ from dataclasses import replace
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.kinds.reasons import JOB, JOBSET, PLACEMENT, changed_all
 from argosy.workflows.imports.source import Source, count
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.view.made import made_list, made_mapping
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.made import made_list, made_mapping
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
 
 _INITIALIZER = "data is staged by argosy: write [dataset] uri; a model's weights are data like others"
 _PATCH = "write what it changes into [gang], [gang.resources], [gang.pod] or [env]"
@@ -23,7 +24,7 @@ def trainer(workload: Workload, bundle: Bundle, account: Account) -> Source:
     role = workload.roles[0]
     nodes = count(role, account)
     ranks = spec["trainer"]["numProcPerNode"]
-    account.kept(ranks, "gang.nproc_per_node")
+    account.number(ranks, "gang.nproc_per_node")
     reference = spec["runtimeRef"]
     kind = reference["kind"].text or "ClusterTrainingRuntime"
     named = f"{kind} {reference['name'].text!r}"
@@ -75,7 +76,7 @@ def _runtime(document: Document, trainer: Node, role: Role | None, account: Acco
     spec = document.spec
     policy = spec["mlPolicy"]
     for kind in ("torch", "mpi"):
-        account.kept(policy[kind]["numProcPerNode"], "gang.nproc_per_node")
+        account.number(policy[kind]["numProcPerNode"], "gang.nproc_per_node")
     account.changed(policy, "torchrun starts the ranks on each node")
     account.kept(policy["numNodes"], "gang.nnodes")
     account.lost(spec["podGroupPolicy"], PLACEMENT)

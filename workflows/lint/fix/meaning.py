@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
 from argosy.workflows.lint.finding import AddKey, Edit, Remove, RenameKey, SetValue
 from argosy.workflows.lint.fix.text import CannotEdit
-from argosy.workflows.lint.node import Node
+from argosy.workflows.manifests.composing import LOADER
+from argosy.workflows.manifests.node import Node
 
 Path = tuple[str | int, ...]
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def paths(roots: Iterable[Node]) -> dict[int, list[Path]]:
@@ -43,7 +43,7 @@ def load(text: str) -> list[Any]:
         CannotEdit: it is not YAML.
     """
     try:
-        return list(yaml.load_all(text, Loader=_LOADER))
+        return list(yaml.load_all(text, Loader=LOADER))
     except (yaml.YAMLError, ValueError) as error:
         raise CannotEdit("the edited text would not be YAML") from error
 

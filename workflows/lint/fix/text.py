@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from argosy.workflows.lint.finding import AddKey, Edit, Remove, RenameKey, SetValue
-from argosy.workflows.lint.node import Node, needs_quotes
+from argosy.workflows.manifests.node import Node, needs_quotes
 
 _COMMENT: Final = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 
@@ -129,7 +129,7 @@ class Text:
         start = self._offset(value.start_mark)
         if flow:
             return start
-        found = re.search(r"-\s+\Z", self.text[:start][-200:])
+        found = re.search(r"-\s+\Z", self.text[max(0, start - 200) : start])
         if found is None:
             raise CannotEdit("the item has no dash before it")
         return start - (found.end() - found.start())

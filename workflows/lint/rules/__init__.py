@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 
 def load() -> None:
-    """Import every family, which fills :data:`argosy.workflows.lint.rule.RULES`."""
-    for family in iter_modules(__path__):
-        import_module(f"{__name__}.{family.name}")
+    """Import every module of rules, which fills :data:`argosy.workflows.lint.rule.RULES`."""
+    for module in walk_packages(__path__, f"{__name__}."):
+        import_module(module.name)

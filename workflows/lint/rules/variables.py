@@ -14,14 +14,14 @@ from argosy.steps.nccl.facts import Facts, Process
 from argosy.steps.nccl.finding import EnvironmentFinding, Remove, Rename, Set
 from argosy.steps.nccl.hardware import gpu_model
 from argosy.workflows.lint import finding as mend
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Edit, Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import declare, rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.environment import Variable
-from argosy.workflows.lint.view.node_labels import selected_labels
-from argosy.workflows.lint.view.process import Process as Command
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.environment import Variable
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.node_labels import selected_labels
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.process import Process as Command
 
 _FIRST: Final = "NCCL001"
 _MPI: Final = ("mpirun", "mpiexec", "orterun", "horovodrun")
@@ -38,9 +38,11 @@ _PREFIXES: Final = (
     "PYTORCH_",
     "MELLANOX_",
 )
+# In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
+_NOTED: Final = ("NCCL018", "NCCL038", "TORCH009")
 for _name, _level in CHECKED.items():
     if _name != _FIRST:
-        declare(_name, Level.of(_level))
+        declare(_name, Level.NOTE if _name in _NOTED else Level.of(_level))
 
 
 @rule(_FIRST, Level.of(CHECKED[_FIRST]), on=Container)
@@ -66,7 +68,9 @@ def _environments(container: Container, bundle: Bundle) -> Iterator[tuple[Proces
     commands = [each for each in bundle.processes(container) if _sets_something(each)]
     launchers = [each for each in bundle.processes(container) if each.program in _MPI]
     if launchers and kind == "ranks":
-        yield "mpi-launcher", bundle.environment(container)
+        passed = {set_.name for each in launchers for set_ in each.assignments if set_.how == "-x"}
+        rest = {name: each for name, each in bundle.environment(container).items() if name not in passed}
+        yield "mpi-launcher", rest
         for each in launchers:
             yield "ranks", _forwarded(each, bundle.environment(container))
         return
@@ -82,10 +86,13 @@ def _sets_something(command: Command) -> bool:
 
 def _forwarded(command: Command, base: Mapping[str, Variable]) -> dict[str, Variable]:
     """What ``mpirun -x`` gives to the ranks."""
-    found = {}
+    found: dict[str, Variable] = {}
     for each in command.assignments:
         if each.how == "-x" and each.value is None and each.name in base:
             found[each.name] = base[each.name]
+        elif each.how == "-x" and each.value is None and any(other.name == each.name for other in command.assignments):
+            known = next(other for other in command.assignments if other.name == each.name)
+            found[each.name] = Variable(each.name, known.value, known.node, known.how, known.text)
         elif each.how == "-x":
             found[each.name] = Variable(each.name, each.value, each.node, each.how, each.text)
     return found
@@ -140,7 +147,7 @@ def _resources(container: Container) -> frozenset[str] | None:
 def _problem(found: EnvironmentFinding, variables: Mapping[str, Variable], container: Container) -> Problem:
     variable = next((variables[name] for name in found.variables if name in variables), None)
     node, inside = (_place(found, variable), variable.text) if variable is not None else (container.node["env"], "")
-    level = Level.of(found.level)
+    level = Level.NOTE if found.rule in _NOTED else Level.of(found.level)
     return Problem(node, found.message, found.remedy, _edits(found, variables), level, inside, found.rule)
 
 

@@ -1,8 +1,9 @@
 """The fields of Kubernetes' and the operators' kinds and their types, from the projects' own OpenAPI.
 
-``fields.json`` is written by ``scripts/fields.py``. A type is ``str``, ``int``, ``bool``, ``quantity``, ``any``, a name
-of the table, ``[T]`` (a list) or ``{T}`` (a mapping of names to T); ``T!`` must be there. A table with the key ``...``
-is not complete (nothing unknown is reported), one with ``~`` nearly (only near misses are).
+``fields.json`` is written by ``scripts/fields.py``. A type is ``str``, ``int``, ``bool``, ``quantity``, ``any``,
+``=A|B`` (one of these words), a name of the table, ``[T]`` (a list) or ``{T}`` (a mapping of names to T); ``T!``
+must be there. A table with the key ``...`` is not complete (nothing unknown is reported), one with ``~`` nearly (only
+near misses are).
 """
 
 from __future__ import annotations

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem, RenameKey
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import declare, rule
 from argosy.workflows.lint.rules.api.types import misfit
-from argosy.workflows.lint.rules.api.versions import MOVED
+from argosy.workflows.lint.rules.api.versions import MOVED, OLD_WORDS
 from argosy.workflows.lint.schema.fields import fields_of, inner, path_to, type_of_kind
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
 
 Trail = tuple[tuple[str, str], ...]  # (type, path) of what is above, the nearest last
 
@@ -44,7 +44,7 @@ def fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """Walk a document along its kind's type: API002 (unknown) to API005 (missing)."""
     type_name = type_of_kind(document.api_version, document.kind)
     for problem in _object(document.root, type_name, ()) if type_name else ():
-        if problem.rule != "API005" or not bundle.is_patch(document):
+        if problem.rule != "API005" or not bundle.is_named_patch(document):
             yield problem
 
 
@@ -82,13 +82,22 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
     known = fields_of(type_name)
     here = (*trail, (type_name, node.path))
     for key, value in node.entries.items():
-        if key in known:
+        place = (type_name, key)
+        if place in MOVED and key not in known:
+            message = f"{key} is not taken any more: {MOVED[place]}"
+            yield Problem(value, message, "write what took its place", level=Level.WARNING, rule="API006")
+        elif value.text in OLD_WORDS.get(place, ()):
+            message = f"{key}: {value.text} is not taken any more: the field is a number in current releases"
+            yield Problem(value, message, "write a number", level=Level.WARNING, rule="API006")
+        elif key in known:
             yield from _value(value, known[key], here)
-        elif "..." not in known and (type_name, key) not in MOVED and not key.startswith("x-") and "{" not in key:
+        elif "..." not in known and not key.startswith("x-") and "{" not in key:
             yield _unknown(value, key, here)
     for key, kind in known.items():
         if kind.endswith("!") and not node[key] and (node[key].exists or not node.open):
-            where = node.path or "the object"
+            where, older = node.path or "the object", key.removesuffix("s")
+            if key != older and node[older]:
+                continue  # the word of an earlier release, of which API002 speaks
             yield Problem(node[key], f"{where} has no {key}", f"write {key}: the API refuses it without", rule="API005")
 
 
@@ -109,9 +118,13 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     near = same or next(iter(get_close_matches(key, names, 1, 0.75)), "")
     message = f"{key} is no field of {where}: the API refuses it, or drops it without a word"
     if near:
-        edits = [] if near in (node.parent or node) else [RenameKey(node, near)]
+        fits = near not in (node.parent or node) and misfit(node, known[near].rstrip("!")) is None
+        edits = [RenameKey(node, near)] if fits else []
         return Problem(node, message, f"write {near}", edits, level)
-    return Problem(node, message, "remove it, or look its name up: kubectl explain", level=Level.WARNING)
+    # Projects add fields with every release; a pod's are known, and a container's also where Argo describes it.
+    of_a_pod = any(each.startswith("Pod") or each.endswith(("Container", "Script")) for each, _ in trail)
+    level = Level.NOTE if level is not None and not of_a_pod else Level.WARNING
+    return Problem(node, message, "remove it, or look its name up: kubectl explain", level=level)
 
 
 def _lowered(names: list[str]) -> dict[str, str]:

@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem, RenameKey
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.schema.fields import type_of_kind
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_KEY: Final = re.compile(r"(?:([^/]+)/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
 _PORT: Final = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9]|-(?!-)){0,13}[a-z0-9]|[a-z]")
 # Their names are parts of DNS names: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 _ONE_LABEL: Final = (
@@ -32,6 +29,8 @@ _ONE_LABEL: Final = (
     "JAXJob",
     "PaddleJob",
 )
+# A script's train-JOBNAME-ID: nobody writes words in capitals for what Kubernetes has in small letters.
+_WORD_TO_REPLACE: Final = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])")
 _ANY_NAME: Final = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 _MEANT: Final = {
     **dict.fromkeys(("nvidia.com/gpus", "nvidia.com/gpu", "nvidia/gpu", "nvidia.com/cuda"), "nvidia.com/gpu"),
@@ -46,8 +45,8 @@ def _known(document: Document, bundle: Bundle) -> bool:
 
 
 def _later(node: Node) -> bool:
-    """Whether a part of a name is filled in later: no name has a dollar sign."""
-    return node.open or "$" in node.text
+    """Whether a part of a name is filled in later: no name has a dollar sign, and sed's ``MODEL_NAME`` is none."""
+    return node.open or "$" in node.text or re.search(r"[A-Z]{2,}_[A-Z]{2,}", node.text) is not None
 
 
 @rule("API008", Level.ERROR, on=Document)
@@ -64,46 +63,18 @@ def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
             node,
             f"{node.text!r} is no name for a {document.kind}, and the API refuses it",
             f"lower-case letters, digits, dashes{also}, a letter or digit at both ends, at most {most} characters",
+            level=Level.WARNING if _WORD_TO_REPLACE.search(node.text) else None,
         )
 
 
-@rule("API009", Level.ERROR, on=Document)
-def labels(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """Keys and values of labels, keys of annotations."""
-    workload = bundle.workload(document)
-    if not _known(document, bundle):
-        return
-    held = [document.metadata, *(pod.metadata for pod in (workload.pods if workload is not None else []))]
-    for metadata in held if document.kind != "Pod" else held[:1]:
-        for key, value in metadata["labels"].entries.items():
-            yield from _key(key, value)
-            if value.is_scalar and not _later(value) and _VALUE.fullmatch(value.text) is None:
-                yield Problem(
-                    value,
-                    f"{value.text[:70]!r} is no value for a label, and the API refuses it",
-                    "letters, digits, dashes, dots and underscores, at most 63; anything else fits an annotation",
-                )
-        for key, value in metadata["annotations"].entries.items():
-            yield from _key(key, value)
-
-
-def _key(key: str, value: Node) -> Iterator[Problem]:
-    match = _KEY.fullmatch(key)
-    prefix = match[1] if match is not None else None
-    if "{{" in key or "$" in key or (match is not None and (prefix is None or _SUBDOMAIN.fullmatch(prefix))):
-        return
-    what = f"{key!r} is no key of a label or annotation, and the API refuses it"
-    yield Problem(value, what, "write NAME or DOMAIN/NAME; the name has at most 63 letters, digits, -, _ and .")
-
-
 @rule("API010", Level.ERROR, on=Pod)
-def parts(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
+def parts(pod: Pod) -> Iterator[Problem]:
     """Names of containers, volumes and ports: form, and that each stands once."""
-    del bundle
     seen: dict[str, int] = {}
     for container in pod.all_containers:
         name = container.node["name"]
-        yield from _part(name, "container")
+        if name.text or pod.document.group != "argoproj.io":  # the API server prints Argo's empty ones
+            yield from _part(name, "container")
         if name.text and name.text in seen and pod.document.group != "argoproj.io":
             yield Problem(
                 name,
@@ -137,9 +108,8 @@ def _part(name: Node, what: str) -> Iterator[Problem]:
 
 
 @rule("API011", Level.ERROR, on=Container)
-def resource_names(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def resource_names(container: Container) -> Iterator[Problem]:
     """A resource without a domain that is none of Kubernetes' own."""
-    del bundle
     for held in (container.limits, container.requests):
         for name, value in held.entries.items():
             known = name in _PLAIN_RESOURCES or name.startswith("hugepages-") or "/" in name or "{" in name

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import AddKey, Level, Problem, Remove, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.api.versions import KINDS, VERSIONS
 from argosy.workflows.lint.schema.fields import type_of_kind
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.workload import Workload
 
 _VERSIONS: Final = {
     "Pod": "v1",
@@ -44,15 +44,15 @@ _OF_ONE_GROUP: Final = {
     **dict.fromkeys(("ServiceMonitor", "PodMonitor", "PrometheusRule"), "monitoring.coreos.com/v1"),
     "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",
 }
-_PROJECTS: Final = (".k8s.io", ".x-k8s.io", "kubeflow.org", "ray.io", "coreos.com")
+# Of another group nobody knows whether it has the kind: xgboostjob.kubeflow.org had an XGBoostJob.
+_GROUPS: Final = {"", *(version.rpartition("/")[0] for version, _ in KINDS)}
 # A stable version without a domain: those that are gone have a rule of their own.
 _CORE_LIKE: Final = re.compile(r"(?:[a-z]+/)?v\d+")
 
 
 @rule("API019", Level.ERROR, on=Document)
-def identity(document: Document, bundle: Bundle) -> Iterator[Problem]:
+def identity(document: Document) -> Iterator[Problem]:
     """apiVersion, kind and a name."""
-    del bundle
     root = document.root
     own = document.host is None or document.host.kind != "Sensor"
     if not root["apiVersion"]:
@@ -72,21 +72,20 @@ def identity(document: Document, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("API020", Level.ERROR, on=Document)
-def version_of_kind(document: Document, bundle: Bundle) -> Iterator[Problem]:
+def version_of_kind(document: Document) -> Iterator[Problem]:
     """A kind of Kubernetes' own under another group: ``v1`` for a Job, ``batch/v1`` for a Pod."""
-    del bundle
     node, right = document.root["apiVersion"], _CORE.get(document.kind, "")
     other = _OF_ONE_GROUP.get(document.kind, "")
     if other and document.group != other.rpartition("/")[0] and node and not node.open:
         if (document.api_version, document.kind) in KINDS or document.api_version in VERSIONS:
             return
-        near = f".{document.group}".endswith(_PROJECTS) or not document.group
+        near = document.group in _GROUPS
         yield Problem(
             node,
             f"{node.text} has no kind {document.kind}" + ("" if near else " that is known: it is of another project's"),
             f"write apiVersion: {other}",
             [SetValue(node, other)] if near else (),
-            None if near else Level.WARNING,
+            None if near else Level.NOTE,
         )
         return
     if not right or not node or node.open or node.text == right or not _CORE_LIKE.fullmatch(node.text):
@@ -96,10 +95,30 @@ def version_of_kind(document: Document, bundle: Bundle) -> Iterator[Problem]:
     )
 
 
+@rule("API023", Level.ERROR, on=Document)
+def subjects(document: Document, bundle: Bundle) -> Iterator[Problem]:
+    """A ServiceAccount is named with its namespace where the binding has none."""
+    for each in document.root["subjects"] if document.group == "rbac.authorization.k8s.io" else ():
+        if each["kind"].text != "ServiceAccount" or each["namespace"]:
+            continue
+        name = each["name"].text
+        if document.kind == "ClusterRoleBinding":
+            message = f"the ServiceAccount {name} has no namespace, and the API refuses the ClusterRoleBinding"
+            yield Problem(each, message, "write namespace beside its name")
+            continue
+        others = {found.namespace for found in bundle.named("ServiceAccount", name)} - {document.namespace, ""}
+        if others and not any(found.namespace == document.namespace for found in bundle.named("ServiceAccount", name)):
+            where = " and ".join(sorted(others))
+            message = (
+                f"without a namespace it is the ServiceAccount {name} beside the binding, and {name} is in {where}"
+            )
+            yield Problem(each, message, f"write namespace: {where}", level=Level.WARNING)
+
+
 @rule("API021", Level.ERROR, on=Workload)
 def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A selector that does not select its own template, or that a Job must not have."""
-    if bundle.is_patch(workload.document):
+    if bundle.is_named_patch(workload.document):
         return
     document, spec = workload.document, workload.spec
     if document.kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"):
@@ -126,7 +145,7 @@ def _remove(node: Node) -> list[Remove]:
 @rule("API022", Level.ERROR, on=Workload)
 def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A pod template without containers, a container without an image."""
-    if workload.family in ("trainer", "argo") or bundle.is_patch(workload.document):
+    if workload.family in ("trainer", "argo") or bundle.is_named_patch(workload.document):
         return
     for role in workload.roles:
         spec = role.template["spec"]
@@ -136,4 +155,5 @@ def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         for container in role.pod.all_containers:
             if not container.image:
                 message = f"the container {container.name!r} has no image, and the API refuses it"
-                yield Problem(container.image, message, "write image:")
+                level = Level.WARNING if workload.family == "pod" else None  # Spark's pod templates have none
+                yield Problem(container.image, message, "write image:", level=level)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, RenameKey, SetValue
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.workload import Workload
 
 _CONTAINERS: Final = {
     "PyTorchJob": "pytorch",
@@ -30,10 +29,11 @@ _ONE: Final = {"PyTorchJob": "Master", "XGBoostJob": "Master", "MPIJob": "Launch
 
 
 @rule("API012", Level.ERROR, on=Workload)
-def container_name(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def container_name(workload: Workload) -> Iterator[Problem]:
     """The Training Operator looks for its container by name, to set the environment of the ranks."""
-    del bundle
     wanted = _CONTAINERS.get(workload.document.kind)
+    if workload.document.kind in ("TrainingRuntime", "ClusterTrainingRuntime"):
+        yield from _of_runtime(workload)
     if wanted is None:
         return
     for role in workload.roles:
@@ -49,10 +49,34 @@ def container_name(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             )
 
 
+def _of_runtime(workload: Workload) -> Iterator[Problem]:
+    """Trainer finds the job that trains by a label of its template and the container by its name."""
+    label = "trainer.kubeflow.org/trainjob-ancestor-step"
+    if not workload.roles or workload.document.root.at("metadata.labels")["trainer.kubeflow.org/support"].text:
+        return
+    trainers = [each for each in workload.roles if each.node.at("template.metadata.labels")[label].text == "trainer"]
+    if not trainers and not any(each.node.at("template.metadata.labels")[label].open for each in workload.roles):
+        yield Problem(
+            workload.roles[0].node,
+            f"no replicated job of the runtime has the label {label}: trainer in template.metadata: what a TrainJob "
+            "says of nodes, command and variables reaches no pod",
+            f"write template: {{metadata: {{labels: {{{label}: trainer}}}}}} in the job that trains",
+            level=Level.WARNING,
+        )
+    for role in trainers or [each for each in workload.roles if each.name == "node"]:
+        containers = role.pod.containers
+        if containers and not any(each.name == "node" or each.node["name"].open for each in containers):
+            yield Problem(
+                containers[0].node["name"],
+                f"no container of {role.name} is named node: Trainer gives the ranks' variables to none",
+                "name the container that trains node",
+                level=Level.WARNING,
+            )
+
+
 @rule("API013", Level.ERROR, on=Workload)
-def role_names(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def role_names(workload: Workload) -> Iterator[Problem]:
     """A replica type that the operator does not know."""
-    del bundle
     known = _ROLES.get(workload.document.kind, ())
     if not known or workload.document.group != "kubeflow.org":
         return
@@ -70,9 +94,8 @@ def role_names(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("API014", Level.ERROR, on=Workload)
-def one_of_a_role(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def one_of_a_role(workload: Workload) -> Iterator[Problem]:
     """There is one master, one launcher, one chief; XGBoost and MPI cannot be without."""
-    del bundle
     kind = workload.document.kind
     name = _ONE.get(kind, "")
     if not name or workload.document.group != "kubeflow.org":

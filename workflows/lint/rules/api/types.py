@@ -8,9 +8,9 @@ from typing import Final
 import yaml
 
 from argosy.workflows.lint.finding import Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.schema.fields import fields_of
-from argosy.workflows.lint.view.quantity import quantity
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.quantity import quantity
 
 _SCALARS: Final = {"str": "a string", "int": "a whole number", "bool": "true or false", "quantity": "a quantity"}
 _LIKE_A_NUMBER: Final = re.compile(r"[+-]?\d+")
@@ -24,11 +24,22 @@ def misfit(node: Node, kind: str) -> Problem | None:
         return _refused(node, "a list", "write it as a list: one item per line, each after a dash")
     if (kind.startswith("{") or fields_of(kind)) and not node.is_mapping:
         return _refused(node, "a mapping", "write it as KEY: VALUE lines")
+    if kind.startswith("="):
+        return _word(node, kind[1:].split("|"))
     if kind not in _SCALARS:
         return None
     if not node.is_scalar:
         return _refused(node, _SCALARS[kind], f"write one value, {_SCALARS[kind]}")
     return _scalar(node, kind)
+
+
+def _word(node: Node, words: list[str]) -> Problem | None:
+    if not node.is_scalar or node.text in words:
+        return None
+    near = next((each for each in words if each.lower() == node.text.lower()), "")
+    message = f"{node.path}: {node.text[:40]!r} is not taken by the API"
+    remedy = f"write {near}" if near else f"write one of {', '.join(each for each in words if each)}"
+    return Problem(node, message, remedy, [SetValue(node, near)] if near else [], rule="API015")
 
 
 def _template(node: Node) -> bool:

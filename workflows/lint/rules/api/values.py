@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.lint.rule import also, rule
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.manifests.workload import Workload
 
 _OF_CONTAINERS: Final = {
     "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
@@ -27,6 +25,7 @@ _OF_JOBS: Final = {
     "completionMode": ("Indexed", "NonIndexed"),
     "podReplacementPolicy": ("Failed", "TerminatingOrFailed"),
 }
+_KEPT_ALIVE: Final = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 _RESTART: Final = {
     "pytorch": ("Always", "OnFailure", "Never", "ExitCode"),
     "tensorflow": ("Always", "OnFailure", "Never", "ExitCode"),
@@ -51,19 +50,17 @@ def _not_of(node: Node, words: tuple[str, ...]) -> Iterator[Problem]:
 
 
 @rule("API015", Level.ERROR, on=Container)
-def container_words(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def container_words(container: Container) -> Iterator[Problem]:
     """Words of a container."""
-    del bundle
     for key, words in _OF_CONTAINERS.items():
         yield from _not_of(container.node[key], words)
     for port in container.ports:
         yield from _not_of(port["protocol"], ("TCP", "UDP", "SCTP"))
 
 
-@rule("API016", Level.ERROR, on=Pod)
-def pod_words(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
+@also("API015", on=Pod)
+def pod_words(pod: Pod) -> Iterator[Problem]:
     """Words of a pod: policies, tolerations, node selectors, media of volumes."""
-    del bundle
     for key, words in _OF_PODS.items():
         yield from _not_of(pod.spec[key], words)
     for toleration in pod.spec["tolerations"]:
@@ -85,14 +82,16 @@ def pod_words(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
             yield from _not_of(medium, ("", "Memory", "HugePages"))
 
 
-@rule("API017", Level.ERROR, on=Workload)
-def workload_words(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+@also("API015", on=Workload)
+def workload_words(workload: Workload) -> Iterator[Problem]:
     """Words of a Job, and the restart policies that each operator knows."""
-    del bundle
     for role in workload.roles:
-        for key, words in _OF_JOBS.items():
-            yield from _not_of(role.job[key], words)
-        yield from _not_of(role.restart_policy, _RESTART.get(workload.family, ("Always", "OnFailure", "Never")))
+        for key, taken in _OF_JOBS.items():
+            yield from _not_of(role.job[key], taken)
+        words: tuple[str, ...] = (
+            ("Always",) if workload.document.kind in _KEPT_ALIVE else ("Always", "OnFailure", "Never")
+        )
+        yield from _not_of(role.restart_policy, _RESTART.get(workload.family, words))
     processes = workload.spec["nprocPerNode"]
     if workload.document.kind == "PyTorchJob" and processes.text and processes.number is None:
         yield from _not_of(processes, ("auto", "cpu", "gpu"))
@@ -101,10 +100,9 @@ def workload_words(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         yield from _not_of(policy, ("None", "Running", "All"))
 
 
-@rule("API018", Level.ERROR, on=Document)
-def service_words(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@also("API015", on=Document)
+def service_words(document: Document) -> Iterator[Problem]:
     """Words of a Service, a claim, a network policy."""
-    del bundle
     if document.is_a("Service", ""):
         yield from _not_of(document.spec["type"], _SERVICES)
         for port in document.spec["ports"]:

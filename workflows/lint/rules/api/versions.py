@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import declare, rule
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
 
 
 class Gone(NamedTuple):
@@ -29,6 +28,7 @@ class Gone(NamedTuple):
 
 
 _V1: Final = "is deprecated with the Training Operator v1, which gets dependency updates only"
+_TRAINER: Final = "write trainer.kubeflow.org/v1alpha1"
 _OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no current Training Operator"
 
 KINDS: Final[dict[tuple[str, str], Gone]] = {
@@ -57,8 +57,16 @@ KINDS: Final[dict[tuple[str, str], Gone]] = {
         "that only one of them can be installed",
         "write kubeflow.org/v2beta1 for the MPI Operator (runPolicy holds cleanPodPolicy there)",
     ),
+    **{
+        (f"kubeflow.org/{version}", "TrainJob"): Gone(
+            Level.ERROR, "does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1"
+        )
+        for version in ("v1", "v2", "v2alpha1", "v2alpha2", "v2beta1")
+    },
     ("kubeflow.org/v1alpha1", "MPIJob"): Gone(
-        Level.ERROR, "is served by no current MPI Operator", "write kubeflow.org/v2beta1"
+        Level.ERROR,
+        "is served by no current MPI Operator",
+        "write kubeflow.org/v2beta1 with a new spec: mpiReplicaSpecs with a Launcher that runs mpirun and Workers",
     ),
     ("kubeflow.org/v1alpha2", "MPIJob"): Gone(
         Level.ERROR, "is served by no current MPI Operator", "write kubeflow.org/v2beta1"
@@ -181,8 +189,20 @@ MOVED: Final[dict[tuple[str, str], str]] = {
     ("TrainerTorchMLPolicySource", "elasticPolicy"): "Trainer 2.2 removed it; elastic TrainJobs do not exist yet",
     ("TrainerMLPolicy", "elasticPolicy"): "Trainer v2 has no elastic policy",
     ("TrainerTrainJobSpec", "elasticPolicy"): "Trainer v2 has no elastic policy",
+    ("ArgoprojV1alpha1CronWorkflowSpec", "schedule"): "Argo Workflows 4.0 removed it: write schedules, a list",
+    ("ArgoprojV1alpha1WorkflowSpecSynchronization", "mutex"): "Argo Workflows 4.0 removed it: write mutexes, a list",
+    (
+        "ArgoprojV1alpha1WorkflowSpecSynchronization",
+        "semaphore",
+    ): "Argo Workflows 4.0 removed it: write semaphores, a list",
+    ("PodResourceClaim", "source"): "Kubernetes 1.31 took it away: write its fields one level higher",
 }
-"""(type, field) -> what became of a field that an older version had."""
+"""(type, field) -> what became of a field that an older version had: who runs that version may keep it."""
+
+OLD_WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("TrainerTrainer", "numProcPerNode"): ("auto", "cpu", "gpu"),  # whole numbers only since Trainer 2.2
+}
+"""(type, field) -> words that an older version took."""
 
 
 # Other projects' kinds share these groups, and live on at those versions (Katib's Experiment, Kubeflow's Profile, …).
@@ -195,9 +215,8 @@ _ONLY: Final = {
 
 
 @rule("API001", Level.ERROR, on=Document)
-def version(document: Document, bundle: Bundle) -> Iterator[Problem]:
+def version(document: Document) -> Iterator[Problem]:
     """A version or a kind that is gone, or going."""
-    del bundle
     found = KINDS.get((document.api_version, document.kind)) or VERSIONS.get(document.api_version)
     node = document.root["apiVersion"]
     if found is None or document.kind not in _ONLY.get(document.group, (document.kind,)):
@@ -207,27 +226,12 @@ def version(document: Document, bundle: Bundle) -> Iterator[Problem]:
     yield Problem(node, message, found.successor, edits, found.level)
 
 
-_PLACES: Final = {
-    "TrainerTrainJobSpec": ("TrainJob", ("spec",)),
-    "TrainerTorchMLPolicySource": ("TrainingRuntime", ("spec.mlPolicy.torch",)),
-    "TrainerMLPolicy": ("TrainingRuntime", ("spec.mlPolicy",)),
-}
 declare("API006", Level.WARNING)
 
 
 @rule("API007", Level.WARNING, on=Document)
-def deprecated_fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """API006: a field that a release removed; API007: one that still works and is deprecated."""
-    del bundle
-    for (type_name, field), what in MOVED.items():
-        kind, paths = _PLACES[type_name]
-        if document.kind not in (kind, f"Cluster{kind}") or document.group != "trainer.kubeflow.org":
-            continue
-        for path in paths:
-            node = document.root.at(path)[field]
-            if node.exists:
-                message = f"{field} is not taken any more: {what}"
-                yield Problem(node, message, "write what took its place", rule="API006")
+def deprecated_fields(document: Document) -> Iterator[Problem]:
+    """A field that still works and is deprecated."""
     yield from _deprecated(document)
 
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.argo.resources import resource_templates
-from argosy.workflows.lint.view.outcome import Outcome, outcome
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.outcome import Outcome, outcome
 
 _REQUIREMENT: Final = re.compile(
     r"!?\s*([A-Za-z0-9][\w.-]*(?:/[\w.-]+)?)\s*(?:(==|=|!=|>|<)\s*([\w.:+-]*)|\s(in|notin)\s*\(([^()]*)\))?"
@@ -23,17 +24,17 @@ def _requirements(node: Node) -> list[str]:
     return [each.strip() for each in re.split(r",(?![^()]*\))", node.text) if each.strip()]
 
 
-def _conditions(document: Document, bundle: Bundle) -> Iterator[tuple[Node, Document | None]]:
-    for _, resource, made in resource_templates(document, bundle):
+def _conditions(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[tuple[Node, Document | None]]:
+    for _, resource, made in resource_templates(workflow, bundle):
         for key in ("successCondition", "failureCondition"):
             if resource[key].text and "{{" not in resource[key].text:
                 yield resource[key], made
 
 
-@rule("ARGO023", Level.ERROR, on=Document)
-def no_selector(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO023", Level.ERROR, on=ArgoWorkflow)
+def no_selector(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A condition has the form of a label selector, in which a path with brackets or quotes cannot stand."""
-    for node, made in _conditions(document, bundle):
+    for node, made in _conditions(workflow, bundle):
         for each in _requirements(node):
             if _REQUIREMENT.fullmatch(each) is None:
                 known = outcome(made) if made is not None else None
@@ -54,10 +55,10 @@ def no_selector(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 )
 
 
-@rule("ARGO024", Level.ERROR, on=Document)
-def never(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO024", Level.ERROR, on=ArgoWorkflow)
+def never(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A field that the kind's status does not have, or a value that the field never has."""
-    for node, made in _conditions(document, bundle):
+    for node, made in _conditions(workflow, bundle):
         known = outcome(made) if made is not None else None
         for each in _requirements(node) if known is not None else ():
             found = _REQUIREMENT.fullmatch(each)

@@ -1,4 +1,4 @@
-"""Steps and tasks: names, order, circles."""
+"""The shape of templates: their bodies, and names, order and circles of steps and tasks."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.argo_templates import Call, Template
+from argosy.workflows.manifests.argo_templates import BODIES, ArgoWorkflow, Call
 
 _STATES: Final = ("Succeeded", "Failed", "Errored", "Skipped", "Omitted", "Daemoned", "AnySucceeded", "AllFailed")
 
 
-def _templates(document: Document, bundle: Bundle) -> list[Template]:
-    workflow = bundle.argo(document)
-    return workflow.templates if workflow is not None else []
-
-
-@rule("ARGO004", Level.ERROR, on=Document)
-def same_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO004", Level.ERROR, on=ArgoWorkflow)
+def same_name(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """Names of templates, and of the steps or tasks of one template, are unique."""
-    templates = _templates(document, bundle)
+    templates = workflow.templates
     groups = [("template", [each.node for each in templates if each.name])]
     groups += [("step or task", [call.node for call in each.calls]) for each in templates]
     for what, nodes in groups:
@@ -39,10 +32,10 @@ def same_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
             seen.add(name)
 
 
-@rule("ARGO005", Level.ERROR, on=Document)
-def unknown_task(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO005", Level.ERROR, on=ArgoWorkflow)
+def unknown_task(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """A task waits for tasks of its own DAG."""
-    for template in _templates(document, bundle):
+    for template in workflow.templates:
         names = {call.name for call in template.calls}
         for call in template.calls:
             for each in call.waits_for if template.kind == "dag" else ():
@@ -56,10 +49,10 @@ def unknown_task(document: Document, bundle: Bundle) -> Iterator[Problem]:
                     )
 
 
-@rule("ARGO006", Level.ERROR, on=Document)
-def circle(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO006", Level.ERROR, on=ArgoWorkflow)
+def circle(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """Tasks that wait for each other never start."""
-    for template in _templates(document, bundle):
+    for template in workflow.templates:
         if template.kind != "dag":
             continue
         found = _circle({call.name: call for call in template.calls})
@@ -92,10 +85,10 @@ def _circle(calls: dict[str, Call]) -> list[str]:
     return []
 
 
-@rule("ARGO007", Level.ERROR, on=Document)
-def two_forms(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO007", Level.ERROR, on=ArgoWorkflow)
+def two_forms(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """``depends`` and ``dependencies`` in one DAG, or a state that does not exist."""
-    for template in _templates(document, bundle):
+    for template in workflow.templates:
         with_depends = [call for call in template.calls if call.node["depends"]]
         with_list = [call for call in template.calls if call.node["dependencies"]]
         if with_depends and with_list:
@@ -118,4 +111,17 @@ def _states(call: Call) -> Iterator[Problem]:
                 f"{word!r}: a task has no state {state!r}",
                 f"write one of {', '.join(_STATES)}",
                 inside=word,
+            )
+
+
+@rule("ARGO029", Level.ERROR, on=ArgoWorkflow)
+def one_body(workflow: ArgoWorkflow) -> Iterator[Problem]:
+    """A template is one thing."""
+    for template in workflow.templates:
+        held = [key for key in BODIES if template.node[key].exists]
+        if len(held) != 1 and not template.node["templateRef"] and not template.node["template"]:
+            yield Problem(
+                template.node["name"] or template.node,
+                f"the template {template.name!r} has {' and '.join(held) or 'no body'}, and Argo wants exactly one",
+                f"give it one of {', '.join(BODIES[:8])}",
             )

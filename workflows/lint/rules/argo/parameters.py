@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.argo_templates import Call, Template
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow, Call, Template
 
 
-@rule("ARGO012", Level.ERROR, on=Document)
-def not_passed(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO012", Level.ERROR, on=ArgoWorkflow)
+def not_passed(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """An input without a default is passed by every call."""
-    workflow = bundle.argo(document)
-    if workflow is None:
-        return
     for template in workflow.templates:
         for call in template.calls:
             target = workflow.of(call)
             if target is not None:
                 yield from _missing(call, target)
+    if "Template" in workflow.document.kind:
+        return  # who submits it or refers to it gives the arguments
     start = workflow.named.get(workflow.spec["entrypoint"].text)
     for name, node in start.inputs.items() if start is not None else ():
         if not _has_default(start, name) and name not in workflow.parameters:
@@ -29,7 +26,6 @@ def not_passed(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 node["name"],
                 f"the entrypoint's input {name!r} has no value, and no argument of the workflow has its name",
                 "give it a value, or add an argument of this name to spec.arguments.parameters",
-                level=Level.WARNING if "Template" in document.kind else Level.ERROR,
             )
 
 
@@ -41,13 +37,14 @@ def _missing(call: Call, target: Template) -> Iterator[Problem]:
                 f"{call.name!r} does not pass {name!r}, which the template {target.name!r} needs; Argo refuses it",
                 f"add {name!r} to the arguments, or give the input a default",
             )
+    silent = set(target.inputs) - set(call.parameters)  # a default answers where the name is misspelt
     for name, node in call.parameters.items():
         if name not in target.inputs and not node["name"].open and not target.node["templateRef"]:
             yield Problem(
                 node["name"],
                 f"the template {target.name!r} has no input {name!r}: what is passed is lost",
                 "add it to the template's inputs, or correct the name",
-                level=Level.WARNING,
+                level=Level.WARNING if silent else Level.NOTE,
             )
 
 
@@ -56,19 +53,3 @@ def _has_default(template: Template | None, name: str) -> bool:
         return True
     node = template.inputs[name]
     return node["value"].exists or node["default"].exists or bool(node["valueFrom"])
-
-
-@rule("ARGO013", Level.NOTE, on=Document)
-def no_value(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """An argument that whoever submits must not forget."""
-    workflow = bundle.argo(document)
-    if workflow is None or document.host is not None or "Template" in document.kind:
-        return
-    for name, node in workflow.parameters.items():
-        if not node["value"].exists and not node["valueFrom"]:
-            yield Problem(
-                node["name"],
-                f"the argument {name!r} has no value: the workflow is refused unless it is given when it is submitted",
-                "give it a value, or submit with -p",
-                level=Level.WARNING if document.kind == "CronWorkflow" else Level.NOTE,
-            )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.argo_templates import ArgoWorkflow
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
 
 
 def _near(name: str, names: object) -> str:
@@ -19,11 +19,10 @@ def _near(name: str, names: object) -> str:
     return f"write {close[0]!r}" if close else f"name one of: {', '.join(known) or 'none is there'}"
 
 
-@rule("ARGO001", Level.ERROR, on=Document)
-def entrypoint(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO001", Level.ERROR, on=ArgoWorkflow)
+def entrypoint(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """The template that a workflow begins with, and the one that it ends with."""
-    workflow = bundle.argo(document)
-    if workflow is None or workflow.refers or not workflow.spec:
+    if workflow.refers or not workflow.spec:
         return
     for key in ("entrypoint", "onExit"):
         node = workflow.spec[key]
@@ -33,7 +32,7 @@ def entrypoint(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 f"{key}: {node.text!r} is no template of this workflow, which Argo refuses",
                 _near(node.text, workflow.named),
             )
-    if not workflow.spec["entrypoint"] and document.kind in ("Workflow", "CronWorkflow"):
+    if not workflow.spec["entrypoint"] and workflow.document.kind in ("Workflow", "CronWorkflow"):
         yield Problem(
             workflow.spec["entrypoint"],
             "a workflow without an entrypoint, which Argo refuses",
@@ -41,17 +40,16 @@ def entrypoint(document: Document, bundle: Bundle) -> Iterator[Problem]:
         )
 
 
-@rule("ARGO002", Level.ERROR, on=Document)
-def unknown_template(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO002", Level.ERROR, on=ArgoWorkflow)
+def unknown_template(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A step or task names a template that is there."""
-    workflow = bundle.argo(document)
-    for template in workflow.templates if workflow is not None else ():
+    for template in workflow.templates:
         for call in template.calls:
-            if workflow is not None and call.target.text and not call.target.open:
+            if call.target.text and not call.target.open:
                 yield from _local(call.target, workflow)
-            yield from _elsewhere(call.node["templateRef"], document, bundle)
+            yield from _elsewhere(call.node["templateRef"], workflow.document, bundle)
             for hook in [call.node["onExit"], *(each["template"] for each in call.node["hooks"].entries.values())]:
-                if workflow is not None and hook.text and not hook.open:
+                if hook.text and not hook.open:
                     yield from _local(hook, workflow)
             if not any(call.node[key] for key in ("template", "templateRef", "inline")):
                 yield Problem(
@@ -83,28 +81,4 @@ def _elsewhere(reference: Node, document: Document, bundle: Bundle) -> Iterator[
             template,
             f"the {kind} {name.text!r} has no template {template.text!r}",
             _near(template.text, held.named),
-        )
-
-
-@rule("ARGO003", Level.NOTE, on=Document)
-def unknown_workflow_template(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """A workflow made of a WorkflowTemplate, where others are among the files and this one is not."""
-    workflow = bundle.argo(document)
-    if workflow is None:
-        return
-    nodes = [workflow.spec["workflowTemplateRef"]]
-    nodes += [call.node["templateRef"] for template in workflow.templates for call in template.calls]
-    seen = set()
-    for node in nodes:
-        name = node["name"]
-        kind = "ClusterWorkflowTemplate" if node["clusterScope"].flag else "WorkflowTemplate"
-        if not name.text or name.open or name.text in seen or bundle.find(kind, name.text, document) is not None:
-            continue
-        seen.add(name.text)
-        others = [each.name for each in bundle.near(kind, document) if each.name and each.name != document.name]
-        yield Problem(
-            name,
-            f"the {kind} {name.text!r} is not among the files given",
-            _near(name.text, others) if others else "it must be in the cluster before this runs",
-            level=Level.WARNING if get_close_matches(name.text, others, 1) else Level.NOTE,
         )

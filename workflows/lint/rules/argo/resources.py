@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import AddKey, Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.argo_templates import Template, tags
-from argosy.workflows.lint.view.outcome import outcome
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow, Template
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.outcome import outcome
 
 
-def resource_templates(document: Document, bundle: Bundle) -> Iterator[tuple[Template, Node, Document | None]]:
+def resource_templates(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[tuple[Template, Node, Document | None]]:
     """(template, its ``resource``, the object in its manifest) of a workflow."""
-    workflow = bundle.argo(document)
-    for template in workflow.templates if workflow is not None else ():
+    for template in workflow.templates:
         resource = template.node["resource"]
         if resource.is_mapping:
-            yield template, resource, next(iter(bundle.nested(document, resource["manifest"])), None)
+            yield template, resource, next(iter(bundle.nested(workflow.document, resource["manifest"])), None)
 
 
 def _makes(resource: Node) -> bool:
     return resource["action"].text in ("create", "apply")
 
 
-@rule("ARGO019", Level.WARNING, on=Document)
-def left_behind(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO019", Level.WARNING, on=ArgoWorkflow)
+def left_behind(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """Without an owner the object stays when the workflow is deleted."""
-    for _, resource, made in resource_templates(document, bundle):
+    for _, resource, made in resource_templates(workflow, bundle):
         owned = resource["setOwnerReference"]
         if not _makes(resource) or made is None or owned.flag or owned.open or outcome(made) is None:
             continue
@@ -42,10 +40,11 @@ def left_behind(document: Document, bundle: Bundle) -> Iterator[Problem]:
         )
 
 
-@rule("ARGO020", Level.WARNING, on=Document)
-def fixed_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO020", Level.WARNING, on=ArgoWorkflow)
+def fixed_name(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A second ``create`` of the same name fails."""
-    for template, resource, made in resource_templates(document, bundle):
+    made_again = workflow.document.kind != "Workflow"
+    for template, resource, made in resource_templates(workflow, bundle):
         if resource["action"].text != "create" or made is None:
             continue
         name = made.metadata["name"]
@@ -59,7 +58,7 @@ def fixed_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
             + " fails with AlreadyExists while the first one may still run",
             "put {{workflow.uid}}, and {{retries}} where it is retried, into the name",
             inside=name.text,
-            level=Level.WARNING if retried or "Template" in document.kind or "Cron" in document.kind else Level.NOTE,
+            level=Level.WARNING if retried or made_again else Level.NOTE,
         )
 
 
@@ -70,28 +69,10 @@ def _raw_line(manifest: Node, value: Node) -> str:
     return lines[index] if 0 <= index < len(lines) else ""
 
 
-@rule("ARGO021", Level.NOTE, on=Document)
-def raw_parameters(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """A parameter is put into the manifest as text, before it is read as YAML."""
-    for _, resource, _ in resource_templates(document, bundle):
-        risky = [
-            tag
-            for tag in tags(resource["manifest"])
-            if re.match(r"inputs\.parameters\.|workflow\.parameters\.|item", tag.name)
-        ]
-        if risky:
-            yield Problem(
-                resource["manifest"],
-                f"{risky[0].text} is put into the manifest as text: a quote or a line break in it changes the object",
-                "write {{=toJson(inputs.parameters.x)}}, or allow only values of an enum",
-                inside=risky[0].text,
-            )
-
-
-@rule("ARGO022", Level.WARNING, on=Document)
-def no_conditions(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO022", Level.WARNING, on=ArgoWorkflow)
+def no_conditions(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """Without conditions a create is done when the object is made, without a failure condition it waits for ever."""
-    for _, resource, made in resource_templates(document, bundle):
+    for _, resource, made in resource_templates(workflow, bundle):
         success, failure = resource["successCondition"], resource["failureCondition"]
         known = outcome(made) if made is not None else None
         if known is None or made is None or not _makes(resource):
@@ -109,13 +90,13 @@ def no_conditions(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 f"add successCondition: {known.success} and failureCondition: {known.failure}"
                 if known.success
                 else f"wait in a second step (action: get) for the JobSet that the {made.kind} makes",
-                level=Level.NOTE if _awaited(document, bundle) else Level.WARNING,
+                level=Level.NOTE if _awaited(workflow, bundle) else Level.WARNING,
             )
 
 
-def _awaited(document: Document, bundle: Bundle) -> bool:
+def _awaited(workflow: ArgoWorkflow, bundle: Bundle) -> bool:
     """Whether another template of the workflow waits: create and get are two steps, so that a retry finds the gang."""
     return any(
         resource["action"].text == "get" and resource["successCondition"]
-        for _, resource, _ in resource_templates(document, bundle)
+        for _, resource, _ in resource_templates(workflow, bundle)
     )

@@ -1,42 +1,20 @@
-"""``retryStrategy``."""
+"""What runs again: retryStrategy, and schedules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.argo_templates import Template, tags
-from argosy.workflows.lint.view.duration import seconds
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.duration import seconds
 
 
-def _templates(document: Document, bundle: Bundle) -> list[Template]:
-    workflow = bundle.argo(document)
-    return workflow.templates if workflow is not None else []
-
-
-@rule("ARGO014", Level.ERROR, on=Document)
-def without_strategy(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """``{{retries}}`` exists only in a template that is retried."""
-    for template in _templates(document, bundle):
-        if template.retry.exists or not template.name or (document.host and document.host.kind != "Sensor"):
-            continue
-        for tag in tags(template.node):
-            if tag.parts[0] in ("retries", "lastRetry"):
-                yield Problem(
-                    tag.node,
-                    f"{tag.text} in {template.name!r}, which has no retryStrategy: Argo cannot resolve it",
-                    "add a retryStrategy with a limit, or take the variable out",
-                    inside=tag.text,
-                )
-
-
-@rule("ARGO015", Level.WARNING, on=Document)
-def without_end(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO015", Level.WARNING, on=ArgoWorkflow)
+def without_end(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """A retryStrategy without limit retries for ever."""
-    for template in _templates(document, bundle):
+    for template in workflow.templates:
         retry = template.retry
         if retry.exists and not retry["limit"] and not retry["expression"] and not retry.at("backoff.maxDuration"):
             yield Problem(
@@ -46,10 +24,10 @@ def without_end(document: Document, bundle: Bundle) -> Iterator[Problem]:
             )
 
 
-@rule("ARGO016", Level.WARNING, on=Document)
-def deadline(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO016", Level.WARNING, on=ArgoWorkflow)
+def deadline(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """``maxDuration`` counts from the first attempt and becomes the deadline of the later ones."""
-    for template in _templates(document, bundle):
+    for template in workflow.templates:
         node = template.retry.at("backoff.maxDuration")
         if node and template.kind in ("container", "script", "resource", "containerSet"):
             active = template.field("activeDeadlineSeconds").number
@@ -64,10 +42,10 @@ def deadline(document: Document, bundle: Bundle) -> Iterator[Problem]:
             )
 
 
-@rule("ARGO017", Level.WARNING, on=Document)
-def lost_pods(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO017", Level.WARNING, on=ArgoWorkflow)
+def lost_pods(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """A pod that is evicted, or whose node dies, is an Error and no Failure."""
-    for template in _templates(document, bundle):
+    for template in workflow.templates:
         retry = template.retry
         leaf = template.kind in ("container", "script", "resource", "containerSet")
         policy = retry["retryPolicy"]
@@ -83,12 +61,9 @@ def lost_pods(document: Document, bundle: Bundle) -> Iterator[Problem]:
             )
 
 
-@rule("ARGO018", Level.WARNING, on=Document)
-def each_rank(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO018", Level.WARNING, on=ArgoWorkflow)
+def each_rank(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """Ranks as items of a loop, each of which is retried alone."""
-    workflow = bundle.argo(document)
-    if workflow is None:
-        return
     for template in workflow.templates:
         for call in template.calls:
             target = workflow.of(call)
@@ -105,3 +80,20 @@ def each_rank(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 ),
                 "make the gang one object (a JobSet by a resource template), and retry that",
             )
+
+
+@rule("ARGO039", Level.WARNING, on=Document)
+def side_by_side(document: Document) -> Iterator[Problem]:
+    """A schedule that starts a second run while the first still trains."""
+    if not document.is_a("CronWorkflow", "argoproj.io"):
+        return
+    policy = document.spec["concurrencyPolicy"]
+    if not policy or policy.text == "Allow":
+        yield Problem(
+            policy,
+            "concurrencyPolicy Allow"
+            + ("" if policy else ", the default")
+            + ": a run that takes longer than its interval "
+            "is joined by the next, on the same data and checkpoints",
+            "set concurrencyPolicy: Forbid (or Replace)",
+        )

@@ -6,42 +6,47 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.argo_templates import ArgoWorkflow, Tag, Template, tags
-from argosy.workflows.lint.view.process import SHELLS
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow, Tag, Template, tags
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.process import SHELLS
+from argosy.workflows.manifests.ranks import waits_for_all
 
 _INTERPRETERS: Final = (*SHELLS, "python", "python3", "perl", "node", "ruby", "pwsh")
 _VALUE: Final = re.compile(r"(?:inputs|workflow)\.parameters\.[\w-]+|item(?:\.[\w-]+)?")
 
 
-@rule("ARGO025", Level.WARNING, on=Document)
-def code(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO025", Level.WARNING, on=ArgoWorkflow)
+def code(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A tag is replaced in the text of the script before the interpreter reads it."""
-    workflow = bundle.argo(document)
-    if workflow is None or not workflow.resolved:
+    if not workflow.resolved:
         return
     foreign = _from_events(workflow, bundle)
+    risky: list[Tag] = []
     for template in workflow.templates:
         for node in _code(template):
-            risky = [tag for tag in tags(node) if _VALUE.fullmatch(tag.name) and not _closed(tag, template, workflow)]
-            if risky:
-                yield _problem(risky, template, foreign)
+            found = [tag for tag in tags(node) if _VALUE.fullmatch(tag.name) and not _closed(tag, template, workflow)]
+            tainted = [tag for tag in found if _key(tag, template) in foreign]
+            if tainted:
+                yield _problem(tainted[0], " comes from an event and", Level.ERROR)
+            else:
+                risky += found[:1]
+    if risky:  # one habit of the author's: one finding
+        others = f", and so in {len(risky) - 1} more of its scripts" if risky[1:] else ""
+        workload = bundle.workload(workflow.document)
+        trains = workload is not None and waits_for_all(workload, bundle)
+        yield _problem(risky[0], "", Level.WARNING if trains else Level.NOTE, others)
 
 
-def _problem(risky: list[Tag], template: Template, foreign: set[tuple[str, str]]) -> Problem:
-    tainted = [tag for tag in risky if _key(tag, template) in foreign]
-    tag = next(iter([*tainted, *risky]))
-    from_event = " comes from an event and" if tainted else ""
+def _problem(tag: Tag, source: str, level: Level, others: str = "") -> Problem:
     return Problem(
         tag.node,
-        f"{tag.text}{from_event} is put into the script as text: a value with a quote in it is run as code",
+        f"{tag.text}{source} is put into the script as text: a value with a quote in it is run as code{others}",
         "pass it as an environment variable or as an argument of its own, and read it there",
         inside=tag.text,
-        level=Level.ERROR if tainted else Level.WARNING,
+        level=level,
     )
 
 
@@ -51,18 +56,20 @@ def _code(template: Template) -> Iterator[Node]:
         yield template.node.at("script.source")
     for container in [template.node["container"], *template.node.at("containerSet.containers")]:
         words = [*container["command"], *container["args"]]
+        interpreter = False
         for index, word in enumerate(words[:-1]):
-            interpreter = any(each.text.rpartition("/")[2] in _INTERPRETERS for each in words[:index])
+            interpreter = interpreter or (index > 0 and words[index - 1].text.rpartition("/")[2] in _INTERPRETERS)
             if interpreter and re.fullmatch(r"-[a-z]*[ce]", word.text):
                 yield words[index + 1]
                 break
 
 
 def _closed(tag: Tag, template: Template, workflow: ArgoWorkflow) -> bool:
-    """Whether the parameter can only have one of a list of values."""
+    """Whether the parameter has one of a list of values, or is a number."""
     name = tag.parts[-1]
     held = template.inputs if tag.parts[0] == "inputs" else workflow.parameters
-    return name in held and held[name]["enum"].is_list
+    given = held.get(name)
+    return given is not None and (given["enum"].is_list or (given["value"] or given["default"]).text.isdecimal())
 
 
 def _key(tag: Tag, template: Template) -> tuple[str, str]:

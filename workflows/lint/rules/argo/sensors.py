@@ -1,15 +1,15 @@
-"""Sensors: from an event to a workflow."""
+"""From an event to a workflow: EventSources and Sensors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
 
 
 def _triggers(document: Document) -> list[Node]:
@@ -27,31 +27,9 @@ def _parameters(trigger: Node) -> Iterator[tuple[Node, Node]]:
         yield template, each
 
 
-@rule("ARGO041", Level.WARNING, on=Document)
-def at_most_once(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """An event whose trigger fails is gone."""
-    del bundle
-    for trigger in _triggers(document):
-        again = trigger["retryStrategy"] or trigger.at("template.retryStrategy")
-        if not again:
-            yield Problem(
-                trigger.at("template.name") or trigger,
-                "the trigger is tried once: an event that comes while the API does not answer is lost",
-                "add retryStrategy: {steps: 5, duration: 2s, factor: 2} and atLeastOnce: true",
-            )
-        elif trigger["atLeastOnce"].flag is not True:
-            yield Problem(
-                again,
-                "atLeastOnce is off: an event that was read and not yet acted on is lost when the sensor restarts",
-                "set atLeastOnce: true, and make the name of what is created follow from the event",
-                level=Level.NOTE,
-            )
-
-
 @rule("ARGO042", Level.ERROR, on=Document)
-def nowhere(document: Document, bundle: Bundle) -> Iterator[Problem]:
+def nowhere(document: Document) -> Iterator[Problem]:
     """An event's value goes to a place that is there."""
-    del bundle
     for trigger in _triggers(document):
         for body, parameter in _parameters(trigger):
             destination = parameter["dest"]
@@ -72,9 +50,8 @@ def nowhere(document: Document, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("ARGO043", Level.ERROR, on=Document)
-def unknown_dependency(document: Document, bundle: Bundle) -> Iterator[Problem]:
+def unknown_dependency(document: Document) -> Iterator[Problem]:
     """Triggers and conditions name dependencies of the sensor."""
-    del bundle
     names = {each["name"].text for each in document.spec["dependencies"]}
     for trigger in _triggers(document):
         for _, parameter in _parameters(trigger):
@@ -122,3 +99,16 @@ def _not_given(source: Node, document: Document, bundle: Bundle) -> Iterator[Pro
             f"the EventSource {source.text!r} is not among the files given, which hold {', '.join(others)}",
             "correct the name, or make it before the sensor",
         )
+
+
+@rule("ARGO045", Level.ERROR, on=Document)
+def minio_with_aws(document: Document) -> Iterator[Problem]:
+    """The minio source listens by a call that only MinIO answers."""
+    for event in document.spec["minio"].entries.values() if document.is_a("EventSource", "argoproj.io") else ():
+        endpoint = event["endpoint"]
+        if "amazonaws.com" in endpoint.text or "storage.googleapis.com" in endpoint.text:
+            yield Problem(
+                endpoint,
+                f"a minio source at {endpoint.text}: listening for events is a call of MinIO's own, which S3 refuses",
+                "send the bucket's notifications to SQS or SNS, and use that source",
+            )

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.argo_templates import ArgoWorkflow, Tag, Template, tags
+from argosy.workflows.manifests.argo_templates import ArgoWorkflow, Tag, Template, tags
 
 # https://argo-workflows.readthedocs.io/en/latest/variables/
 _WORDS: Final = (
@@ -23,10 +21,9 @@ _WORKFLOW: Final = (
 )
 
 
-@rule("ARGO008", Level.ERROR, on=Document)
-def unknown_input(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO008", Level.ERROR, on=ArgoWorkflow)
+def unknown_input(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """A template knows its own inputs."""
-    workflow = bundle.argo(document)
     for template in _judged(workflow):
         for tag in _own_tags(template):
             kind, name = (tag.parts[1], tag.parts[2]) if len(tag.parts) > 2 else ("", "")
@@ -43,7 +40,7 @@ def unknown_input(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 )
 
 
-def _judged(workflow: ArgoWorkflow | None) -> list[Template]:
+def _judged(workflow: ArgoWorkflow) -> list[Template]:
     """The templates whose variables are known; one inside a task also sees those of the template around it."""
     return [each for each in workflow.templates if each.name] if workflow is not None and workflow.resolved else []
 
@@ -63,12 +60,14 @@ def _own_tags(template: Template) -> Iterator[Tag]:
                 yield from tags(value)
 
 
-@rule("ARGO009", Level.ERROR, on=Document)
-def unknown_parameter(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO009", Level.ERROR, on=ArgoWorkflow)
+def unknown_parameter(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """``workflow.parameters.x`` is an argument of the workflow."""
-    workflow = bundle.argo(document)
-    if workflow is None or workflow.refers or not workflow.resolved:
+    if workflow.refers or not workflow.resolved:
         return
+    library = workflow.document.kind in ("WorkflowTemplate", "ClusterWorkflowTemplate")
+    if library and not workflow.spec["entrypoint"]:
+        return  # its templates run in workflows that have arguments of their own
     seen = set()
     for tag in tags(workflow.spec):
         parts = tag.parts
@@ -78,21 +77,19 @@ def unknown_parameter(document: Document, bundle: Bundle) -> Iterator[Problem]:
             continue
         seen.add(parts[2])
         close = get_close_matches(parts[2], list(workflow.parameters), 1)
-        submitted = document.kind in ("WorkflowTemplate", "ClusterWorkflowTemplate")
         yield Problem(
             tag.node,
             f"{tag.text}: the workflow has no argument {parts[2]!r}",
             f"write {close[0]!r}" if close else f"add {parts[2]!r} to spec.arguments.parameters",
             inside=tag.text,
-            level=Level.WARNING if submitted and not close else Level.ERROR,
+            level=Level.NOTE if library else Level.ERROR,
         )
 
 
-@rule("ARGO010", Level.ERROR, on=Document)
-def unknown_variable(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO010", Level.ERROR, on=ArgoWorkflow)
+def unknown_variable(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """The first word of a variable, and the second of ``workflow``."""
-    workflow = bundle.argo(document)
-    if workflow is None or not workflow.resolved:
+    if not workflow.resolved:
         return
     for tag in tags(workflow.spec):
         first = tag.parts[0]
@@ -115,13 +112,12 @@ def _unknown(tag: Tag, word: str, words: tuple[str, ...]) -> Problem:
     )
 
 
-@rule("ARGO011", Level.ERROR, on=Document)
-def other_steps(document: Document, bundle: Bundle) -> Iterator[Problem]:
+@rule("ARGO011", Level.ERROR, on=ArgoWorkflow)
+def other_steps(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """Outputs of a step or task are known where it is called, and only what its template hands on."""
-    workflow = bundle.argo(document)
     for template in _judged(workflow):
         for tag in _own_tags(template):
-            if tag.parts[0] in ("steps", "tasks") and len(tag.parts) > 2 and workflow is not None:
+            if tag.parts[0] in ("steps", "tasks") and len(tag.parts) > 2:
                 message = _of_another(tag, template, workflow)
                 if message:
                     yield Problem(

@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.script import Command, commands
-from argosy.workflows.lint.view.training import trains
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.script import Command, commands
+from argosy.workflows.manifests.training import trains
 
 _FOREVER: Final = re.compile(r"(sleep (infinity|inf|\d+d|\d{6,})|tail -f /dev/null|sleep infinity)\b|while (true|:)")
 _STRICT: Final = re.compile(r"-[a-z]*e[a-z]*")
@@ -50,9 +49,8 @@ def _sets(command: Command, letter: str, name: str) -> bool:
 
 
 @rule("ARGV040", Level.WARNING, on=Container)
-def pipe(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def pipe(container: Container) -> Iterator[Problem]:
     """``train | tee log``: the exit code is tee's."""
-    del bundle
     found = training(container)
     if found is None or container.script is None:
         return
@@ -69,9 +67,8 @@ def pipe(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("ARGV041", Level.WARNING, on=Container)
-def swallowed(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def swallowed(container: Container) -> Iterator[Problem]:
     """``|| true``, ``; exit 0``: a failure that nobody is told of."""
-    del bundle
     found = training(container)
     if found is None or container.script is None:
         return
@@ -79,6 +76,16 @@ def swallowed(container: Container, bundle: Bundle) -> Iterator[Problem]:
     following = held[index + 1 :]
     after = following[0] if following else None
     if after is None:
+        return
+    chain = _chain(held, index)
+    if chain and chain[-1].before == "||" and chain[-1].name not in ("exit", "false", "return", "kill", "break"):
+        other = " ".join(chain[-1].words)[:40]
+        yield Problem(
+            container.script,
+            f"|| {other} ends a training that failed with the exit code of {chain[-1].name}: it looks finished",
+            "write if ! TRAINING; then …; exit 1; fi, or end it with || { …; exit 1; }",
+            inside=_piece(held[index], "||"),
+        )
         return
     ends = [each for each in following if each.depth == 0 and each.words == ("exit", "0") and each.before != "&&"]
     if held[index].after == "||" and after.name in ("true", ":", "echo", "exit") and after.words[-1] not in ("1", "$?"):
@@ -99,9 +106,8 @@ def swallowed(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("ARGV042", Level.WARNING, on=Container)
-def not_last(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def not_last(container: Container) -> Iterator[Problem]:
     """Commands behind the training whose exit code takes the place of the training's."""
-    del bundle
     found = training(container)
     if found is None or container.script is None:
         return
@@ -123,9 +129,8 @@ def not_last(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("ARGV043", Level.WARNING, on=Container)
-def never_ends(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def never_ends(container: Container) -> Iterator[Problem]:
     """``sleep infinity`` behind the training: the GPUs stay taken and the Job never completes."""
-    del bundle
     found = training(container)
     if found is None or container.script is None:
         return
@@ -143,9 +148,8 @@ def never_ends(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("ARGV044", Level.ERROR, on=Container)
-def background(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def background(container: Container) -> Iterator[Problem]:
     """The training in the background of a script that ends at once."""
-    del bundle
     found = training(container)
     if found is None or container.script is None:
         return
@@ -161,6 +165,17 @@ def background(container: Container, bundle: Bundle) -> Iterator[Problem]:
             "take the & away",
             inside=_piece(held[index], "&"),
         )
+
+
+def _chain(held: Sequence[Command], index: int) -> list[Command]:
+    """The commands that ``&&`` and ``||`` join to the training, where the script ends with them and has an ``||``."""
+    end = index
+    while end + 1 < len(held) and held[end].after in ("&&", "||"):
+        end += 1
+    rest = [each for each in held[end + 1 :] if each.name not in ("fi", "done", "}")]
+    joined = list(held[index + 1 : end + 1])
+    first_only = held[index].after == "||" and len(joined) == 1  # judged by its words below
+    return joined if any(each.before == "||" for each in joined) and not rest and not first_only else []
 
 
 def _piece(command: Command, wanted: str) -> str:

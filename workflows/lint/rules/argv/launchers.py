@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.process import Process
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.process import Process
 
 _OWN: Final = {
     "torchrun": ("nnodes", "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "max-restarts"),
@@ -34,6 +34,13 @@ def _script(process: Process) -> int | None:
     return None
 
 
+_OF_NO_SCRIPT: Final = (
+    *("nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "standalone"),
+    *("num-processes", "num-machines", "machine-rank", "main-process-ip"),
+)
+"""Options of a launcher that a script has no use for; one of another name may be its own."""
+
+
 @rule("ARGV013", Level.ERROR, on=Container)
 def behind_the_script(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """An option of the launcher behind the script is the script's."""
@@ -49,6 +56,7 @@ def behind_the_script(container: Container, bundle: Bundle) -> Iterator[Problem]
                     node,
                     f"{word} stands behind {process.words[index]}: {process.program} does not see it",
                     f"write it before {process.words[index]}",
+                    level=None if name in _OF_NO_SCRIPT else Level.WARNING,
                     inside=inside,
                 )
                 break

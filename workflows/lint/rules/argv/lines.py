@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
+from argosy.workflows.manifests.pod import Container
 
 
 @rule("ARGV050", Level.ERROR, on=Container)
-def folded_continuation(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def folded_continuation(container: Container) -> Iterator[Problem]:
     """A backslash at the end of a line of a folded block (``>``): folding makes it an escaped space."""
-    del bundle
     script = container.script
     if script is None or getattr(script.yaml, "style", None) != ">":
         return

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.argv.words import is_shell, literal_words
-from argosy.workflows.lint.view.container import Container
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
 
 _OPERATORS: Final = ("&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&", "&>")
 _SYNTAX: Final = re.compile(r"`[^`]+`|\s(&&|\|\||\|)\s|^\s*(2?>>?|&>|\|)\s*[\w./~$-]+\s*$")
@@ -35,9 +34,8 @@ _OF_ITS_OWN: Final = (
 
 
 @rule("ARGV010", Level.ERROR, on=Container)
-def syntax(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def syntax(container: Container) -> Iterator[Problem]:
     """``&&``, ``|``, ``>`` and their like as words of a program."""
-    del bundle
     words = literal_words(container)
     program = container.argv[0].text.rsplit("/", 1)[-1] if container.argv else ""
     if program in _OF_ITS_OWN or is_shell(program) or not container.node["command"]:
@@ -59,9 +57,8 @@ def syntax(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("ARGV011", Level.ERROR, on=Container)
-def several_words(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def several_words(container: Container) -> Iterator[Problem]:
     """``sh -c`` takes one word as its script; those after it are the script's ``$0``, ``$1``, …"""
-    del bundle
     script, argv = container.script, container.argv
     if script is None or script not in argv:
         return
@@ -79,9 +76,8 @@ def several_words(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("ARGV012", Level.ERROR, on=Container)
-def without_c(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def without_c(container: Container) -> Iterator[Problem]:
     """A shell that gets a command line and no ``-c`` looks for a file of that name."""
-    del bundle
     argv = container.argv
     if container.script is not None or not argv or not is_shell(argv[0].text) or container.node["source"]:
         return

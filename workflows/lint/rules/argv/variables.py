@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.argv.words import is_shell, literal_words
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.injected import injected
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.injected import injected
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
 
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][\w.-]*)\)")
 _UPPER: Final = re.compile(r"(?<![\$\\])\$\(([A-Z_][A-Z0-9_]*)\)")
@@ -100,26 +100,37 @@ def _injected_surely(name: str, container: Container) -> bool:
 @rule("ARGV022", Level.WARNING, on=Container)
 def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """``$VAR`` in the value of an ``env`` item."""
-    earlier: set[str] = set()
-    for item in container.node["env"]:
-        value = item["value"]
-        found = [one or other for one, other in _DOLLAR.findall(value.text)] if value.is_scalar else []
-        name = item["name"].text
-        if found and "{{" not in value.text and not _template(container, found, earlier):
-            known = all(each in earlier for each in found)
-            mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", value.text)
-            yield Problem(
-                value,
-                f"nothing expands ${found[0]} in the value of an env item: {name or 'the variable'} holds it as text"
-                + _of_a_path(name, found),
-                f"write $({found[0]}) with {found[0]} in an earlier item, or set {name or 'it'} in the command's shell",
-                edits=[SetValue(value, mended)] if known else (),
-            )
-        earlier.add(name)
+    texts = [(each, found) for each in container.node["env"] if (found := _unexpanded(each["value"], container))]
+    if not texts:
+        return
+    names = [item["name"].text or "the variable" for item, _ in texts]
+    (first, found), more = texts[0], f" ({', '.join(names[1:6])} too)" * (len(names) > 1)
+    lost = any(name in _PATHS and name in found for name, (_, found) in zip(names, texts, strict=True))
+    yield Problem(
+        first["value"],
+        f"nothing expands ${found[0]} in the value of an env item: {names[0]} holds it as text{more}"
+        + ", and what the image has there is lost" * lost,
+        f"write $({found[0]}) with {found[0]} in an earlier item, or set {names[0]} in the command's shell",
+        edits=[edit for item, found in texts if (edit := _by_the_kubelet(item, found))],
+    )
 
 
-def _of_a_path(name: str, found: list[str]) -> str:
-    return ", and what the image has there is lost" if name in _PATHS and name in found else ""
+def _unexpanded(value: Node, container: Container) -> list[str]:
+    found = [one or other for one, other in _DOLLAR.findall(value.text)] if value.is_scalar else []
+    others = "{{" in value.text or _template(container, found, _earlier(value))
+    return [] if others else found
+
+
+def _earlier(value: Node) -> set[str]:
+    """The names of the items before the one that has this value."""
+    item = value.parent
+    items = item.parent.items if item is not None and item.parent is not None else []
+    return {each["name"].text for each in items if each.mark < value.mark and each is not item}
+
+
+def _by_the_kubelet(item: Node, found: list[str]) -> SetValue | None:
+    mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", item["value"].text)
+    return SetValue(item["value"], mended) if set(found) <= _earlier(item["value"]) else None
 
 
 @rule("ARGV023", Level.ERROR, on=Container)

@@ -7,12 +7,11 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Edit, Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.process import SHELLS
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.process import SHELLS
 
 _PROGRAM: Final = re.compile(r"[\w./+-]+(\s+\S.*)", re.DOTALL)
 _OPTION: Final = re.compile(r"(--[A-Za-z][\w.-]*)[ \t]+(\S.*)", re.DOTALL)
@@ -35,12 +34,13 @@ def literal_words(container: Container) -> list[Node]:
 
 
 @rule("ARGV001", Level.ERROR, on=Container)
-def command_line(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def command_line(container: Container) -> Iterator[Problem]:
     """A whole command line as the name of the program."""
-    del bundle
     argv = container.argv
     if not argv or container.script is not None or container.node["source"] or argv[0].open:
         return
+    if container.pod.document.group == "ray.io":
+        return  # KubeRay joins the words for a bash -c of its own
     first = argv[0]
     if not _PROGRAM.fullmatch(first.text.strip()) or _OPTION.match(first.text):
         return
@@ -63,9 +63,8 @@ def _split(first: Node) -> list[Edit]:
 
 
 @rule("ARGV002", Level.ERROR, on=Container)
-def option_and_value(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def option_and_value(container: Container) -> Iterator[Problem]:
     """An option and its value in one word, with a space between them."""
-    del bundle
     words = literal_words(container)
     for before, node in zip([None, *words], words, strict=False):
         match = _OPTION.fullmatch(node.text.strip()) or _OF_MPIRUN.fullmatch(node.text.strip())
@@ -98,9 +97,8 @@ def _two_words(node: Node, match: re.Match[str]) -> Problem:
 
 
 @rule("ARGV003", Level.ERROR, on=Container)
-def not_a_string(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def not_a_string(container: Container) -> Iterator[Problem]:
     """``command`` and ``args`` are lists of strings; the API server refuses everything else."""
-    del bundle
     for key in ("command", "args"):
         held = container.node[key]
         if held.is_scalar and not held.open:
@@ -124,24 +122,6 @@ def not_a_string(container: Container, bundle: Bundle) -> Iterator[Problem]:
                     "the API server refuses it (a colon and a space inside of a word make it one)",
                     "put the word in quotes",
                 )
-
-
-@rule("ARGV004", Level.WARNING, on=Container)
-def spaces_around(container: Container, bundle: Bundle) -> Iterator[Problem]:
-    """A word that begins or ends with a space is another word."""
-    del bundle
-    for node in literal_words(container):
-        text = node.text
-        redirects = re.match(r"\s*(2?>|&>|\|)", text) is not None  # ARGV010 says what is wrong with it
-        if text.strip() and text != text.strip() and not node.open and not redirects:
-            edits = [SetValue(node, text.strip())] if "\n" not in text else []
-            yield Problem(
-                node,
-                f"{text!r} has a space or line end at its edge, which the program gets too",
-                f"write {text.strip()!r}" + (" (a block ends with a line end: use |-)" if "\n" in text else ""),
-                edits=edits,
-                level=Level.ERROR if node is container.argv[0] else None,
-            )
 
 
 def is_shell(word: str) -> bool:

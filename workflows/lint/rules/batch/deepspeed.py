@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
-from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.launch import Launch
-from argosy.workflows.lint.view.workload import Workload
-from argosy.workflows.lint.view.world import ranks_of
+from argosy.workflows.lint.rule import also, rule
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.launch import Launch
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.workload import Workload
+from argosy.workflows.manifests.world import ranks_of
 
 # deepspeed/runtime/config.py: with an mpu the batch is divided among its data-parallel ranks only.
 _OF_A_MODEL: Final = re.compile(r"parallel[-_]size|sequence[-_]parallel")
@@ -32,7 +32,7 @@ def in_a_config_map(document: Document, bundle: Bundle) -> Iterator[Problem]:
             yield from _judge(config, value, _ranks(document, bundle))
 
 
-@rule("BATCH002", Level.ERROR, on=Container)
+@also("BATCH001", on=Container)
 def in_a_script(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """The same in a file that the script writes."""
     if container.script is None or f'"{_WHOLE}"' not in container.script.text:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.launch import Launch
-from argosy.workflows.lint.view.workload import Workload
-from argosy.workflows.lint.view.world import ranks_of
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launch import Launch
+from argosy.workflows.manifests.workload import Workload
+from argosy.workflows.manifests.world import ranks_of
 
 _PARALLEL: Final = ("tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import launches, option, together
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.ranks import launches, option, together
+from argosy.workflows.manifests.workload import Workload
 
 
 def _nodes(role: Role, bundle: Bundle) -> int | None:
@@ -51,14 +52,3 @@ def side_by_side(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 def _ranks(role: Role, workload: Workload, bundle: Bundle) -> bool:
     nodes = _nodes(role, bundle)
     return together(workload, bundle) or (nodes is not None and nodes > 1)
-
-
-@rule("GANG020", Level.WARNING, on=Workload)
-def no_pods(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A role of no pods."""
-    del bundle
-    for role in workload.roles:
-        elastic = workload.family in ("ray", "other", "argo") or workload.spec["elasticPolicy"]
-        if role.replicas == 0 and role.replicas_node.number == 0 and not elastic:
-            message = f"{role.name or 'the workload'} has 0 pods"
-            yield Problem(role.replicas_node, message, "write how many pods it has, or remove it")

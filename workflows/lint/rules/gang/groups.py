@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.queue import group_of
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.pod_group import group_of
+from argosy.workflows.manifests.ranks import waits_for_all
+from argosy.workflows.manifests.workload import Workload
 
 _GROUPS: Final = {
     "native": "scheduling.k8s.io",
@@ -60,6 +62,7 @@ def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"the PodGroup {node.text!r} is {where}: pods that name a group that does not exist stay Pending, or "
                 "are scheduled one by one",
                 f"add a PodGroup of {_GROUPS[kind]} with this name to the pods' namespace",
+                level=Level.NOTE if kind == "native" and workload.family == "jobset" else None,
             )
         elif group.group != _GROUPS[kind] and role.pod.spec["schedulerName"].text != "koord-scheduler":
             yield Problem(
@@ -113,7 +116,6 @@ def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
 @rule("GANG007", Level.ERROR, on=Workload)
 def available(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """``minAvailable`` of a Volcano Job and of the operators' schedulingPolicy."""
-    del bundle
     total = workload.total
     if workload.family == "volcano":
         node = workload.spec["minAvailable"]
@@ -127,7 +129,8 @@ def available(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         yield Problem(node, message, f"write minAvailable: {total}")
     elif least < total and not workload.spec["elasticPolicy"] and not _but_the_launcher(workload, least):
         message = f"minAvailable {least} of {total} pods: half gangs hold their GPUs and wait for the rest"
-        yield Problem(node, message, f"write minAvailable: {total}", level=Level.WARNING)
+        level = Level.WARNING if waits_for_all(workload, bundle) else Level.NOTE
+        yield Problem(node, message, f"write minAvailable: {total}", level=level)
 
 
 def _but_the_launcher(workload: Workload, least: int) -> bool:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Edit, Level, Problem, RenameKey
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.workload import Workload
 
 
 class Key(NamedTuple):
@@ -115,11 +114,10 @@ def _held(workload: Workload) -> Iterator[tuple[str, str, str, Node]]:
 
 
 @rule("GANG001", Level.WARNING, on=Workload)
-def read_by_nobody(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def read_by_nobody(workload: Workload) -> Iterator[Problem]:
     """A key that no scheduler and no queue reads."""
-    del bundle
     for _, _, key, value in _held(workload):
-        right = _DEAD.get(key, "")
+        right = _DEAD.get(key, "") if (workload.family, key) != ("ray", "volcano.sh/queue-name") else ""
         if not right and key not in KEYS and key.startswith(_PREFIXES) and key not in _OWN:
             right = next(iter(get_close_matches(key, KEYS, 1, 0.88)), "")
         if right:
@@ -140,9 +138,8 @@ def _same_place(value: Node, right: str) -> bool:
 
 
 @rule("GANG002", Level.WARNING, on=Workload)
-def wrong_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def wrong_place(workload: Workload) -> Iterator[Problem]:
     """A label where an annotation is read, or the other way round."""
-    del bundle
     for _, place, key, value in _held(workload):
         known = KEYS.get(key)
         if known is not None and known.place and known.place != place:
@@ -154,9 +151,8 @@ def wrong_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("GANG003", Level.WARNING, on=Workload)
-def wrong_object(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def wrong_object(workload: Workload) -> Iterator[Problem]:
     """A key on the pods that is read from the object, or the other way round."""
-    del bundle
     if workload.family in ("pod", "argo") or workload.document.kind == "TrainJob":
         return
     document = workload.document

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import launches
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launchers import LAUNCHERS
+from argosy.workflows.manifests.pod import Pod
+from argosy.workflows.manifests.process import Process
+from argosy.workflows.manifests.training import named_training
+from argosy.workflows.manifests.workload import Workload
 
 _SERVES: Final = ("serve", "server", "api", "infer", "vllm", "triton", "gradio", "uvicorn")
+
+
+def _stays(commands: list[Process], pod: Pod) -> bool:
+    """Whether a script waits for ever behind its training, to be looked at or used again."""
+    scripts = " ".join(each.script.text for each in pod.containers if each.script is not None)
+    return re.search(r"sleep (inf|\d{5})|tail -f|while (true|:)", scripts) is not None and len(commands) > 1
 
 
 @rule("GANG021", Level.WARNING, on=Workload)
@@ -20,30 +30,16 @@ def never_ends(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if workload.document.kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"):
         return
     for role in workload.roles:
-        for _, process in launches(role.pod, bundle):
-            if any(part in word.lower() for word in process.words for part in _SERVES):
+        commands = [process for each in role.pod.containers for process in bundle.processes(each)]
+        for process in commands:
+            if not (process.program in LAUNCHERS or (process.program == "python" and named_training(process.words))):
+                continue
+            if any(part in word.lower() for word in process.words for part in _SERVES) or _stays(commands, role.pod):
                 continue
             yield Problem(
                 workload.document.root["kind"],
                 f"{process.program} in a {workload.document.kind}: a container that has ended is started again, so the "
                 "training begins anew when it is done, and its failures are never counted",
                 "use a JobSet, an Indexed Job or a TrainJob",
-            )
-            return
-
-
-@rule("GANG022", Level.NOTE, on=Workload)
-def one_pod_of_many(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """Plain pods that are a gang by name only."""
-    if workload.document.kind != "Pod" or workload.document.host is not None:
-        return
-    for container, process in launches(workload.roles[0].pod, bundle):
-        nodes = process.option("nnodes") or ""
-        if nodes.isdecimal() and int(nodes) > 1:
-            yield Problem(
-                container.node["command"] if container.node["command"] else container.node,
-                f"a plain Pod as one of {nodes} nodes: nothing starts it again when its node is lost, and nothing "
-                "holds the pods together",
-                "make the pods of a JobSet or an Indexed Job",
             )
             return

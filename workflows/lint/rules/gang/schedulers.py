@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.queue import all_or_nothing, group_of, kueue_queue, schedulers
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod_group import group_of
+from argosy.workflows.manifests.queue import all_or_nothing, kueue_queue, schedulers
+from argosy.workflows.manifests.workload import Workload
 
 _DEFAULT: Final = ("", "default-scheduler")
 _COSCHEDULING: Final = ("scheduler-plugins-scheduler", "scheduler-plugins", "coscheduling")
 
 
 @rule("GANG008", Level.WARNING, on=Workload)
-def group_without_scheduler(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def group_without_scheduler(workload: Workload) -> Iterator[Problem]:
     """The default scheduler reads neither Volcano's nor scheduler-plugins' groups."""
-    del bundle
     seen: set[str] = set()
     for role in workload.roles:
         named = group_of(role.pod)
@@ -39,9 +39,8 @@ def group_without_scheduler(workload: Workload, bundle: Bundle) -> Iterator[Prob
 
 
 @rule("GANG009", Level.WARNING, on=Workload)
-def scheduler_without_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def scheduler_without_group(workload: Workload) -> Iterator[Problem]:
     """Volcano and coscheduling group what says so; of a plain Job each pod is a group of its own."""
-    del bundle
     if workload.family not in ("job", "jobset") or not workload.gang or kueue_queue(workload):
         return
     for role in workload.roles:
@@ -63,9 +62,8 @@ def scheduler_without_group(workload: Workload, bundle: Bundle) -> Iterator[Prob
 
 
 @rule("GANG010", Level.WARNING, on=Workload)
-def two_schedulers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def two_schedulers(workload: Workload) -> Iterator[Problem]:
     """One group has one scheduler."""
-    del bundle
     names = schedulers(workload)
     if not workload.gang or len(names) < 2 or workload.family == "argo":
         return
@@ -80,9 +78,8 @@ def two_schedulers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("GANG011", Level.WARNING, on=Workload)
-def two_queues(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def two_queues(workload: Workload) -> Iterator[Problem]:
     """Kueue and Volcano both admit: what one has let in may wait in the other."""
-    del bundle
     queue = kueue_queue(workload)
     if queue and workload.family == "volcano":
         message = "Kueue does not know Volcano's Job: the label is read by nothing"
@@ -111,22 +108,10 @@ def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         f"{with_gpus} pods with GPUs and nothing that starts all of them or none: two such gangs can each hold a "
         "half of the GPUs and wait for the other",
         "label it kueue.x-k8s.io/queue-name (Kueue), or use a PodGroup with its scheduler (Volcano, coscheduling, KAI)",
-        level=Level.NOTE if workload.family == "ray" else None,
+        level=Level.NOTE if workload.family == "ray" or (workload.gpus or _NODE) < _NODE else None,
     )
 
 
+_NODE: Final = 8
+"""GPUs of a node: who asks for fewer in all waits for few."""
 _TRAINS: Final = ("pytorch", "tensorflow", "xgboost", "mpi", "jobset", "job", "ray")
-
-
-@rule("GANG013", Level.NOTE, on=Workload)
-def needs_the_operator(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """schedulingPolicy is read by an operator that was started for it."""
-    del bundle
-    policy = workload.spec.at("runPolicy.schedulingPolicy")
-    if policy and workload.document.group == "kubeflow.org":
-        yield Problem(
-            policy,
-            "schedulingPolicy does something only where the operator runs with --gang-scheduler-name (MPI Operator: "
-            "--gang-scheduling)",
-            "ask whoever runs the cluster, or use Kueue, which needs no flag of the operator's",
-        )

@@ -5,35 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import GPU_RESOURCES, Container
-from argosy.workflows.lint.view.pod import Pod
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import Container
 
 _HIDDEN: Final = ("", "void", "none")
-
-
-@rule("MEM014", Level.WARNING, on=Pod)
-def init_container(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
-    """A pod holds the larger of what its init containers and its containers ask for, for as long as it lives."""
-    del bundle
-    if pod.gpus is None:
-        return
-    for container in pod.init_containers:
-        if container.gpus and container.gpus > pod.gpus and not container.sidecar:
-            name = next(name for name in container.limits.entries | container.requests.entries if _is_gpu(name))
-            yield Problem(
-                container.limits[name] or container.requests[name],
-                f"the init container {container.name!r} asks for {container.gpus} GPUs and the others for "
-                f"{pod.gpus}: the pod keeps {container.gpus} until it ends",
-                "ask for the GPUs in the container that trains",
-            )
-
-
-def _is_gpu(resource: str) -> bool:
-    return resource.startswith(GPU_RESOURCES)
 
 
 @rule("MEM015", Level.WARNING, on=Container)
@@ -72,32 +49,3 @@ def _usable(shown: list[str], gpus: int) -> int:
     """CUDA takes the numbers up to the first that is none of its devices."""
     bad = next((index for index, each in enumerate(shown) if int(each) >= gpus), len(shown))
     return len(set(shown[:bad]))
-
-
-@rule("MEM017", Level.NOTE, on=Container)
-def few_processors(container: Container, bundle: Bundle) -> Iterator[Problem]:
-    """Each GPU has a process that feeds it."""
-    del bundle
-    limit = container.limit("cpu")
-    if container.gpus and not container.init and limit is not None and limit < container.gpus:
-        yield Problem(
-            container.limits["cpu"],
-            f"a limit of {container.limits['cpu'].text} CPUs for {container.gpus} GPUs: each GPU has a process of its "
-            "own, and they are throttled together",
-            "give each GPU several CPUs: its rank, its DataLoader workers and NCCL's threads",
-        )
-
-
-@rule("MEM018", Level.NOTE, on=Workload)
-def launcher_with_gpus(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """mpirun's own pod trains nothing."""
-    del bundle
-    for role in workload.roles:
-        main = role.pod.main
-        if role.launcher and main is not None and main.gpus:
-            name = next(name for name in {**main.requests.entries, **main.limits.entries} if _is_gpu(name))
-            yield Problem(
-                main.limits[name] or main.requests[name],
-                f"the launcher holds {main.gpus} GPUs and starts the ranks in the workers: its own stand idle",
-                "ask for GPUs in the workers only, or set runLauncherAsWorker",
-            )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.memory.requests import extended
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.quantity import quantity
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.quantity import quantity
 
 _SMALLEST: Final = 4 << 20
 """Bytes below which a container runtime refuses to start a container."""
@@ -23,9 +22,8 @@ def _held(container: Container) -> Iterator[tuple[str, Node]]:
 
 
 @rule("MEM011", Level.ERROR, on=Container)
-def part_of_a_device(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def part_of_a_device(container: Container) -> Iterator[Problem]:
     """Devices are counted in whole numbers."""
-    del bundle
     for name, value in _held(container):
         amount = quantity(value.text)
         if extended(name) and not name.startswith("hugepages-") and amount is not None and amount != int(amount):
@@ -37,9 +35,8 @@ def part_of_a_device(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("MEM012", Level.ERROR, on=Container)
-def no_quantity(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def no_quantity(container: Container) -> Iterator[Problem]:
     """``64GB``, ``16g`` and ``8 Gi`` are no quantities."""
-    del bundle
     for name, value in _held(container):
         if value.is_scalar and not value.open and quantity(value.text) is None:
             yield _refused(name, value)
@@ -59,9 +56,8 @@ def _refused(name: str, value: Node) -> Problem:
 
 
 @rule("MEM013", Level.ERROR, on=Container)
-def a_few_bytes(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def a_few_bytes(container: Container) -> Iterator[Problem]:
     """``memory: 512`` is 512 bytes, ``64m`` are 64 thousandths of a byte."""
-    del bundle
     limit = container.limits["memory"]
     amount = quantity(limit.text)
     if amount is not None and 0 < amount < _SMALLEST:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.arguments import arguments
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.environment import RANK_LAUNCHERS
-from argosy.workflows.lint.view.pod import Pod
-from argosy.workflows.lint.view.quantity import quantity
+from argosy.workflows.manifests.arguments import arguments
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launchers import LAUNCHERS
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.manifests.quantity import quantity
 
 _DEV_SHM: Final = "/dev/shm"
 _ENOUGH: Final = 1 << 30
+_IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
 _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data-workers", "data-workers")
 
 
@@ -32,14 +32,8 @@ def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
             container.node["volumeMounts"],
             f"{why} and no volume at /dev/shm: the container gets 64 MiB",
             "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
-            level=Level.NOTE if why == "1 GPU" and _alone(pod, bundle) else Level.WARNING,
+            level=Level.NOTE if why == "1 GPU" else Level.WARNING,
         )
-
-
-def _alone(pod: Pod, bundle: Bundle) -> bool:
-    """Whether it is a step or a server with one GPU, which has no peers and may have no data workers."""
-    workload = bundle.workload(pod.document)
-    return workload is not None and workload.family in ("argo", "other")
 
 
 def _needs_it(container: Container, bundle: Bundle) -> str:
@@ -47,7 +41,8 @@ def _needs_it(container: Container, bundle: Bundle) -> str:
     if workers:
         return f"{workers} DataLoader workers"
     programs = [process.program for process in bundle.processes(container)]
-    if container.gpus == 0 or (programs and not set(programs) & set(RANK_LAUNCHERS) and (container.gpus or 0) < 2):
+    trains = not programs or bool(set(programs) & {*LAUNCHERS, "python"})
+    if container.gpus == 0 or (not trains and ((container.gpus or 0) < 2 or set(programs) <= _IDLE)):
         return ""
     role = container.pod.role
     if role is not None and role.launcher:
@@ -89,10 +84,9 @@ def _memory_volumes(container: Container) -> Iterator[tuple[str, Node]]:
             yield path, volume["emptyDir"]
 
 
-@rule("MEM002", Level.WARNING, on=Container)
-def unbounded(container: Container, bundle: Bundle) -> Iterator[Problem]:
+@rule("MEM002", Level.NOTE, on=Container)
+def unbounded(container: Container) -> Iterator[Problem]:
     """A tmpfs without sizeLimit grows to the pod's memory limit, and without that to the node's memory."""
-    del bundle
     for path, volume in _memory_volumes(container):
         if volume["sizeLimit"]:
             continue
@@ -102,14 +96,12 @@ def unbounded(container: Container, bundle: Bundle) -> Iterator[Problem]:
             volume["medium"],
             f"a volume in memory at {path} without sizeLimit may take {until} and its pages count as the pod's memory",
             "set sizeLimit to what the ranks share: 1Gi is enough for NCCL, DataLoader workers want more",
-            level=Level.NOTE if limited else Level.WARNING,
         )
 
 
 @rule("MEM003", Level.WARNING, on=Container)
-def eats_the_limit(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def eats_the_limit(container: Container) -> Iterator[Problem]:
     """Pages of a tmpfs are charged to the container's memory limit."""
-    del bundle
     limit = container.limit("memory")
     for path, volume in _memory_volumes(container):
         size = quantity(volume["sizeLimit"].text)
@@ -126,9 +118,8 @@ def eats_the_limit(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("MEM022", Level.WARNING, on=Container)
-def too_small(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def too_small(container: Container) -> Iterator[Problem]:
     """NCCL alone wants a GiB between the GPUs of a node."""
-    del bundle
     for path, volume in _memory_volumes(container):
         size = quantity(volume["sizeLimit"].text)
         if path == _DEV_SHM and size is not None and size < _ENOUGH and (container.gpus is None or container.gpus > 1):
@@ -140,9 +131,8 @@ def too_small(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("MEM004", Level.WARNING, on=Container)
-def on_disk(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def on_disk(container: Container) -> Iterator[Problem]:
     """An emptyDir without ``medium: Memory`` is a directory on the node's disk."""
-    del bundle
     mount = container.mounts.get(_DEV_SHM)
     volume = container.pod.volumes.get(mount["name"].text) if mount is not None else None
     if volume is not None and volume["emptyDir"].exists and not volume.at("emptyDir.medium"):
@@ -154,9 +144,8 @@ def on_disk(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("MEM005", Level.WARNING, on=Pod)
-def of_the_host(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
+def of_the_host(pod: Pod) -> Iterator[Problem]:
     """The node's own /dev/shm is shared by all pods on it, and outlives them."""
-    del bundle
     for volume in pod.volumes.values():
         path = volume.at("hostPath.path")
         if path.text.rstrip("/") == _DEV_SHM:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import GPU_RESOURCES, Container
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import GPU_RESOURCES, Container
+from argosy.workflows.manifests.workload import Workload
 
 
 @rule("RAY001", Level.WARNING, on=Workload)
-def bounds(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def bounds(workload: Workload) -> Iterator[Problem]:
     """``replicas`` outside of ``minReplicas`` and ``maxReplicas``."""
-    del bundle
     for role in workload.roles if workload.family == "ray" else ():
         least, most, given = (role.node[key] for key in ("minReplicas", "maxReplicas", "replicas"))
         low, high, number = least.number, most.number, given.number
@@ -28,9 +27,8 @@ def bounds(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("RAY002", Level.ERROR, on=Workload)
-def gpus(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def gpus(workload: Workload) -> Iterator[Problem]:
     """``num-gpus`` against the GPUs of Ray's container, which is the first one."""
-    del bundle
     for role in workload.roles if workload.family == "ray" else ():
         node = role.node.at("rayStartParams")["num-gpus"]
         containers = role.pod.containers
@@ -44,7 +42,7 @@ def gpus(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"num-gpus {told} and {held} GPUs in the limits of {containers[0].name}: "
             + ("Ray starts tasks on GPUs that are not there" if more else "Ray leaves the rest idle"),
             "leave num-gpus out: KubeRay takes it from the limits",
-            level=None if more else Level.WARNING,
+            level=None if more and held else Level.WARNING,
         )
 
 
@@ -55,10 +53,41 @@ def _other_devices(container: Container) -> bool:
     return bool(container.node.at("resources.claims").items) or bool(set(strange) - set(container.rdma_resources))
 
 
+@rule("RAY005", Level.ERROR, on=Workload)
+def ports(workload: Workload) -> Iterator[Problem]:
+    """The head's servers each have a port of their own; the client server's is 10001 unless it is told another."""
+    params = workload.roles[0].node["rayStartParams"] if workload.family == "ray" and workload.roles else None
+    if params is None:
+        return
+    client = params["ray-client-server-port"].text or "10001"
+    for key in ("port", "dashboard-port", "metrics-export-port"):
+        if params[key].text == client:
+            yield Problem(
+                params[key],
+                f"{key}: {client} is the port of the Ray client server too: ray start refuses it",
+                "write port: '6379', or leave it out" if key == "port" else "leave it out",
+            )
+
+
+@rule("RAY006", Level.WARNING, on=Workload)
+def blocks(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``ray start --block`` ends when the cluster does: a Job of it never completes."""
+    for role in workload.roles if workload.family == "job" else ():
+        for container in role.pod.containers:
+            commands = bundle.processes(container)
+            last = commands[-1] if commands else None
+            if last is not None and last.program == "ray" and {"start", "--block"} <= set(last.words):
+                yield Problem(
+                    last.node,
+                    "ray start --block does not end while the cluster lives: the Job never completes",
+                    "describe the cluster as a RayJob, which ends with its entrypoint",
+                    inside="--block" if last.in_shell else "",
+                )
+
+
 @rule("RAY003", Level.ERROR, on=Workload)
-def cluster(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def cluster(workload: Workload) -> Iterator[Problem]:
     """A RayJob that names no cluster and brings none."""
-    del bundle
     spec = workload.spec
     if workload.document.kind != "RayJob" or spec["rayClusterSpec"] or spec["rayClusterSpec"].open:
         return

@@ -6,20 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.image import image
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.image import image
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
 
 _TAG: Final = re.compile(r"(\d+\.\d+\.\d+)(?:[.-](?:\w+-)?(py3\d+))?.*")
 
 
 @rule("RAY004", Level.ERROR, on=Workload)
-def versions(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def versions(workload: Workload) -> Iterator[Problem]:
     """A head and workers of different versions of Ray or Python, which do not join; another one in ``rayVersion``."""
-    del bundle
     if workload.family != "ray":
         return
     known = [(role, *found) for role in workload.roles if (found := _version(role)) is not None]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.rendezvous.services import talks
-from argosy.workflows.lint.view.address import Address
-from argosy.workflows.lint.view.injected import has_master
-from argosy.workflows.lint.view.labels import narrows_to_one
-from argosy.workflows.lint.view.launch import Given, Launch
-from argosy.workflows.lint.view.names import PodNames, names_made, pod_names
-from argosy.workflows.lint.view.service import service
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.address import Address
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.injected import has_master
+from argosy.workflows.manifests.labels import narrows_to_one
+from argosy.workflows.manifests.launch import Given, Launch
+from argosy.workflows.manifests.names import PodNames, names_made, pod_names
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.service import service
+from argosy.workflows.manifests.workload import Workload
 
 _OWN = re.compile(r"\$\{?HOSTNAME\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
 _SETS_ADDRESS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
@@ -27,7 +27,8 @@ def _names(workload: Workload) -> list[tuple[Role, PodNames]]:
     return [(role, names) for role, names in pairs if names is not None]
 
 
-def _dialled(workload: Workload, bundle: Bundle) -> Iterator[tuple[Launch, Given, Address]]:
+def dialled(workload: Workload, bundle: Bundle) -> Iterator[tuple[Launch, Given, Address]]:
+    """The commands that dial a name, with the place that says so."""
     for each in talks(workload, bundle):
         master = each.master
         if master is not None and not master[1].loopback and not master[1].ip:
@@ -38,7 +39,15 @@ def _dialled(workload: Workload, bundle: Bundle) -> Iterator[tuple[Launch, Given
 def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A name that is meant to be one of the workload's pods, and is none."""
     own = _names(workload)
-    for _, given, address in _dialled(workload, bundle):
+    for _, given, address in dialled(workload, bundle):
+        if workload.family == "pod" and _bare(address, workload, bundle):
+            yield Problem(
+                given.node,
+                f"{address.host} is the name of a Pod, and a pod's name is no DNS name",
+                "write a headless Service, and hostname and subdomain in the Pod; dial HOSTNAME.SUBDOMAIN",
+                inside=given.inside,
+            )
+            continue
         if _random(workload, address) and service(bundle, address.host, workload.document) is None:
             yield Problem(
                 given.node,
@@ -54,6 +63,14 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if what:
             best = next((each for each in meant if each.looks_like(address.host)), meant[0])
             yield Problem(given.node, what, f"write {best.first}", inside=given.inside)
+
+
+def _bare(address: Address, workload: Workload, bundle: Bundle) -> bool:
+    """Whether a Pod's own name is dialled, and no Service has it."""
+    pod = bundle.find("Pod", address.host, workload.document) if len(address.labels) == 1 else None
+    if pod is None or workload.document.name == address.host:
+        return False
+    return service(bundle, address.host, workload.document) is None
 
 
 def _random(workload: Workload, address: Address) -> bool:
@@ -77,9 +94,9 @@ def _wrong(address: Address, meant: list[PodNames], own: list[PodNames], bundle:
         return f"no pod of this {workload.document.kind} is named {address.host}"
     if any(names.per_pod or not names.subdomains for names in exact):
         return ""
-    if not address.service:
+    if not address.service and not any(names.searched for names in exact):
         return f"{address.host} alone is a name that only its own pod knows"
-    if not any(address.service in names.subdomains for names in exact):
+    if address.service and not any(address.service in names.subdomains for names in exact):
         return f"the pods' subdomain is {exact[0].subdomains[0]}, not {address.service}"
     return ""
 
@@ -160,7 +177,7 @@ def _unknown(launch: Launch, bundle: Bundle) -> bool:
 @rule("REND012", Level.ERROR, on=Workload)
 def any_of_them(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The master's name is a Service that stands for several pods."""
-    for each, given, address in _dialled(workload, bundle):
+    for each, given, address in dialled(workload, bundle):
         found = service(bundle, address.host, workload.document)
         backend = each.backend if each.torch else "static"
         if found is None or backend is None or backend.startswith("etcd") or address.service in _subdomains(workload):
@@ -196,7 +213,7 @@ def _first(workload: Workload) -> str:
 def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A Service that nobody makes, as far as the files show."""
     own = _names(workload)
-    for _, given, address in _dialled(workload, bundle) if workload.family != "argo" else ():
+    for _, given, address in dialled(workload, bundle) if workload.family != "argo" else ():
         name = address.service or address.host
         if any(
             names.has(address.host) or names.looks_like(address.host) or name in names.subdomains for _, names in own
@@ -222,7 +239,7 @@ def _elsewhere(address: Address, workload: Workload, bundle: Bundle) -> bool:
 @rule("REND014", Level.ERROR, on=Workload)
 def names_switched_off(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A JobSet without DNS names, a Volcano Job without its ``svc`` plugin."""
-    places = list(_dialled(workload, bundle))
+    places = list(dialled(workload, bundle))
     for _, given, address in places:
         if not any(names.has(address.host) for _, names in _names(workload)):
             continue
@@ -259,39 +276,3 @@ def standalone(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             inside=given.inside or "--standalone",
             level=Level.ERROR if each.several_nodes else None,
         )
-
-
-@rule("REND016", Level.WARNING, on=Workload)
-def hostname(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A hostname in the template of several pods."""
-    for role in workload.roles:
-        held: Node = role.template.at("spec.hostname")
-        if not held or held.open or workload.family == "argo" or (role.replicas or 1) < 2:
-            continue
-        replaced = workload.document.kind == "StatefulSet" or role.job["completionMode"].text == "Indexed"
-        if not (replaced or talks(workload, bundle)):
-            continue
-        yield Problem(
-            held,
-            f"the controller replaces hostname: {held.text} by a name of its own"
-            if replaced
-            else f"all {role.replicas} pods are named {held.text}: the name means any of them",
-            "take hostname away; an Indexed Job names its pods JOB-0, JOB-1, ...",
-        )
-
-
-@rule("REND017", Level.ERROR, on=Workload)
-def random_name(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """``generateName`` and a master whose name is written down."""
-    metadata = workload.document.metadata
-    prefix = metadata["generateName"].text
-    if not prefix or metadata["generateName"].open or metadata["name"] or workload.family in ("argo", "pod", "other"):
-        return
-    for _, given, address in _dialled(workload, bundle):
-        if address.host.startswith(prefix) and service(bundle, address.host, workload.document) is None:
-            yield Problem(
-                given.node,
-                f"the object's name is {prefix} and five random characters, so no pod is named {address.host}",
-                "write metadata.name, or take the name from the pod (a label through fieldRef)",
-                inside=given.inside,
-            )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.launch import Launch
-from argosy.workflows.lint.view.training import named_training
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launch import Launch
+from argosy.workflows.manifests.training import named_training
+from argosy.workflows.manifests.workload import Workload
 
 
 @rule("REND054", Level.WARNING, on=Workload)
@@ -74,12 +74,14 @@ def one_process(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for each in bundle.launches(workload):
         gpus = each.container.gpus
-        alone = len(bundle.launches(workload)) == 1 and named_training(each.process.words)
+        apart = len(bundle.launches(workload)) == 1 or workload.family == "pytorch"
+        alone = apart and named_training(each.process.words)
         if each.program == "python" and gpus is not None and gpus > 1 and alone:
             yield Problem(
                 each.process.node,
                 f"one process and {gpus} GPUs: unless {_shown(each)} starts the others itself, one of them works",
                 f"start it with torchrun --nproc-per-node={gpus}",
+                level=Level.WARNING if workload.family == "pytorch" and workload.gang else None,
                 inside="python" if each.process.in_shell else "",
             )
 

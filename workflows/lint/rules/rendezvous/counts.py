@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.launch import Given, Launch
-from argosy.workflows.lint.view.workload import Role, Workload
-from argosy.workflows.lint.view.world import pods_of
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launch import Given, Launch
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
+from argosy.workflows.manifests.world import pods_of
 
 
 @rule("REND052", Level.ERROR, on=Workload)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.workload import Workload
 
 _LONGEST: Final = 63
-_SERVICE: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 @rule("REND080", Level.ERROR, on=Workload)
-def too_long(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def too_long(workload: Workload) -> Iterator[Problem]:
     """The names that a controller makes of the object's name."""
-    del bundle
     name = workload.document.metadata["name"]
     if not name.text or name.open:
         return
@@ -53,26 +47,3 @@ def _longest(workload: Workload, role: Role, name: str) -> str:
     if kind == "StatefulSet":
         return f"{name}-0123456789"
     return f"{name}-{role.name}-{last}" if workload.family == "volcano" else ""
-
-
-@rule("REND081", Level.ERROR, on=Document)
-def no_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """Characters that the API server refuses in a name."""
-    workload = bundle.workload(document)
-    if document.kind != "Service" and workload is None:
-        return
-    node: Node = document.metadata["name"]
-    text = node.text
-    if not text or node.open or document.host is not None:
-        return
-    of_services = document.kind == "Service" or (document.group == "kubeflow.org" and document.kind != "MPIJob")
-    allowed = _SERVICE if of_services else _SUBDOMAIN
-    if _SUBDOMAIN.fullmatch(text) is None:
-        return  # no name of any object: API008
-    if allowed.fullmatch(text) is None or (document.kind == "Service" and len(text) > _LONGEST):
-        begins = "begin with a letter, " if of_services else ""
-        yield Problem(
-            node,
-            f"{text} is no name of a {document.kind}: the API server refuses it",
-            f"{begins}take lower-case letters, digits and - only, {_LONGEST} characters at most",
-        )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, Remove
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.injected import has_master
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.injected import has_master
+from argosy.workflows.manifests.workload import Workload
 
 _TORCH: Final = (
     "MASTER_ADDR",
@@ -31,9 +30,8 @@ _RESERVED: Final = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MA
 
 
 @rule("REND030", Level.WARNING, on=Workload)
-def set_by_the_operator(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def set_by_the_operator(workload: Workload) -> Iterator[Problem]:
     """A variable of the operator's in ``env``."""
-    del bundle
     kind = workload.document.kind
     owned = _RESERVED if kind == "TrainJob" else _OWNED.get(kind, ())
     if not owned:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.launch import Given, Launch
-from argosy.workflows.lint.view.service import service
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launch import Given, Launch
+from argosy.workflows.manifests.service import service
+from argosy.workflows.manifests.workload import Workload
 
 
 def port_of(launch: Launch) -> tuple[Given, int] | None:

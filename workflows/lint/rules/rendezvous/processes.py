@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.launch import Launch
-from argosy.workflows.lint.view.workload import Workload
-from argosy.workflows.lint.view.world import processes_field
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launch import Launch
+from argosy.workflows.manifests.launchers import TORCH
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.process import program_of
+from argosy.workflows.manifests.workload import Workload
+from argosy.workflows.manifests.world import processes_field
 
+_STARTERS = (*TORCH, "accelerate", "deepspeed", "bash", "sh")
 _RUNTIMES = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 
 
@@ -66,10 +69,9 @@ def _against(node: Node, inside: str, what: str, number: int, gpus: int) -> Iter
 @rule("REND051", Level.ERROR, on=Workload)
 def of_the_kind(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """``nprocPerNode``, ``numProcPerNode``, ``slotsPerWorker`` against the GPUs of a pod."""
-    del bundle
     field = processes_field(workload)
     number = field.number
-    if number is None:
+    if number is None or (workload.family == "mpi" and number == 1 and _one_starts_more(workload, bundle)):
         return
     for role in workload.roles:
         gpus = role.pod.gpus if role.template and not role.launcher else None
@@ -80,3 +82,13 @@ def of_the_kind(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                     problem.node, problem.message, problem.remedy, level=Level.WARNING if more else problem.level
                 )
             return
+
+
+def _one_starts_more(workload: Workload, bundle: Bundle) -> bool:
+    """Whether mpirun starts a script or a launcher, which makes the ranks of its node itself."""
+    started = [each.process.words for each in bundle.launches(workload) if each.program in ("mpirun", "mpiexec")]
+    return any(
+        word.endswith(".sh") or program_of(words[at:]) in _STARTERS
+        for words in started
+        for at, word in enumerate(words[1:], 1)
+    )

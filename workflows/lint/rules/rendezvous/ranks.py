@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, Remove
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.launch import Given, Launch
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launch import Given, Launch
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Role
+from argosy.workflows.manifests.workload import Workload
 
 _SETS_RANK: Final = ("PyTorchJob", "TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 _RANKS: Final = ("RANK", "NODE_RANK", "GROUP_RANK", "PET_NODE_RANK", "MACHINE_RANK", "PROCESS_ID", "DMLC_WORKER_ID")
@@ -223,6 +223,7 @@ def no_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Several pods that know a master and a world size, and nothing that tells one from the other."""
     if workload.document.kind not in ("Job", "CronJob", "Deployment") or workload.family not in ("job", "other"):
         return
+    yield from _without_command(workload, bundle)
     for each in bundle.launches(workload):
         master = each.variable("MASTER_ADDR")
         mode = each.role.job["completionMode"]
@@ -238,6 +239,23 @@ def no_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             "init_process_group wants it",
             "write completionMode: Indexed and RANK from $(JOB_COMPLETION_INDEX), or start torchrun",
             inside=master.inside if master.how != "env" else "",
+        )
+
+
+def _without_command(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """An image's own entrypoint in several pods: no shell of the manifest can make a RANK of anything."""
+    for role in workload.roles:
+        main = role.pod.main
+        if _single(role) or main is None or main.argv or main.node["envFrom"]:
+            continue
+        held = bundle.environment(main)
+        master, world = held.get("MASTER_ADDR"), held.get("WORLD_SIZE")
+        if master is None or world is None or world.value == "1" or any(name in held for name in _RANKS):
+            continue
+        yield Problem(
+            master.node,
+            f"{_pods(role)} are told a master and a WORLD_SIZE and no RANK, and no command makes one",
+            "write completionMode: Indexed and RANK from the annotation batch.kubernetes.io/job-completion-index",
         )
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import AddKey, Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.launch import Launch
-from argosy.workflows.lint.view.names import pod_names
-from argosy.workflows.lint.view.service import Service, service
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.launch import Launch
+from argosy.workflows.manifests.names import pod_names
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.service import Service, service
+from argosy.workflows.manifests.workload import Workload
 
 
 class Named(NamedTuple):
@@ -152,26 +153,28 @@ def selects_nothing(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A Service for pods that the files do not have: a typing error, or pods of another file."""
     if not document.is_a("Service", ""):
         return
-    found, beside = Service(document), {id(each) for each in bundle.beside(document)}
-    near = [each for each in bundle.workloads if id(each.document) in beside]
+    found, near = Service(document), bundle.workloads_in(document.file)
     if not near or not found.selector.entries or any(value.open for value in found.selector.entries.values()):
         return
-    if any(named.node.text == document.name for each in near for named in _own_names(each)):
+    named, dialled = bundle.once(("REND006", document.file), lambda: _names_in(near, bundle))
+    if document.name in named:
         return  # REND004
-    pods = [(each, role) for each in bundle.workloads for role in each.roles if role.template]
-    ranks = any(
-        master[1].host == document.name
-        for each in near
-        for launch in talks(each, bundle)
-        if (master := launch.master) is not None
-    )
-    if (found.headless or ranks) and not any(found.selects(each, role, bundle) for each, role in pods):
+    ranks = document.name in dialled
+    selected = (found.selects(each, role, bundle) for each, role in bundle.selected(found.selector))
+    if (found.headless or ranks) and not any(selected):
         yield Problem(
             found.selector,
             f"the Service {document.name} selects none of the pods among the files"
             + (", and the ranks dial it" if ranks else ""),
             "write labels that the pod template has, or those that the Job's controller adds",
         )
+
+
+def _names_in(near: Iterable[Workload], bundle: Bundle) -> tuple[set[str], set[str]]:
+    """Services that pods are named by, and hosts that ranks dial."""
+    named = {each.node.text for workload in near for each in _own_names(workload)}
+    masters = (launch.master for workload in near for launch in talks(workload, bundle))
+    return named, {master[1].host for master in masters if master is not None}
 
 
 def _found(workload: Workload, bundle: Bundle) -> Iterator[tuple[Named, Service]]:

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.launch import Given, Launch
-from argosy.workflows.lint.view.workload import Workload
-from argosy.workflows.lint.view.world import pods_of
+from argosy.workflows.manifests.arguments import arguments
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launch import Given, Launch
+from argosy.workflows.manifests.workload import Workload
+from argosy.workflows.manifests.world import pods_of
 
 
 @rule("REND040", Level.ERROR, on=Workload)
@@ -55,9 +56,8 @@ def _why(launch: Launch, least: int) -> str:
 
 
 @rule("REND041", Level.ERROR, on=Workload)
-def elastic(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def elastic(workload: Workload) -> Iterator[Problem]:
     """An elastic policy that the replicas do not fit."""
-    del bundle
     policy = workload.document.spec["elasticPolicy"] if workload.document.kind == "PyTorchJob" else None
     if not policy:
         return
@@ -126,7 +126,20 @@ def world_size(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for each in bundle.launches(workload):
         given, pods = each.variable("WORLD_SIZE"), pods_of(each, workload, bundle)
-        if given is None or given.number is None or pods is None or pods < 2 or each.program != "python":
+        if given is None or given.number is None or pods is None or each.program != "python":
+            continue
+        if any(name in ("rank", "global-rank") and value.isdecimal() for name, value in arguments(each.process)):
+            continue  # a script that gives out ranks by hand starts as many in a pod as it likes
+        asked, done = each.role.job["parallelism"].number, each.role.completions
+        if asked is not None and done is not None and asked > done and each.role.job["completions"]:
+            yield Problem(
+                each.role.job["completions"],
+                f"completions: {done} with parallelism: {asked}: a Job runs no more pods than it has completions left, "
+                f"so {done} of WORLD_SIZE {given.number} ranks run and wait for the others",
+                f"write completions: {asked} and completionMode: Indexed",
+            )
+            continue
+        if pods < 2:
             continue
         if given.number in (pods, pods * (each.container.gpus or 1)):
             continue

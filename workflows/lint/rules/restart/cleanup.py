@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.workload import Workload
 
 
 @rule("RESTART031", Level.WARNING, on=Workload)
-def workers_stay(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def workers_stay(workload: Workload) -> Iterator[Problem]:
     """An MPIJob's workers run sshd, which never ends: without a policy they stay when the launcher is done."""
-    del bundle
     run = workload.spec["runPolicy"]
     policy = run["cleanPodPolicy"] or workload.spec["cleanPodPolicy"]
     workers = [role for role in workload.roles if not role.launcher]
@@ -34,29 +32,9 @@ def workers_stay(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     )
 
 
-@rule("RESTART032", Level.NOTE, on=Workload)
-def pods_go(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """All deletes the pods that have ended, and their logs."""
-    del bundle
-    policy = workload.spec.at("runPolicy.cleanPodPolicy")
-    if policy.text == "All":
-        yield Problem(
-            policy,
-            "cleanPodPolicy: All deletes the pods that have ended too, and with them the log that says why",
-            "write cleanPodPolicy: Running, unless the logs are shipped elsewhere",
-        )
-    if policy.text == "None" and workload.family in ("pytorch", "tensorflow", "xgboost") and workload.gang:
-        yield Problem(
-            policy,
-            "cleanPodPolicy: None leaves pods that still run, with their GPUs, when the job has ended or failed",
-            "write cleanPodPolicy: Running",
-        )
-
-
 @rule("RESTART033", Level.WARNING, on=Workload)
-def cluster_stays(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def cluster_stays(workload: Workload) -> Iterator[Problem]:
     """A RayJob keeps its cluster unless it is told to shut it down."""
-    del bundle
     spec, node = workload.spec, workload.spec["shutdownAfterJobFinishes"]
     if workload.document.kind != "RayJob" or spec["clusterSelector"] or spec["deletionStrategy"] or node.open:
         return

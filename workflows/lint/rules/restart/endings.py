@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
-from argosy.workflows.lint.view.ranks import launches, torch_launch
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.manifests.ranks import launches, torch_launch
 
 _GRACE: Final = 30
 _SHUTDOWN: Final = 30
 _MARGIN: Final = 15
-_SLEEP: Final = re.compile(r"\bsleep\s+(\d+)")
 _PATIENT: Final = 1800
 """Seconds of silence that a training may need: compilation, a checkpoint, the first collective."""
 
@@ -27,6 +24,7 @@ def grace(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     """The agent gives its ranks 30 s after SIGTERM; Kubernetes gives the agent 30 s by default."""
     found = torch_launch(pod, bundle)
     if found is None or pod.document.kind == "TrainJob" or pod.document.group == "argoproj.io":
+        yield from _no_grace(pod, bundle)
         return
     container, process = found
     variable = bundle.environment_of(process, container).get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT")
@@ -47,21 +45,17 @@ def grace(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     )
 
 
-@rule("RESTART023", Level.WARNING, on=Container)
-def pre_stop(container: Container, bundle: Bundle) -> Iterator[Problem]:
-    """The grace period runs while the preStop hook runs."""
-    del bundle
-    hook = container.node.at("lifecycle.preStop")
-    given = container.pod.spec["terminationGracePeriodSeconds"]
-    seconds = given.number if given else _GRACE
-    text = " ".join(each.text for each in hook.at("exec.command"))
-    slept = [int(each) for each in _SLEEP.findall(text)] or [hook.at("sleep.seconds").number or 0]
-    if hook and seconds is not None and max(slept) >= seconds:
+def _no_grace(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
+    """Whatever trains without torchrun needs some seconds too."""
+    node = pod.spec["terminationGracePeriodSeconds"]
+    workload = bundle.workload(pod.document)
+    trains = workload is not None and workload.family != "other"
+    if node.number is not None and node.number <= 1 and pod.gpus != 0 and trains:
         yield Problem(
-            hook.at("sleep.seconds") if hook["sleep"] else hook,
-            f"the preStop hook takes {max(slept)} s of a grace period of {seconds} s: the process gets SIGTERM when "
-            "nothing is left of it, and SIGKILL at once",
-            f"write terminationGracePeriodSeconds above {max(slept)}, or a shorter hook",
+            node,
+            f"terminationGracePeriodSeconds: {node.number}: the ranks are killed without a word when the pod is "
+            "preempted or drained, and nothing can be saved",
+            "write as many seconds as a checkpoint takes",
         )
 
 
@@ -69,11 +63,13 @@ def pre_stop(container: Container, bundle: Bundle) -> Iterator[Problem]:
 def liveness(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """A liveness probe kills a rank that is busy, and the gang with it."""
     probe = container.node["livenessProbe"]
+    if not probe:
+        return
     trains = any(each.node is container.node for each, _ in launches(container.pod, bundle))
     role = container.pod.role
     workload = bundle.workload(container.pod.document)
     alone = workload is None or workload.family in ("other", "ray") or (role is not None and role.launcher)
-    if not probe or container.init or (alone and not trains):
+    if container.init or (alone and not trains):
         return
     if not trains and not (container.gpus and workload is not None and workload.gang):
         return
@@ -89,17 +85,3 @@ def liveness(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 def _number(node: Node, default: int) -> int:
     return default if node.number is None else node.number
-
-
-@rule("RESTART025", Level.WARNING, on=Pod)
-def no_grace(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
-    """A grace period of nothing."""
-    del bundle
-    node = pod.spec["terminationGracePeriodSeconds"]
-    if node.number is not None and node.number <= 1 and pod.gpus != 0:
-        yield Problem(
-            node,
-            f"terminationGracePeriodSeconds: {node.number}: the ranks are killed without a word when the pod is "
-            "preempted or drained, and nothing can be saved",
-            "write as many seconds as a checkpoint takes",
-        )

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import argo_template
-from argosy.workflows.lint.view.workload import Role, Workload
-
-_ACTIONS: Final = (
-    *("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts"),
-    *("RestartJob", "RestartJobAndIgnoreMaxRestarts"),
-)
-_REASONS: Final = (
-    *("BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"),
-)
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.ranks import argo_template
+from argosy.workflows.manifests.workload import Workload
 
 
 def _spec(workload: Workload) -> Node:
@@ -28,9 +19,8 @@ def _spec(workload: Workload) -> Node:
 
 
 @rule("RESTART013", Level.NOTE, on=Workload)
-def no_restarts(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def no_restarts(workload: Workload) -> Iterator[Problem]:
     """Without a failure policy the first failed Job ends a JobSet."""
-    del bundle
     policy = _spec(workload)["failurePolicy"]
     if workload.family != "jobset" or not workload.gang or argo_template(workload) is not None:
         return
@@ -53,9 +43,8 @@ def _ends_first(workload: Workload, role: Role) -> bool:
 
 
 @rule("RESTART014", Level.WARNING, on=Workload)
-def overlap(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def overlap(workload: Workload) -> Iterator[Problem]:
     """Recreate makes each Job anew as soon as its own pods are gone."""
-    del bundle
     policy = _spec(workload)["failurePolicy"]
     strategy = policy["restartStrategy"]
     jobs = sum(role.node["replicas"].number or 1 for role in workload.roles if not _ends_first(workload, role))
@@ -74,46 +63,9 @@ def overlap(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         )
 
 
-@rule("RESTART015", Level.ERROR, on=Workload)
-def refused(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """Names and words in a JobSet's policies that its webhook refuses."""
-    del bundle
-    spec = _spec(workload)
-    names = [role.name for role in workload.roles]
-    for each in spec.at("failurePolicy.rules"):
-        yield from _one_of(each["action"], _ACTIONS, "action")
-        for reason in each["onJobFailureReasons"]:
-            yield from _one_of(reason, _REASONS, "reason for which a Job fails")
-        yield from _named(each["targetReplicatedJobs"], names)
-    yield from _named(spec.at("successPolicy.targetReplicatedJobs"), names)
-    for role in workload.roles if spec else []:
-        for each in role.node["dependsOn"]:
-            if each["name"].text == role.name:
-                yield Problem(each["name"], f"{role.name} depends on itself", "name a replicated job before it")
-            elif each["name"].text and not each["name"].open and each["name"].text not in names:
-                yield from _missing(each["name"], names)
-
-
-def _one_of(node: Node, words: tuple[str, ...], what: str) -> Iterator[Problem]:
-    if node.is_scalar and not node.open and node.text not in words:
-        yield Problem(node, f"{node.text!r} is no {what}, and JobSet refuses it", f"write one of {', '.join(words)}")
-
-
-def _named(targets: Node, names: list[str]) -> Iterator[Problem]:
-    for each in targets:
-        if each.text and not each.open and each.text not in names:
-            yield from _missing(each, names)
-
-
-def _missing(node: Node, names: list[str]) -> Iterator[Problem]:
-    message = f"no replicated job is named {node.text!r}, and JobSet refuses it"
-    yield Problem(node, message, f"write {' or '.join(names)}")
-
-
 @rule("RESTART016", Level.WARNING, on=Workload)
-def any_success(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def any_success(workload: Workload) -> Iterator[Problem]:
     """``operator: Any`` without targets: the first Job that completes ends all."""
-    del bundle
     policy = _spec(workload)["successPolicy"]
     jobs = sum(role.node["replicas"].number or 1 for role in workload.roles)
     if policy["operator"].text == "Any" and not policy["targetReplicatedJobs"] and jobs > 1:

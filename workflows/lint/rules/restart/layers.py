@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import prod
 from typing import NamedTuple
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import alone, argo_template, option, rejoins, together, torch_launch
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.ranks import alone, argo_template, option, rejoins, together, torch_launch
+from argosy.workflows.manifests.workload import Workload
 
 _WITHOUT_END = 1_000_000
 """JobSet's restarts in place ask for a limit that is never reached."""

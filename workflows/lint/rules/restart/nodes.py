@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.workload import Workload
 
 _LOST: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
@@ -22,9 +21,8 @@ def _tolerates_loss(toleration: Node) -> bool:
 
 
 @rule("RESTART034", Level.WARNING, on=Workload)
-def for_ever(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def for_ever(workload: Workload) -> Iterator[Problem]:
     """A pod that tolerates a lost node for ever is never replaced."""
-    del bundle
     if workload.document.kind == "DaemonSet":
         return
     for role in workload.roles:
@@ -37,19 +35,3 @@ def for_ever(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                     "paper, and nothing starts the gang again",
                     "name the taints of your GPU nodes (key, effect: NoSchedule), or write tolerationSeconds",
                 )
-
-
-@rule("RESTART035", Level.NOTE, on=Workload)
-def five_minutes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """By default a pod is evicted 300 s after its node was found lost."""
-    del bundle
-    if not workload.gang or not workload.gpus or workload.family in ("ray", "trainer", "argo"):
-        return
-    role = max(workload.roles, key=lambda each: each.pod.gpus or 0)
-    if not any(_tolerates_loss(each) for each in role.pod.spec["tolerations"]):
-        yield Problem(
-            role.pod.spec["tolerations"],
-            "no toleration of node.kubernetes.io/unreachable: when a node is lost, the gang waits 300 s and the time "
-            "the node takes to be found lost before its pod is evicted",
-            "tolerate node.kubernetes.io/unreachable and not-ready (NoExecute) with tolerationSeconds: 30",
-        )

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import torch_launch
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.ranks import torch_launch
+from argosy.workflows.manifests.workload import Workload
 
 _ACTIONS: Final = ("FailJob", "Ignore", "Count", "FailIndex")
 # What a container whose main process is torchrun exits with: 1, or 137 when the kernel kills all of it.
@@ -25,30 +26,10 @@ def _rules(workload: Workload) -> Iterator[tuple[Role, Node]]:
             yield role, each
 
 
-@rule("RESTART009", Level.ERROR, on=Workload)
-def needs_never(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A container that the kubelet restarts in place never fails its pod: the API wants Never."""
-    del bundle
-    for role in workload.roles:
-        policy, spec = role.restart_policy, role.template["spec"]
-        if not role.job["podFailurePolicy"] or policy.open or policy.text in ("Never", "Always"):
-            continue
-        if not policy and workload.family == "job":
-            continue  # RESTART005: refused for that alone
-        has = f"restartPolicy: {policy.text}" if policy else "JobSet's default restartPolicy, OnFailure"
-        edits: list[Edit] = [SetValue(policy, "Never")] if policy.exists else [AddKey(spec, "restartPolicy", "Never")]
-        yield Problem(
-            policy,
-            f"podFailurePolicy with {has}: the API refuses it, for a container that restarts in place fails no pod",
-            "write restartPolicy: Never",
-            edits if spec.is_mapping else [],
-        )
-
-
 @rule("RESTART010", Level.ERROR, on=Workload)
-def refused(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """Rules that the API refuses."""
-    del bundle
+def refused(workload: Workload) -> Iterator[Problem]:
+    """A policy, and rules of it, that the API refuses."""
+    yield from _needs_never(workload)
     for role, each in _rules(workload):
         action, codes = each["action"], each["onExitCodes"]
         yield from _action(role, action)
@@ -66,6 +47,24 @@ def refused(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         for value in codes["values"] if codes["operator"].text == "In" else []:
             if value.number == 0:
                 yield Problem(value, "exit code 0 is no failure, and the API refuses it here", "remove it")
+
+
+def _needs_never(workload: Workload) -> Iterator[Problem]:
+    """A container that the kubelet restarts in place never fails its pod: the API wants Never."""
+    for role in workload.roles:
+        policy, spec = role.restart_policy, role.template["spec"]
+        if not role.job["podFailurePolicy"] or policy.open or policy.text in ("Never", "Always"):
+            continue
+        if not policy and workload.family == "job":
+            continue  # RESTART005: refused for that alone
+        has = f"restartPolicy: {policy.text}" if policy else "JobSet's default restartPolicy, OnFailure"
+        edits: list[Edit] = [SetValue(policy, "Never")] if policy.exists else [AddKey(spec, "restartPolicy", "Never")]
+        yield Problem(
+            policy,
+            f"podFailurePolicy with {has}: the API refuses it, for a container that restarts in place fails no pod",
+            "write restartPolicy: Never",
+            edits if spec.is_mapping else [],
+        )
 
 
 def _action(role: Role, action: Node) -> Iterator[Problem]:
@@ -99,19 +98,4 @@ def never_returned(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"{found[1].program} exits with 1 whatever its ranks exit with, so a rule for "
                 f"{', '.join(map(str, values))} never matches",
                 "match 1, or start the ranks by something that keeps their exit code",
-            )
-
-
-@rule("RESTART012", Level.WARNING, on=Workload)
-def ignored(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A failure that is not counted is repeated without end."""
-    del bundle
-    for _, each in _rules(workload):
-        if each["action"].text == "Ignore" and each["onExitCodes"]:
-            codes = each["onExitCodes"]["values"]
-            yield Problem(
-                each["action"],
-                f"Ignore for exit codes {codes.data}: the failure is not counted, so a pod that always fails so is "
-                "started again for ever",
-                "keep Ignore for onPodConditions DisruptionTarget; count or fail what the process itself returned",
             )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import alone, rejoins, together, torch_launch
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.ranks import alone, rejoins, together, torch_launch
+from argosy.workflows.manifests.workload import Workload
 
 # kubeflow.org/v1 defaults: https://github.com/kubeflow/training-operator pkg/apis/kubeflow.org/v1/*_defaults.go
 _DEFAULTS: Final = {"PyTorchJob": "OnFailure", "PaddleJob": "OnFailure", "TFJob": "Never", "XGBoostJob": "Never"}
@@ -116,10 +117,9 @@ def _default(workload: Workload, role: Role) -> str:
     return _DEFAULTS.get(workload.document.kind, "the operator's default")
 
 
-@rule("RESTART039", Level.WARNING, on=Workload)
-def overwritten(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+@rule("RESTART039", Level.NOTE, on=Workload)
+def overwritten(workload: Workload) -> Iterator[Problem]:
     """The operator writes the replica's policy over the template's."""
-    del bundle
     if workload.document.group != "kubeflow.org":
         return
     for role in workload.roles:

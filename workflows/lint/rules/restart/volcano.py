@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem, SetValue
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.ranks import torch_launch
-from argosy.workflows.lint.view.workload import Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.ranks import torch_launch, waits_for_all
+from argosy.workflows.manifests.workload import Workload
 
 _EVENTS: Final = (
     *(
@@ -33,7 +33,6 @@ _ACTIONS: Final = (
     *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
     *("ResumeJob", "SyncJob", "EnqueueJob"),
 )
-_ENDS_ALL: Final = ("RestartJob", "AbortJob", "TerminateJob", "CompleteJob")
 
 
 _USABLE: Final = {
@@ -53,7 +52,6 @@ def _policies(workload: Workload) -> list[Node]:
 @rule("RESTART036", Level.WARNING, on=Workload)
 def unanswered(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Without a policy a failed pod of a Volcano Job is left failed, and the others wait."""
-    del bundle
     if workload.family != "volcano" or not workload.gang:
         return
     answered = {event.text for policy in _policies(workload) for event in _events(policy)}
@@ -67,13 +65,13 @@ def unanswered(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"no policy for {' and '.join(missing)}: the pod is lost, and the rest of the gang runs on without it "
             "until NCCL's timeout",
             "write policies: [{event: PodEvicted, action: RestartJob}, {event: PodFailed, action: RestartJob}]",
+            level=None if waits_for_all(workload, bundle) else Level.NOTE,
         )
 
 
 @rule("RESTART037", Level.WARNING, on=Workload)
-def one_of_the_gang(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def one_of_the_gang(workload: Workload) -> Iterator[Problem]:
     """RestartTask and RestartPod leave the other ranks running."""
-    del bundle
     if workload.family != "volcano" or not workload.gang:
         return
     for policy in _policies(workload):

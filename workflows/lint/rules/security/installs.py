@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.process import Process
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.process import Process
 
 _PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&\n]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b")
 
@@ -48,9 +48,8 @@ def _loose(process: Process) -> str:
 
 
 @rule("SEC021", Level.WARNING, on=Container)
-def piped_into_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
+def piped_into_a_shell(container: Container) -> Iterator[Problem]:
     """A script from the network, run as it comes."""
-    del bundle
     for node in [*container.argv, container.node["source"]]:
         found = _PIPED.search(node.text)
         if found is not None:

@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.output import outputs
-from argosy.workflows.lint.view.volume import Claim, claim_of, claims_in, mount_of
-from argosy.workflows.lint.view.workload import Role, Workload
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.output import outputs
+from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.volume import VolumeClaim, claim_of, claims_in, mount_of
+from argosy.workflows.manifests.workload import Workload
 
-_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 # Disks that one node attaches: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes
 _DISKS: Final = (
     *("ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd"),
@@ -42,9 +42,9 @@ def _mounting(workload: Workload) -> Iterator[tuple[Role, Node]]:
                 yield role, volume
 
 
-def _claim(role: Role, volume: Node, bundle: Bundle) -> Claim | None:
+def _claim(role: Role, volume: Node, bundle: Bundle) -> VolumeClaim | None:
     if volume["volumeClaim"]:
-        return Claim(volume["volumeClaimName"].text, volume["volumeClaim"])
+        return VolumeClaim(volume["volumeClaimName"].text, volume["volumeClaim"])
     return claim_of(volume, role.pod, bundle)
 
 
@@ -53,7 +53,7 @@ def too_many_pods(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """ReadWriteOnce is one node, ReadWriteOncePod is one pod."""
     if workload.family == "argo":  # its pods run one after the other, as far as a template tells
         return
-    users: dict[str, list[tuple[Role, Node, Claim]]] = defaultdict(list)
+    users: dict[str, list[tuple[Role, Node, VolumeClaim]]] = defaultdict(list)
     for role, volume in _mounting(workload):
         claim = _claim(role, volume, bundle)
         if claim is not None and not (claim.template and volume["ephemeral"]):
@@ -76,31 +76,6 @@ def too_many_pods(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "nodes wait for it until the run times out",
                 "make the claim ReadWriteMany, on storage that offers it (NFS, EFS, Filestore, Lustre, CephFS)",
             )
-
-
-@rule("STORE012", Level.ERROR, on=Document)
-def incomplete(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """A claim has a size and access modes."""
-    del bundle
-    for claim in claims_in(document):
-        if not claim.spec:
-            continue
-        size = claim.spec.at("resources.requests.storage")
-        if not size:
-            yield Problem(
-                size,
-                f"the claim {claim.name!r} asks for no size, which the API refuses",
-                "set resources.requests.storage",
-            )
-        if not claim.modes and not claim.spec["accessModes"].open:
-            yield Problem(
-                claim.spec["accessModes"],
-                f"the claim {claim.name!r} has no accessModes, which the API refuses",
-                "set accessModes: [ReadWriteMany] for what several nodes mount",
-            )
-        for mode in claim.spec["accessModes"]:
-            if mode.is_scalar and not mode.open and mode.text not in _MODES:
-                yield Problem(mode, f"{mode.text!r} is no access mode", f"write one of {', '.join(_MODES)}")
 
 
 @rule("STORE013", Level.WARNING, on=Document)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.output import Output, outputs, writers
-from argosy.workflows.lint.view.volume import READ_ONLY_SOURCES, claim_of, mount_of, source_of, template_of
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.output import Output, outputs, writers
+from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.volume import READ_ONLY_SOURCES, claim_of, mount_of, source_of, template_of
 
 _CHECKPOINTS: Final = re.compile(r"/(checkpoints?|ckpts?)$")
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Final
 
-from argosy.workflows.lint.bundle import Bundle
-from argosy.workflows.lint.document import Document
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.node import Node
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.view.container import Container
-from argosy.workflows.lint.view.pod import Pod
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod
 
 Reference = tuple[str, Node, list[Node], Node]
 """(kind, name, keys, where ``optional`` would stand)"""
@@ -84,5 +84,5 @@ def _unknown(kind: str, name: Node, document: Document, bundle: Bundle) -> Itera
         name,
         f"{kind} {name.text!r} is not among the files given{beside}: without it the pod waits and does not start",
         "make it before the run, or correct the name",
-        level=Level.WARNING if others and kind != "Secret" else Level.NOTE,
+        level=Level.WARNING if get_close_matches(name.text, others, 1, 0.75) and kind != "Secret" else Level.NOTE,
     )

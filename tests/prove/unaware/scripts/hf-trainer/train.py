@@ -5,6 +5,7 @@ torchrun --nproc-per-node 2 train.py --output_dir out --max_steps 120 --resume_f
 """
 
 import torch
+from tqdm.auto import tqdm
 from transformers import GPT2Config, GPT2LMHeadModel, HfArgumentParser, Trainer, TrainingArguments, set_seed
 
 
@@ -20,6 +21,13 @@ class Numbers(torch.utils.data.Dataset):
 
     def __getitem__(self, index):
         return {"input_ids": self.rows[index], "labels": self.rows[index]}
+
+
+def tokenized(dataset):
+    """With the bar that datasets draws."""
+    for _ in tqdm(range(len(dataset)), desc="Map", unit=" examples"):
+        pass
+    return dataset
 
 
 def main():
@@ -43,9 +51,12 @@ def main():
     trainer = Trainer(
         model=GPT2LMHeadModel(config),
         args=training_args,
-        train_dataset=Numbers(config.vocab_size),
+        train_dataset=tokenized(Numbers(config.vocab_size)),
     )
-    trainer.train(resume_from_checkpoint=training_args.resume_from_checkpoint)
+    train_result = trainer.train(resume_from_checkpoint=training_args.resume_from_checkpoint)
+    trainer.save_model()
+    trainer.log_metrics("train", train_result.metrics)
+    trainer.save_metrics("train", train_result.metrics)
     trainer.save_state()
 
 

@@ -59,7 +59,10 @@ def main():
         logger=False,
     )
     loader = DataLoader(make_dataset(), batch_size=256, shuffle=True)
-    trainer.fit(Classifier(), loader, ckpt_path=args.ckpt_path)
+    model = Classifier()
+    trainer.fit(model, loader, ckpt_path=args.ckpt_path)
+    if trainer.is_global_zero:
+        torch.save(model.net.state_dict(), "checkpoints/model.pt")
 
 
 if __name__ == "__main__":

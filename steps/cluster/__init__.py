@@ -1,0 +1,1 @@
+"""The Kubernetes API, for everybody here who speaks to it: one client, plain dictionaries in and out."""

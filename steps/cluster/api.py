@@ -1,0 +1,257 @@
+"""The API server: verbs over plain dictionaries, with the official client's configuration, credentials and pool.
+
+Watching stands in :mod:`argosy.steps.cluster.watching`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from argosy.steps.cluster.kinds import Kind, kind_of
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError, StepError
+
+_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
+"""How long a call is repeated while the API server is away; an upgrade of a control plane takes about a minute."""
+_RETRIED = (429, 500, 502, 503, 504)
+
+
+class ApiError(Exception):
+    """The API server's refusal: ``status`` is HTTP's, ``reason`` Kubernetes' word, the text its message."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class ApiAway(Exception):
+    """No answer, or one that says: later."""
+
+
+class Api:
+    """One namespace of one cluster; may be used from several threads."""
+
+    def __init__(self, client: Any, namespace: str, patience: float = PATIENCE_SECONDS) -> None:
+        """``client``: an ApiClient of the official library."""
+        self._client = client
+        self.namespace = namespace
+        self.patience = patience
+
+    @property
+    def server(self) -> str:
+        """Where the API is."""
+        return str(self._client.configuration.host)
+
+    # Verbs. Each is repeated while the server is away, for at most ``patience`` seconds (our own unless given).
+
+    def get(self, kind: Kind, name: str, *, patience: float | None = None) -> dict[str, Any] | None:
+        """The object, or None."""
+        try:
+            return self._patiently("GET", kind.path(self.namespace, name), patience=patience)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(
+        self, kind: Kind, *, selector: str = "", fields: str = "", patience: float | None = None
+    ) -> dict[str, Any]:
+        """The list object: ``items``, ``metadata.resourceVersion``; ``selector`` of labels, ``fields`` of fields."""
+        query = {key: text for key, text in (("labelSelector", selector), ("fieldSelector", fields)) if text}
+        return self._patiently("GET", kind.path(self.namespace), query=query, patience=patience)
+
+    def read(self, path: str) -> dict[str, Any]:
+        """The JSON at any path."""
+        return self._patiently("GET", path)
+
+    def metadata(self, kind: Kind, name: str = "") -> dict[str, Any]:
+        """The object, or the list of all; of each only its ``metadata``."""
+        form = "PartialObjectMetadata" if name else "PartialObjectMetadataList"
+        accept = f"application/json;as={form};g=meta.k8s.io;v=v1"
+        return self._patiently("GET", kind.path(self.namespace, name), accept=accept)
+
+    def create(
+        self, document: Mapping[str, Any], *, dry_run: bool = False, patience: float | None = None
+    ) -> dict[str, Any] | None:
+        """Create it, every field known to the server; None when an object of that name is there already."""
+        query = {"fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
+        path = kind_of(document).path(self.namespace)
+        try:
+            return self._patiently("POST", path, query=query, body=document, patience=patience)
+        except ApiError as error:
+            if error.status == 409 and error.reason == "AlreadyExists":
+                return None
+            raise
+
+    def apply(self, document: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        """Server-side apply as field manager ``argosy``: create or update, idempotent."""
+        query = {"fieldManager": "argosy", "force": "true", "fieldValidation": "Strict"}
+        path = kind_of(document).path(self.namespace, str(document["metadata"]["name"]))
+        content = "application/apply-patch+yaml"
+        return self._patiently("PATCH", path, query=query | ({"dryRun": "All"} if dry_run else {}), body=document,
+                               content=content)  # fmt: skip
+
+    def merge(self, kind: Kind, name: str, patch: Mapping[str, Any]) -> None:
+        """Change some fields of an object; one that is gone is no error."""
+        try:
+            self._patiently(
+                "PATCH", kind.path(self.namespace, name), body=patch, content="application/merge-patch+json"
+            )
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def delete(self, kind: Kind, name: str, *, propagation: str = "Background", patience: float | None = None) -> None:
+        """Delete it; a missing one is no error."""
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        try:
+            self._patiently("DELETE", kind.path(self.namespace, name), body=body, patience=patience)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def text(self, path: str, query: Mapping[str, str] | None = None) -> str:
+        """A GET whose answer is no JSON (logs, /version, /readyz)."""
+        response = self._once("GET", path, query or {}, None, "", READ_SECONDS)
+        return bytes(response.read()).decode("utf-8", "replace")
+
+    def lines(self, path: str, query: Mapping[str, str], *, seconds: float = READ_SECONDS) -> Iterator[bytes]:
+        """A GET that goes on: each line as it comes (watches, followed logs); ends when the server hangs up.
+
+        ``seconds`` of silence end it with :class:`ApiAway`.
+        """
+        response = self._once("GET", path, query, None, "", seconds)
+        rest = b""
+        try:
+            while piece := response.read1(1 << 16):
+                *whole, rest = (rest + piece).split(b"\n")
+                yield from whole
+            if rest:
+                yield rest
+        except Exception as error:
+            raise _away(error) from error
+        finally:
+            response.close()
+            response.release_conn()
+
+    def _patiently(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content: str = "application/json",
+        patience: float | None = None,
+        accept: str = "application/json",
+    ) -> dict[str, Any]:
+        patience = self.patience if patience is None else patience
+        deadline, pause = time.monotonic() + patience, 0.25
+        while True:
+            try:
+                response = self._once(method, path, query or {}, body, content, READ_SECONDS, accept)
+                record: dict[str, Any] = json.loads(response.read())
+                return record
+            except (ApiAway, ValueError) as error:
+                if time.monotonic() + pause > deadline:
+                    text = f"the Kubernetes API did not answer for {patience:g} s: {method} {path}: {error}"
+                    raise StepError(Cause.UNKNOWN, text, quote=str(error)) from error
+                time.sleep(pause)
+                pause = min(pause * 2, 5.0)
+            except ApiError as error:
+                if error.status in (401, 403) and error.reason in ("Unauthorized", "Forbidden"):
+                    raise StepError(Cause.CONFIG_OR_RBAC, f"{error}", quote=str(error)) from error
+                raise
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Any,
+        content: str,
+        seconds: float,
+        accept: str = "application/json",
+    ) -> Any:
+        from urllib3 import Timeout
+
+        headers = {"Accept": accept, "User-Agent": "argosy"}
+        if body is not None:
+            headers["Content-Type"] = content
+        pairs = list(query.items())
+        try:
+            self._client.update_params_for_auth(headers, pairs, ["BearerToken"], path, method, body)
+            url = self._client.configuration.host + path + (f"?{urlencode(pairs)}" if pairs else "")
+            data = None if body is None else json.dumps(body).encode()
+            # The client's pool has its certificates and proxies; its own retries would hide what we count.
+            timeout = Timeout(connect=CONNECT_SECONDS, read=seconds)
+            response = self._client.rest_client.pool_manager.request(
+                method, url, body=data, headers=headers, timeout=timeout, preload_content=False, retries=False
+            )
+        except Exception as error:
+            raise _away(error) from error
+        if response.status >= 400:
+            raise _refusal(response)
+        return response
+
+
+def connect(*, kubeconfig: str = "", context: str = "", namespace: str = "", patience: float = PATIENCE_SECONDS) -> Api:
+    """The cluster that this pod runs in, or the one that ``kubeconfig`` ($KUBECONFIG, ~/.kube/config) describes.
+
+    ``patience``: for how many seconds a call is repeated while the server is away.
+
+    Raises:
+        InputError: there is no such file or context.
+    """
+    from kubernetes.client.api_client import ApiClient
+    from kubernetes.client.configuration import Configuration
+    from kubernetes.config import config_exception, incluster_config, kube_config
+
+    configuration = Configuration()
+    if in_pod() and not kubeconfig:
+        incluster_config.load_incluster_config(client_configuration=configuration)
+        own = (_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
+        return Api(ApiClient(configuration), namespace or own, patience)
+    try:
+        given = {"config_file": kubeconfig or None, "context": context or None}
+        kube_config.load_kube_config(**given, client_configuration=configuration)
+        contexts, active = kube_config.list_kube_config_contexts(kubeconfig or None)
+    except config_exception.ConfigException as error:
+        where = f"kubeconfig = {kubeconfig!r}" if kubeconfig else "kubeconfig"
+        raise InputError(f"{where}: {error}; set KUBECONFIG or pass --kubeconfig and --context") from error
+    chosen = next((each for each in contexts if each["name"] == context), active) if context else active
+    return Api(ApiClient(configuration), namespace or chosen["context"].get("namespace") or "default", patience)
+
+
+def in_pod() -> bool:
+    """Whether this process runs in a pod with a service account."""
+    return (_ACCOUNT / "token").exists()
+
+
+def _away(error: Exception) -> Exception:
+    from urllib3.exceptions import HTTPError
+
+    if isinstance(error, (HTTPError, OSError)):
+        return ApiAway(" ".join(str(error).split())[:300] or type(error).__name__)
+    return error
+
+
+def _refusal(response: Any) -> Exception:
+    data = bytes(response.read() or b"")
+    try:
+        status = json.loads(data)
+        reason, message = str(status.get("reason", "")), str(status.get("message", ""))
+    except (ValueError, AttributeError):
+        reason, message = "", data[:300].decode("utf-8", "replace")
+    if response.status in _RETRIED:
+        return ApiAway(f"{response.status} {message or reason}")
+    return ApiError(response.status, reason, message or f"HTTP {response.status}")

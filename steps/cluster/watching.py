@@ -1,0 +1,134 @@
+"""A copy of some objects, kept fresh by one watch in a thread of its own.
+
+One long request instead of many short ones: a gang of any size costs the API server one connection. A watch ends for
+many reasons (410 Gone, a restarted server, a proxy's timeout); each is answered with a new list, and what was known
+stays known meanwhile. https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from argosy.steps.cluster.api import Api, ApiAway, ApiError
+from argosy.steps.cluster.kinds import Kind
+from argosy.steps.contract.errors import StepError
+
+WATCH_SECONDS = 300
+"""The server ends a watch after this long; a new one goes on where it was."""
+_SILENCE_SECONDS = 60.0
+"""Past the end of a watch: a connection that is dead and does not say so."""
+_LONGEST_PAUSE = 10.0
+_COMPLAIN_SECONDS = 60.0
+
+Changed = Callable[[], None]
+
+
+class Watched:
+    """Objects of ``kind`` with the label ``selector``; deleted ones are kept as they were last seen.
+
+    One that is made again under the name of a deleted one is another.
+    """
+
+    def __init__(self, api: Api, kind: Kind, selector: str, changed: Changed) -> None:
+        """``changed`` is called, from the watch's thread, after each change."""
+        self._api, self._kind, self._selector, self._changed = api, kind, selector, changed
+        self._lock = threading.Lock()
+        self._objects: dict[str, dict[str, Any]] = {}
+        self._gone: dict[str, float] = {}
+        self._version = ""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"watch-{kind.plural}", daemon=True)
+
+    def start(self) -> None:
+        """List once, so that the caller knows what is there, and follow from then on.
+
+        Raises:
+            StepError: the list is forbidden, or the server stays away.
+        """
+        self._list(patience=120.0)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """The thread ends with its request; nobody waits for it."""
+        self._stopped.set()
+
+    def objects(self) -> dict[str, dict[str, Any]]:
+        """What is there, by name."""
+        return {each["metadata"]["name"]: each for each, gone in self.seen() if not gone}
+
+    def seen(self) -> list[tuple[dict[str, Any], float]]:
+        """Everything ever seen: (object, when it was gone; 0 while it is there; seconds since 1970), as they came."""
+        with self._lock:
+            return [(each, self._gone.get(uid, 0.0)) for uid, each in self._objects.items()]
+
+    def refresh(self) -> None:
+        """Ask now: for a caller that just changed something and must see what came of it.
+
+        Raises:
+            StepError: forbidden, or the server stays away.
+        """
+        self._list(patience=30.0)
+
+    def _run(self) -> None:
+        pause, complained = 0.5, 0.0
+        while not self._stopped.is_set():
+            try:
+                self._follow()
+                pause = 0.5
+                continue
+            except (ApiAway, StepError, ApiError, ValueError) as error:
+                if time.monotonic() - complained > _COMPLAIN_SECONDS:
+                    complained = time.monotonic()
+                    print(f"argosy: watching {self._kind.plural}: {error}", file=sys.stderr, flush=True)
+            self._stopped.wait(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            try:
+                self._list(patience=0.0)
+            except (StepError, ApiError):
+                continue
+
+    def _follow(self) -> None:
+        query = {
+            "watch": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(WATCH_SECONDS),
+            "allowWatchBookmarks": "true",
+            "labelSelector": self._selector,
+        }
+        path = self._kind.path(self._api.namespace)
+        for line in self._api.lines(path, query, seconds=WATCH_SECONDS + _SILENCE_SECONDS):
+            if self._stopped.is_set():
+                return
+            self._take(json.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        found = event["object"]
+        if event["type"] == "ERROR":
+            raise ApiError(int(found.get("code", 0)), str(found.get("reason")), str(found.get("message")))
+        self._version = found["metadata"]["resourceVersion"]
+        if event["type"] == "BOOKMARK":
+            return
+        uid = found["metadata"]["uid"]
+        with self._lock:
+            self._objects[uid] = found
+            if event["type"] == "DELETED":
+                self._gone.setdefault(uid, time.time())
+        self._changed()
+
+    def _list(self, *, patience: float) -> None:
+        found = self._api.list(self._kind, selector=self._selector, patience=patience)
+        with self._lock:
+            # Items of a list do not say what they are, where the server writes the list itself.
+            what = {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
+            there = {item["metadata"]["uid"]: {**what, **item} for item in found["items"]}
+            for uid in set(self._objects) - set(there):
+                self._gone.setdefault(uid, time.time())
+            self._objects |= there
+            self._version = found["metadata"]["resourceVersion"]
+        self._changed()

@@ -1,0 +1,23 @@
+"""Names of what a run makes in a cluster, known at author time and in pods."""
+
+from __future__ import annotations
+
+RUN_LABEL = "argosy.dev/run"
+"""On every Workflow of a run and on its gang: ``TrainingRun.name``."""
+ROLE_LABEL = "argosy.dev/role"
+"""``supervisor`` on the train step's pod: the channel's Service selects it."""
+GANG_LABEL = "argosy.dev/gang"
+"""On the pods of a gang, and on what stands beside them: its name."""
+UID_LABEL = "argosy.dev/workflow-uid"
+"""On everything that was made for a workflow."""
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+"""Argo's own: pods that have it and a container called main are shown by ``argo logs``."""
+TOKEN_KEY = "token"
+METRICS_PORT = 9464
+"""Of the supervisor's pod, where Prometheus finds the run's figures (OpenTelemetry's default for it)."""
+METRICS_PORT_NAME = "metrics"
+
+
+def channel_name(workflow_uid: str) -> str:
+    """Name of the control channel's Service and Secret."""
+    return f"argosy-channel-{workflow_uid}"

@@ -1,0 +1,1 @@
+"""Events: what was announced, what is there, and what is started for it."""

@@ -1,0 +1,228 @@
+"""The host of a gang on a cluster: JobSets or Jobs that the API server is asked for, and a watch on their pods.
+
+The documents are the manifest's own; what is added is identity: names, labels, the workflow as owner, the channel's
+address, and its token by reference.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from argosy.steps.cluster.api import Api, ApiError, connect
+from argosy.steps.cluster.kinds import NOT_SEEN_YET, POD, kind_of
+from argosy.steps.cluster.watching import Watched
+from argosy.steps.contract import env as names
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.objects import GANG_LABEL, METRICS_PORT, TOKEN_KEY, UID_LABEL, WORKFLOW_LABEL
+from argosy.steps.gang.channel_objects import (
+    CHANNEL_PORT,
+    Owner,
+    channel_secret,
+    channel_service,
+    policies,
+)
+from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Standing
+from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
+from argosy.steps.gang.pod_states import Outcome, is_lost, outcome_of, pod_state
+from argosy.steps.gang.reasons import Reasons
+from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX, INDEX_VARIABLE, pod_count
+
+DELETE_SECONDS = 30.0
+"""After the grace: how long a deleted pod may take to go."""
+SEEN_SECONDS = 20.0
+"""How long a TrainJob may be refused because Trainer does not see its TrainingRuntime yet."""
+_POLL_SECONDS = 0.1
+_FIELDS = {names.POD_NAME: "metadata.name", names.NODE_NAME: "spec.nodeName"}
+
+
+class KubernetesHost:
+    """See :class:`argosy.steps.gang.host.GangHost`."""
+
+    def __init__(self, api: Api, manifest: GangManifest, owner: Owner, token: str = "") -> None:
+        """``token``: the channel's, when a supervisor before us has made it.
+
+        Raises:
+            StepError: the API server refuses us, or stays away.
+        """
+        self._api, self._manifest, self._owner = api, manifest, owner
+        self._given = token
+        self._runtime = manifest.runtime
+        self._changed = threading.Event()
+        self._pods = Watched(api, POD, owner.selector, self._changed.set)
+        self._workloads = Watched(api, self._runtime.kind, owner.selector, self._changed.set)
+        self._reasons = Reasons(api, manifest.runtime)
+        self._deleted: set[str] = set()
+        self._pods.start()
+        self._workloads.start()
+
+    def close(self) -> None:
+        """End the watches."""
+        self._pods.stop()
+        self._workloads.stop()
+
+    # The channel.
+
+    def endpoint(self) -> Endpoint:
+        """The Service, the Secret and the policies of the run, made by the first supervisor of the workflow.
+
+        Raises:
+            StepError: forbidden; or the Secret is there and we were started before it was (75: the next pod has it).
+        """
+        token = self._given or secrets.token_urlsafe(32)
+        if not self._given and self._create(channel_secret(self._owner, token)) is None:
+            text = f"Secret {self._owner.channel} is there already, and this pod was started without it"
+            raise StepError(Cause.UNKNOWN, text, quote=text)
+        self._create(channel_service(self._owner))
+        for policy in policies(self._owner):
+            self._create(policy)
+        url = f"http://{self._owner.channel}:{CHANNEL_PORT}"
+        return Endpoint(host="", port=CHANNEL_PORT, url=url, token=token, metrics_port=METRICS_PORT)
+
+    # The gang.
+
+    def create(self, manifest: GangManifest, identity: Identity) -> None:
+        """Create the documents in their order; what is there already is kept."""
+        labels = {UID_LABEL: self._owner.uid, WORKFLOW_LABEL: self._owner.name}
+        documents = with_identity(
+            manifest,
+            name=identity.name,
+            attempt=identity.attempt,
+            nnodes=identity.nnodes,
+            env={key: value for key, value in identity.env.items() if key != names.CHANNEL_TOKEN},
+            excluded=identity.excluded,
+            labels=labels,
+        )
+        self._name_pods(self._runtime.pods_in(documents))
+        self.put(documents)
+
+    def put(self, documents: Iterable[dict[str, Any]]) -> None:
+        """Create documents that have their identity already, in their order; what is there already is kept.
+
+        Raises:
+            StepError: one is refused.
+        """
+        for document in documents:
+            self._create(self._owner.adopt(document))
+        self._workloads.refresh()
+
+    def _name_pods(self, document: dict[str, Any]) -> None:
+        """Each container is told its pod and node, and has the token by reference."""
+        source = {"name": self._owner.channel, "key": TOKEN_KEY}
+        token = {"name": names.CHANNEL_TOKEN, "valueFrom": {"secretKeyRef": source}}
+        paths = dict(_FIELDS)
+        if self._runtime.index != COMPLETION_INDEX:  # else Kubernetes sets the variable
+            paths[INDEX_VARIABLE] = f"metadata.labels['{self._runtime.index}']"
+        fields = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in paths.items()]
+        for number, template in enumerate(self._runtime.templates(document)):
+            further = [token]
+            if number and self._runtime.from_zero:  # of the parts before, each is one pod
+                template["metadata"]["labels"][FIRST_INDEX] = str(number)
+                further.append({"name": names.FIRST_INDEX, "value": str(number)})
+            for container in template["spec"]["containers"]:
+                own = {names.CHANNEL_TOKEN, *paths}
+                kept = [item for item in container.get("env", []) if item["name"] not in own]
+                container["env"] = [*fields, *kept, *further]
+
+    def _create(self, document: Mapping[str, Any]) -> dict[str, Any] | None:
+        deadline = time.monotonic() + SEEN_SECONDS
+        while True:
+            try:
+                return self._api.create(document)
+            except ApiError as error:
+                # A webhook looks into a cache of its own, to which what we made just now has yet to come.
+                if NOT_SEEN_YET in str(error) and time.monotonic() < deadline:
+                    time.sleep(_POLL_SECONDS)
+                    continue
+                what = f"{document['kind']} {document['metadata']['name']}"
+                raise StepError(Cause.CONFIG_OR_RBAC, f"{what} was refused: {error}", quote=str(error)) from error
+
+    def gangs(self) -> list[GangRecord]:
+        """The gangs that are there, asked for now; one that is being deleted counts as there."""
+        self._workloads.refresh()
+        found = [
+            GangRecord(
+                name=each["metadata"]["name"],
+                attempt=int(each["metadata"]["labels"][ATTEMPT_LABEL]),
+                nnodes=pod_count(each),
+                deleted=gone > 0,
+            )
+            for each, gone in self._workloads.seen()
+        ]
+        return sorted(found, key=lambda gang: gang.attempt)
+
+    def pods(self, name: str) -> list[PodState]:
+        """From the watch; a pod that somebody else deleted is one that ended, also when its controller made another
+        of the same name: that one knows nothing of the gang's restart and goes with the gang.
+        """
+        if name in self._deleted:
+            return []
+        found: dict[str, PodState] = {}
+        for each, gone in self._of(name):
+            found.setdefault(each["metadata"]["name"], pod_state(each, gone, self._runtime.index))
+        return sorted(found.values(), key=lambda state: state.index)
+
+    def _of(self, name: str) -> list[tuple[dict[str, Any], float]]:
+        return [seen for seen in self._pods.seen() if seen[0]["metadata"]["labels"].get(GANG_LABEL) == name]
+
+    def _left(self, name: str) -> dict[str, dict[str, Any]]:
+        return {each["metadata"]["name"]: each for each, gone in self._of(name) if not gone}
+
+    def documents_of(self, name: str) -> list[dict[str, Any]]:
+        """The gang's pods as the API server describes them; of those that are gone, what was seen last."""
+        return [each for each, _ in self._of(name)]
+
+    def standing(self, name: str) -> Standing:
+        """The watch says how far the gang is; what it waits for is asked for now and then."""
+        workload = self._workloads.objects().get(name)
+        if workload is None or "deletionTimestamp" in workload["metadata"]:
+            return Standing(phase="lost", why=f"{self._runtime.kind.kind} {name} was deleted by somebody")
+        pods = list(self._left(name).values())
+        bound = sum(bool(each["spec"].get("nodeName")) for each in pods)
+        if bound == pod_count(workload):
+            return Standing(phase="placed")
+        why = self._reasons.why(workload, pods)
+        if self._runtime.suspended(workload) or (not bound and self._manifest.placement != "kueue"):
+            return Standing(phase="queued", why=why)
+        return Standing(phase="placing", why=why)
+
+    def outcome(self, name: str) -> Outcome | None:
+        """How the workload ended, in the words of its controller; None while it has not."""
+        found = (each for each, _ in self._workloads.seen() if each["metadata"]["name"] == name)
+        return outcome_of(next(found, {}))
+
+    def delete(self, name: str, grace_seconds: float) -> tuple[str, ...]:
+        """Delete it with all that belongs to it, and wait for the pods on nodes that answer."""
+        for document in reversed(self._manifest.documents):
+            self._api.delete(kind_of(document), name)
+        deadline = time.monotonic() + grace_seconds + DELETE_SECONDS
+        while time.monotonic() < deadline:
+            if all(is_lost(each) for each in self._left(name).values()) and name not in self._workloads.objects():
+                break
+            self._changed.wait(_POLL_SECONDS)
+            self._changed.clear()
+        self._deleted.add(name)
+        if left := self._left(name):
+            where = ", ".join(f"{pod} on {each['spec'].get('nodeName') or 'no node'}" for pod, each in left.items())
+            print(f"argosy: not waited for, fenced by their generation: {where}", file=sys.stderr)
+        return tuple(sorted(left))
+
+    def room(self, excluded: tuple[str, ...]) -> int | None:
+        """Nobody can know: what is free on a cluster is its scheduler's affair."""
+        return None
+
+
+def kubernetes_host(manifest: GangManifest, workflow: str, workflow_uid: str) -> KubernetesHost:
+    """The host in the cluster that this pod runs in, for a workflow.
+
+    Raises:
+        StepError: the API server refuses us, or stays away.
+    """
+    owner = Owner(name=workflow, uid=workflow_uid)
+    return KubernetesHost(connect(), manifest, owner, os.environ.get(names.CHANNEL_TOKEN, ""))

@@ -1,0 +1,59 @@
+"""What a gang waits for, in the words of whoever makes it wait: the scheduler, Kueue, the Job controller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from argosy.steps.cluster.api import Api, ApiError
+from argosy.steps.cluster.kinds import EVENT, WORKLOAD
+from argosy.steps.contract.errors import StepError
+from argosy.steps.gang.runtimes import Runtime
+
+ASK_SECONDS = 20.0
+"""How often events and queues are asked; the pods' own conditions come with the watch."""
+FIRST_SECONDS = 3.0
+"""Before the second question, doubled until somebody says something: a queue looks at a new gang a little later."""
+_PATIENCE = 5.0
+
+
+class Reasons:
+    """Asks rarely, and takes no for an answer: an explanation is not worth a failure."""
+
+    def __init__(self, api: Api, runtime: Runtime) -> None:
+        self._api, self._runtime = api, runtime
+        self._asked_at = 0.0
+        self._pause = FIRST_SECONDS
+        self._said = ""
+
+    def why(self, workload: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
+        """One line; "" when nobody says anything."""
+        for pod in pods:
+            for condition in pod.get("status", {}).get("conditions") or []:
+                if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                    return str(condition.get("message", ""))
+        now = time.monotonic()
+        if now - self._asked_at > self._pause or not self._asked_at:
+            self._asked_at = now
+            self._said = next(self._told(workload), "")
+            self._pause = ASK_SECONDS if self._said else min(2 * self._pause, ASK_SECONDS)
+        return self._said
+
+    def _told(self, workload: Mapping[str, Any]) -> Iterator[str]:
+        uid = workload["metadata"]["uid"]
+        try:
+            if self._runtime.suspended(workload):
+                selector = f"kueue.x-k8s.io/job-uid={uid}"
+                for admission in self._api.list(WORKLOAD, selector=selector, patience=_PATIENCE)["items"]:
+                    for condition in admission.get("status", {}).get("conditions") or []:
+                        if condition["type"] == "QuotaReserved" and condition["status"] == "False":
+                            yield str(condition.get("message", ""))
+            jobs = [each["name"] for each in workload["spec"].get("replicatedJobs", [])]
+            name = workload["metadata"]["name"]
+            for job in [f"{name}-{each}-0" for each in jobs] or [name]:
+                fields = f"type=Warning,involvedObject.name={job}"
+                for event in reversed(self._api.list(EVENT, fields=fields, patience=_PATIENCE)["items"]):
+                    yield str(event.get("message", ""))
+        except (StepError, ApiError):
+            return

@@ -1,0 +1,88 @@
+"""What is said of each commit of a script's files: its step, and whether it is progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.launch.file_step import file_step
+from argosy.steps.launch.step_clock import Label, StepClock, Word
+from argosy.steps.launch.units import Unit
+from argosy.steps.launch.whole_files import Signature, newest_change
+
+PROGRESS = "progress"
+"""In a root's ``meta``: how many commits before it, and it, were progress."""
+Content = Mapping[str, str]
+"""Path -> SHA-256."""
+
+
+class Labelling:
+    """Of one restart's commits, in order.
+
+    Progress is new content from a later save, whatever it is called: a commit renews the budget for restarts, so a
+    script that saves the restored state again and then crashes must not have it for that. What the first save after a
+    restore holds is later when its files name a later step or training had moved; the second is in any case.
+    """
+
+    def __init__(self, folder: Path, restored: Checkpoint | None, found: Unit | None = None) -> None:
+        """``restored``: what the script found in the folder, as the unit ``found``."""
+        self._folder = folder
+        self._clock = StepClock(0 if restored is None else restored.step)
+        self._restored = restored
+        self._progress = 0 if restored is None else progress_of(restored)
+        self._contents = [] if restored is None else [{file.path: file.sha256 for file in restored.files}]
+        self._saves = 0
+        self._label = Label(0 if restored is None else restored.step, "file")
+        self._committed = None if restored is None or found is None else (found.name, found.files)
+        """The unit that was committed last, with that label."""
+        self._seen: dict[str, tuple[Signature, float, bool]] = {}
+        """Unit -> its files when they were looked at last, since when they change, and whether they did just then."""
+
+    def tell(self, word: Word, *, anew: bool) -> None:
+        """Take note that rank 0 finished a step."""
+        self._clock.tell(word, anew=anew)
+
+    def look(self, units: Iterable[Unit]) -> None:
+        """The folder was looked at; called often, so that it is known when a save began."""
+        for unit in units:
+            files, began, changing = self._seen.get(unit.name, ({}, 0.0, False))
+            changed = unit.files != files
+            if changed and not changing:
+                # A file that is written anew is empty for an instant, and has the time of the save before still.
+                old = {state[1] for state in files.values()}
+                began = min([time.time(), *(state[1] / 1e9 for state in unit.files.values() if state[1] not in old)])
+            self._seen[unit.name] = (dict(unit.files), began, changed)
+
+    def label(self, unit: Unit) -> Label:
+        """The step of these files."""
+        if self._committed == (unit.name, unit.files):
+            return self._label
+        self.look([unit])
+        known = file_step(self._folder, unit)
+        return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
+
+    def is_new(self, content: Content) -> bool:
+        """Whether these files were neither restored nor committed last."""
+        return content not in self._contents
+
+    def progress(self, unit: Unit, label: Label, *, new: bool) -> int:
+        """The count to commit with; ``new``: see :meth:`is_new`."""
+        first = self._restored is not None and self._saves == 0
+        named = label.source in ("name", "file") and self._restored is not None and label.step > self._restored.step
+        later = not first or named or self._clock.has_moved(newest_change(unit.files))
+        return self._progress + 1 if new and later else self._progress
+
+    def committed(self, unit: Unit, label: Label, content: Content, progress: int) -> None:
+        """Take note that the files were committed with this label."""
+        self._clock.committed(label)
+        self._label, self._committed = label, (unit.name, unit.files)
+        self._progress, self._saves = progress, self._saves + 1
+        self._contents = [*self._contents[-1:], dict(content)]
+
+
+def progress_of(checkpoint: Checkpoint) -> int:
+    """The count of a commit; a Checkpointer's is its step, which the script tells."""
+    found = checkpoint.meta.get(PROGRESS)
+    return found if isinstance(found, int) else checkpoint.step

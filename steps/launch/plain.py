@@ -1,0 +1,82 @@
+"""No launcher but ours: each rank is started as it is, for scripts that know nothing of torch.
+
+What they find is torchrun's, with which XGBoost's tracker and the like meet at rank 0's address, whose port nobody
+holds but the script; and TF_CONFIG for TensorFlow.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from argosy.steps.contract.channel import Assignment
+from argosy.steps.launch.agent import Agent, shim
+from argosy.steps.launch.rank_child import die_with_parent
+
+
+class Plain(Agent):
+    """Ranks without a torchrun above them."""
+
+    name = "plain"
+
+    def __init__(self, nproc_per_node: int) -> None:
+        super().__init__(nproc_per_node)
+        self._shims: list[subprocess.Popen[bytes]] = []
+        self._told = False
+
+    def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
+        """Each in a session of its own; an operator's TF_CONFIG would be of the gang's pods, and not of the ranks."""
+        kept = {name: value for name, value in environ.items() if name != "TF_CONFIG"}
+        for local_rank in range(self._nproc):
+            self._shims.append(
+                subprocess.Popen(
+                    shim(command),
+                    env={**kept, **variables(assignment, self._nproc, local_rank)},
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,
+                    preexec_fn=die_with_parent(),
+                )
+            )
+
+    def poll(self) -> int | None:
+        """1 when a rank failed; the others are ended then."""
+        codes = [each.poll() for each in self._shims]
+        if any(codes) and not self._told:
+            self.terminate()
+        return None if None in codes else int(any(codes))
+
+    def terminate(self) -> None:
+        """The shims pass it on."""
+        self._told = True
+        for each in self._shims:
+            if each.poll() is None:
+                each.send_signal(signal.SIGTERM)
+
+    def reap(self) -> None:
+        """Every shim."""
+        for each in self._shims:
+            each.wait()
+
+
+def variables(assignment: Assignment, nproc_per_node: int, local_rank: int) -> dict[str, str]:
+    """What one rank finds; TF_CONFIG where a node has one rank, as TensorFlow expects it."""
+    rank = assignment.node_rank * nproc_per_node + local_rank
+    found = {
+        "RANK": rank,
+        "LOCAL_RANK": local_rank,
+        "WORLD_SIZE": assignment.nnodes * nproc_per_node,
+        "LOCAL_WORLD_SIZE": nproc_per_node,
+        "GROUP_RANK": assignment.node_rank,
+        "GROUP_WORLD_SIZE": assignment.nnodes,
+        "MASTER_ADDR": assignment.master_addr,
+        "MASTER_PORT": assignment.master_port,
+    }
+    told = {name: str(value) for name, value in found.items()}
+    if assignment.peers and nproc_per_node == 1:
+        task = {"type": "worker", "index": rank}
+        told["TF_CONFIG"] = json.dumps({"cluster": {"worker": assignment.peers}, "task": task})
+    return told

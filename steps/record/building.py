@@ -1,0 +1,269 @@
+"""From events and the engine's state to a record. Pure: the same input gives the same record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from argosy.steps.contract.layout import run_prefix
+from argosy.steps.record.facts import (
+    Admission,
+    CommittedCheckpoint,
+    Evaluation,
+    GangFacts,
+    GateDecision,
+    Injected,
+    NodeStaging,
+    Promotion,
+    RunRecord,
+    StepNode,
+)
+from argosy.steps.record.goodput import measure
+from argosy.steps.record.naming import node_name
+from argosy.steps.record.reading import moment, number, text, texts, whole
+from argosy.steps.record.restarts import cause_of, restarts_of, stillborn_of, told_by
+from argosy.steps.record.stalling import stalled_now
+from argosy.steps.record.streaming import streaming_of
+from argosy.steps.record.termination import read_message
+from argosy.steps.record.transport import findings_of, transports_of
+from argosy.steps.record.waiting import waiting_of
+from argosy.steps.runlog import Event
+
+STORE_URI = "argosy.dev/store-uri"
+RUN_NAME = "argosy.dev/run-name"
+CLAIM = "argosy.dev/claim"
+
+
+def prefix_of(state: Mapping[str, Any]) -> str:
+    """Key prefix of the run in its store; "" for a workflow that is none of ours."""
+    name = text(_mapping(state, "annotations"), RUN_NAME)
+    run_id = text(_mapping(state, "parameters"), "run-id") or text(state, "name")
+    return run_prefix(name, run_id) if name and run_id else ""
+
+
+def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord:
+    """``state`` is the engine's ``state.json``; events may be of any order and from any writer."""
+    # The fields too: events of one moment must not change places with the order in which they were read.
+    ordered = sorted(events, key=lambda event: (event.time, event.writer, event.kind, str(event.fields)))
+    annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
+    started, finished = moment(state, "started"), moment(state, "finished")
+    restarts, gangs = restarts_of(ordered), _gangs(ordered)
+    streaming = streaming_of(ordered, restarts)
+    training = _last(ordered, "train_ended")
+    snapshot = _last(ordered, "snapshot_taken")
+    snapshot_fields = snapshot.fields if snapshot else {}
+    latest = max((event.time for event in ordered), default=started or 0.0)
+    training_end = training.time if training else latest
+    return RunRecord(
+        name=text(annotations, RUN_NAME),
+        run_id=text(parameters, "run-id") or text(state, "name"),
+        workflow=text(state, "name"),
+        store_uri=text(annotations, STORE_URI),
+        yaml_sha256=text(state, "yaml_sha256"),
+        phase=text(state, "phase") or "Pending",
+        message=read_message(text(state, "message"))[1],
+        interrupted=text(state, "interrupted"),
+        started=started if started is not None else (ordered[0].time if ordered else None),
+        ended=finished,
+        parameters={key: str(value) for key, value in parameters.items()},
+        nodes=_nodes(state),
+        dataset_digest=text(snapshot_fields, "dataset_digest"),
+        dataset_objects=whole(snapshot_fields, "objects") or 0,
+        dataset_bytes=whole(snapshot_fields, "bytes") or 0,
+        admission=_admission(ordered),
+        staging=_staging(ordered),
+        streaming=streaming,
+        waiting=waiting_of(ordered, training_end),
+        stalled=stalled_now(ordered),
+        gangs=gangs,
+        restarts=restarts,
+        stillborn=stillborn_of(ordered),
+        checkpoints=_checkpoints(ordered, {each.restored_digest for each in restarts}),
+        injected=_injected(ordered),
+        excluded_nodes=tuple(
+            (text(event.fields, "node"), text(event.fields, "cause")) for event in _all(ordered, "node_excluded")
+        ),
+        budgets=_budgets(ordered),
+        train_cause=cause_of(training) if training else "",
+        train_exit_code=whole(training.fields, "exit_code") if training else None,
+        train_ended=training.time if training else None,
+        checkpoint_digest=_checkpoint_digest(ordered, training),
+        end_step=max((whole(event.fields, "end_step") or 0 for event in _all(ordered, "step")), default=0),
+        evaluation=_evaluation(ordered),
+        gate=_gate(ordered),
+        promotion=_promotion(ordered),
+        goodput=measure(
+            restarts, gangs[0].created if gangs else None, training_end, streaming.waits if streaming else ()
+        ),
+        transports=transports_of(ordered),
+        environment_findings=findings_of(ordered),
+    )
+
+
+def _mapping(state: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = state.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _all(events: Sequence[Event], kind: str) -> list[Event]:
+    return [event for event in events if event.kind == kind]
+
+
+def _last(events: Sequence[Event], kind: str) -> Event | None:
+    found = _all(events, kind)
+    return found[-1] if found else None
+
+
+def _nodes(state: Mapping[str, Any]) -> tuple[StepNode, ...]:
+    raw = state.get("nodes")
+    nodes = [node for node in raw if isinstance(node, Mapping)] if isinstance(raw, list) else []
+    found = [
+        StepNode(
+            name=node_name(node),
+            template=text(node, "templateName"),
+            phase=text(node, "phase"),
+            message=read_message(text(node, "message"))[1],
+            cause=read_message(text(node, "message"))[0],
+            began=moment(node, "startedAt"),
+            ended=moment(node, "finishedAt"),
+            exit_code=whole(node, "exitCode"),
+            log=text(node, "log"),
+        )
+        for node in nodes
+        if node.get("type") == "Pod"
+    ]
+    return tuple(sorted(found, key=lambda node: (node.began is None, node.began or 0.0)))
+
+
+def _admission(events: Sequence[Event]) -> Admission | None:
+    event = _last(events, "admission")
+    return Admission(*(text(event.fields, key) for key in ("decision", "reason", "event"))) if event else None
+
+
+def _staging(events: Sequence[Event]) -> tuple[NodeStaging, ...]:
+    """One for each time a node got its data: a restart finds it there and says so again."""
+    under_way: dict[str, list[Event]] = {}
+    found = []
+    for event in events:
+        if event.kind not in ("staging", "staged"):
+            continue
+        node = text(event.fields, "node")
+        under_way.setdefault(node, []).append(event)
+        if event.kind == "staged":
+            found.append(_node_staging(node, under_way.pop(node)))
+    return (*found, *(_node_staging(node, mine) for node, mine in under_way.items()))
+
+
+def _node_staging(node: str, events: list[Event]) -> NodeStaging:
+    ends = [event for event in events if event.kind == "staged"]
+    merged: dict[str, Any] = {}
+    for event in events:
+        merged.update(event.fields)
+    seconds = number(merged, "seconds") or 0.0
+    began = min(events[0].time, ends[-1].time - seconds) if ends else events[0].time
+    done = whole(merged, "bytes") or 0
+    return NodeStaging(
+        node=node,
+        began=began,
+        ended=ends[-1].time if ends else None,
+        objects=whole(merged, "objects") or 0,
+        objects_total=whole(merged, "objects_total") or 0,
+        bytes=done,
+        bytes_total=whole(merged, "bytes_total") or done,
+        fetched_bytes=whole(merged, "fetched_bytes") or 0,
+        seconds=seconds,
+    )
+
+
+def _gangs(events: Sequence[Event]) -> tuple[GangFacts, ...]:
+    deleted = {text(event.fields, "gang"): event.time for event in _all(events, "gang_deleted")}
+    return tuple(
+        GangFacts(
+            attempt=whole(event.fields, "attempt") or 0,
+            name=text(event.fields, "gang"),
+            created=event.time,
+            deleted=deleted.get(text(event.fields, "gang")),
+            nnodes=whole(event.fields, "nnodes") or 0,
+            nproc_per_node=whole(event.fields, "nproc_per_node") or 0,
+            excluded=texts(event.fields, "excluded"),
+        )
+        for event in _all(events, "gang_created")
+    )
+
+
+def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[CommittedCheckpoint, ...]:
+    by_digest: dict[str, Event] = {}
+    for event in _all(events, "checkpoint_committed"):
+        by_digest.setdefault(text(event.fields, "digest"), event)
+    return tuple(
+        CommittedCheckpoint(
+            time=event.time,
+            step=whole(event.fields, "step") or 0,
+            digest=digest,
+            bytes=whole(event.fields, "bytes") or 0,
+            seconds=number(event.fields, "seconds"),
+            generation=whole(event.fields, "generation"),
+            final=bool(event.fields.get("final")),
+            restored=bool(digest) and digest in restored,
+            step_from=text(event.fields, "step_from"),
+            told=told_by(event),
+        )
+        for digest, event in by_digest.items()
+    )
+
+
+def _injected(events: Sequence[Event]) -> tuple[Injected, ...]:
+    return tuple(
+        Injected(
+            event.time,
+            text(event.fields, "fault"),
+            whole(event.fields, "rank"),
+            text(event.fields, "node"),
+            whole(event.fields, "step"),
+            text(event.fields, "asked"),
+        )
+        for event in _all(events, "injected")
+    )
+
+
+def _budgets(events: Sequence[Event]) -> tuple[tuple[str, int, int], ...]:
+    latest = {text(event.fields, "cause"): event.fields for event in _all(events, "budget")}
+    return tuple((cause, whole(fields, "spent") or 0, whole(fields, "limit") or 0) for cause, fields in latest.items())
+
+
+def _checkpoint_digest(events: Sequence[Event], training: Event | None) -> str:
+    named = text(training.fields, "checkpoint_digest") if training else ""
+    newest = _last(events, "checkpoint_committed")
+    return named or (text(newest.fields, "digest") if newest else "")
+
+
+def _evaluation(events: Sequence[Event]) -> Evaluation | None:
+    event = _last(events, "evaluated")
+    value = number(event.fields, "value") if event else None
+    if event is None or value is None:
+        return None
+    return Evaluation(text(event.fields, "metric"), value, text(event.fields, "checkpoint_digest"))
+
+
+def _gate(events: Sequence[Event]) -> GateDecision | None:
+    event = _last(events, "gated")
+    if event is None:
+        return None
+    fields = event.fields
+    return GateDecision(
+        text(fields, "decision"), text(fields, "reason"), number(fields, "floor"), number(fields, "baseline")
+    )
+
+
+def _promotion(events: Sequence[Event]) -> Promotion | None:
+    event = _last(events, "promoted")
+    if event is None:
+        return None
+    fields = event.fields
+    return Promotion(
+        event.time,
+        text(fields, "pointer"),
+        text(fields, "digest"),
+        text(fields, "previous"),
+        bool(fields.get("rollback")),
+    )

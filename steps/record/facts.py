@@ -1,0 +1,281 @@
+"""The nouns of a run record. Times are seconds since 1970; a fact that is not known yet is None or empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argosy.steps.record.restart import Restart
+from argosy.steps.record.transport import Transport
+
+
+@dataclass(frozen=True)
+class GangFacts:
+    """One set of pods, made and deleted together."""
+
+    attempt: int
+    name: str
+    created: float
+    deleted: float | None
+    nnodes: int
+    nproc_per_node: int
+    excluded: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommittedCheckpoint:
+    """One entry of the commit log."""
+
+    time: float
+    step: int
+    digest: str
+    bytes: int
+    seconds: float | None
+    generation: int | None
+    final: bool
+    restored: bool
+    """Some restart began from it."""
+    step_from: str = ""
+    """What told its step: the name of its files, what is in them (``file``), what the script printed, or a mere count;
+    "": the script itself, by Checkpointer."""
+    told: int | None = None
+    """What the script had told by then, in its own count."""
+
+
+@dataclass(frozen=True)
+class NodeStaging:
+    """The dataset's way onto one node, or onto the shared volume (``node`` is then the step's own name)."""
+
+    node: str
+    began: float
+    ended: float | None
+    objects: int
+    objects_total: int
+    bytes: int
+    bytes_total: int
+    fetched_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """What all ranks read from the store while they trained, over all restarts."""
+
+    ranks: int
+    bytes: int
+    """What samples asked for."""
+    fetched_bytes: int
+    requests: int
+    refetched: int
+    """Requests made again because their bytes were wrong."""
+    waited_seconds: float
+    """By the rank that waited longest."""
+    rank: int
+    """That rank."""
+    node: str
+    waits: tuple[float, ...]
+    """Seconds by restart: what the rank that waited longest in it waited after the first step."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What gangs waited for before all their nodes were there."""
+
+    queued_seconds: float
+    """Holding nothing."""
+    held_node_seconds: float
+    """Nodes that a gang held while it was not whole, times seconds: nobody could use them."""
+    why: str
+    """In Kubernetes' words, the last that were said."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Whether the workflow was let in: ``start`` or ``duplicate``; ``event`` is what started it, "" for a person."""
+
+    decision: str
+    reason: str
+    event: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The number that the gate compares, and the checkpoint it belongs to."""
+
+    metric: str
+    value: float
+    checkpoint_digest: str
+
+
+@dataclass(frozen=True)
+class GateDecision:
+    """``promote`` or ``refuse``, and what was compared."""
+
+    decision: str
+    reason: str
+    floor: float | None
+    baseline: float | None
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """One move of a promotion pointer."""
+
+    time: float
+    pointer: str
+    digest: str
+    previous: str
+    rollback: bool
+
+
+@dataclass(frozen=True)
+class Injected:
+    """A fault that ``--inject`` caused."""
+
+    time: float
+    fault: str
+    rank: int | None
+    node: str
+    step: int | None
+    asked: str
+    """As ``--inject`` had it."""
+
+
+@dataclass(frozen=True)
+class StepNode:
+    """One pod of the workflow as the engine saw it."""
+
+    name: str
+    template: str
+    phase: str
+    message: str
+    began: float | None
+    ended: float | None
+    exit_code: int | None
+    log: str
+    """Path of the pod's log on this machine."""
+    quote: str = ""
+    """The line its failure rests on."""
+    cause: str = ""
+    """As its termination message names it."""
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """Where the training time went, in seconds; the parts add up to ``wall``."""
+
+    wall: float
+    useful: float
+    """Steps whose result the run kept, less the waiting in them."""
+    lost: float
+    """Steps that were done again after a restart, less the waiting in them."""
+    starting: float
+    """From the start of the agents to the first step: imports, rendezvous, restore, staging on the node."""
+    recovering: float
+    """From a failure to the next start of the agents, waiting included."""
+    ending: float
+    """From the last step to the end of training: the final save, the exit."""
+    waiting: float
+    """Within steps: for data that were streamed."""
+    lost_steps: int
+
+    @property
+    def ratio(self) -> float:
+        """Useful part of the wall time, 0..1."""
+        return self.useful / self.wall if self.wall > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class LastWords:
+    """What a rank or step that failed wrote last, line by line; ``who``: ``rank 1``, ``step evaluate``."""
+
+    who: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Everything that status, explain, the report and ``--json`` say of a run."""
+
+    name: str
+    run_id: str
+    workflow: str
+    store_uri: str
+    yaml_sha256: str
+    phase: str
+    message: str
+    interrupted: str
+    """How the engine was stopped before the run had ended ("SIGINT"); a rerun goes on."""
+    started: float | None
+    ended: float | None
+    parameters: dict[str, str]
+    nodes: tuple[StepNode, ...]
+    dataset_digest: str
+    dataset_objects: int
+    dataset_bytes: int
+    admission: Admission | None
+    staging: tuple[NodeStaging, ...]
+    streaming: Streaming | None
+    gangs: tuple[GangFacts, ...]
+    restarts: tuple[Restart, ...]
+    stillborn: tuple[Restart, ...]
+    """Failed before the agents were started: a gang that never became whole."""
+    checkpoints: tuple[CommittedCheckpoint, ...]
+    injected: tuple[Injected, ...]
+    excluded_nodes: tuple[tuple[str, str], ...]
+    """(node, cause)"""
+    budgets: tuple[tuple[str, int, int], ...]
+    """(cause, spent, limit), the latest of each cause"""
+    train_cause: str
+    train_exit_code: int | None
+    train_ended: float | None
+    checkpoint_digest: str
+    end_step: int
+    evaluation: Evaluation | None
+    gate: GateDecision | None
+    promotion: Promotion | None
+    goodput: Goodput | None
+    transports: tuple[Transport, ...] = ()
+    """What each node said of the network in each restart; empty: no fabric is declared, or an older run."""
+    waiting: Waiting | None = None
+    stalled: str = ""
+    """Why it may hang, while no step comes for longer than its own pauses explain."""
+    environment_findings: tuple[str, ...] = ()
+    """What is wrong with the variables of NCCL and its neighbours, a sentence each."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the workflow has ended."""
+        return self.phase in ("Succeeded", "Failed", "Error")
+
+    @property
+    def attempts(self) -> list[Restart]:
+        """All that was tried, in order."""
+        return sorted((*self.restarts, *self.stillborn), key=lambda each: each.began)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the gate refused the checkpoint."""
+        return self.gate is not None and self.gate.decision == "refuse"
+
+    @property
+    def duplicate(self) -> bool:
+        """Whether the workflow was not let in because its event had been claimed."""
+        return self.admission is not None and self.admission.decision == "duplicate"
+
+    @property
+    def last_step(self) -> int:
+        """The furthest step of any restart; the last checkpoint's, where its files say it and the words counted
+        otherwise or ended before it.
+        """
+        last = self.checkpoints[-1] if self.checkpoints else None
+        furthest = max((each.last_step for each in self.restarts), default=0)
+        if last is None or not last.final or last.step_from not in ("name", "file"):
+            return furthest
+        return last.step if last.told != last.step else max(furthest, last.step)
+
+    @property
+    def unsaved(self) -> int:
+        """How many steps were made after the last checkpoint of a run that ended well: they are in none."""
+        last = self.checkpoints[-1] if self.checkpoints else None
+        done = last is not None and last.final and last.told == last.step
+        return max(0, self.last_step - last.step) if last is not None and done else 0

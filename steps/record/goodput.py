@@ -1,0 +1,102 @@
+"""Where the training time went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from argosy.steps.record.facts import Goodput
+from argosy.steps.record.restart import Restart
+
+
+def kept_until(restarts: Sequence[Restart], index: int) -> int:
+    """The last step of restart ``index`` whose result the run kept, in the restart's own count of steps."""
+    here, later = restarts[index], restarts[index + 1 :]
+    if not later and here.failed:
+        return here.base if here.saved_told is None else here.saved_told
+    return min([here.last_step, *(_continued(here, each) for each in later)])
+
+
+def _continued(here: Restart, later: Restart) -> int:
+    """The last step of ``here`` that counts in a ``later`` restart."""
+    if later.began_again is not None:
+        return max(0, later.began_again - 1)
+    if later.restored_at is None:
+        return later.restored_step
+    if later.restored_at < here.began:
+        return here.base
+    if later.restored_told is not None:  # its newest save need not be what was gone back to
+        return later.restored_told
+    return here.last_step if here.saved_told is None else here.saved_told
+
+
+def lost_steps(restarts: Sequence[Restart], index: int) -> int:
+    """How many steps of restart ``index`` had to be done again, or are in no checkpoint."""
+    each = restarts[index]
+    return max(0, each.last_step - max(each.base, kept_until(restarts, index))) if each.points else 0
+
+
+def measure(
+    restarts: Sequence[Restart], began: float | None, ended: float, waits: Sequence[float] = ()
+) -> Goodput | None:
+    """Split the time from ``began`` (first gang created) to ``ended``; None before a gang exists.
+
+    A step's time is the distance from the report before it. The first step after a start has none before it;
+    it is booked with the median of the others, the rest of that distance as starting. ``waits``: seconds of each
+    restart's steps that went into waiting for data; when is not known, so kept and lost steps bear it alike.
+    """
+    if began is None or not restarts or ended <= began:
+        return None
+    useful = lost = starting = ending = waiting = 0.0
+    again = 0
+    for index, each in enumerate(restarts):
+        stop = min(_end_of(restarts, index, ended), ended)
+        kept = kept_until(restarts, index)
+        again += lost_steps(restarts, index)
+        if not each.points:
+            starting += max(0.0, stop - each.began)
+            continue
+        steps = _step_seconds(each)
+        total = sum(seconds for _, seconds in steps)
+        waited = min(waits[index], total) if waits else 0.0
+        at_work = 1 - waited / total if total > 0 else 1.0
+        waiting += waited
+        useful += at_work * sum(seconds for step, seconds in steps if step <= kept)
+        lost += at_work * sum(seconds for step, seconds in steps if step > kept)
+        first = _first_seconds(each)
+        starting += max(0.0, each.points[0].time - each.began - first)
+        tail = max(0.0, stop - each.points[-1].time)
+        # After a failure the time since the last report belongs to the step that was under way.
+        if each.failed or index + 1 < len(restarts):
+            lost += tail
+        else:
+            ending += tail
+    wall = ended - began
+    recovering = max(0.0, wall - useful - lost - starting - ending - waiting)
+    return Goodput(wall, useful, lost, starting, recovering, ending, waiting, again)
+
+
+def _end_of(restarts: Sequence[Restart], index: int, ended: float) -> float:
+    known = restarts[index].ended
+    if known is not None:
+        return known
+    if index + 1 == len(restarts):
+        return ended
+    # The supervisor was killed: nothing is known after the last report, so nothing after it is claimed.
+    points = restarts[index].points
+    return points[-1].time if points else restarts[index].began
+
+
+def _first_seconds(restart: Restart) -> float:
+    gaps = _gaps(restart)
+    available = max(0.0, restart.points[0].time - restart.began)
+    return min(median(seconds for _, seconds in gaps), available) if gaps else 0.0
+
+
+def _gaps(restart: Restart) -> list[tuple[int, float]]:
+    pairs = zip(restart.points, restart.points[1:], strict=False)
+    return [(after.step, max(0.0, after.time - before.time)) for before, after in pairs]
+
+
+def _step_seconds(restart: Restart) -> list[tuple[int, float]]:
+    return [(restart.points[0].step, _first_seconds(restart)), *_gaps(restart)]

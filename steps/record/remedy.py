@@ -1,0 +1,42 @@
+"""What a person does about a run that failed or was refused."""
+
+from __future__ import annotations
+
+from argosy.steps.record.advice import advice_for
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.story import failed_step
+
+
+def what_to_do(record: RunRecord) -> list[str]:
+    """Paragraphs, one line each; a quoted line is indented. None for a run that did what it should."""
+    if record.refused:
+        return ["What to do: train longer or better, or change evaluation.floor or evaluation.baseline in run.toml."]
+    if record.phase not in ("Failed", "Error"):
+        return []
+    told = []
+    step = failed_step(record)
+    if step is not None:
+        said = f" for {named}" if (named := step.cause) else f": {step.message}" if step.message else ""
+        code = "" if step.exit_code is None else f", with exit code {step.exit_code}"
+        told.append(f"The workflow failed at the step {step.name}{code}{said}.")
+        if step.quote:
+            told.append(f"    | {step.quote}")
+    last = record.restarts[-1] if record.restarts else None
+    cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
+    advice = (
+        advice_for(cause, last.quote if last else "")[1]
+        if cause
+        else "read the log of the step named above; the line before its end says why."
+    )
+    advice = advice.replace("RUN_ID", record.run_id or "RUN_ID")
+    return [*told, f"What to do: {advice}", *_budget(record, cause)]
+
+
+def _budget(record: RunRecord, cause: str) -> list[str]:
+    """Which limit ended it, and how it is raised."""
+    ended = next(((spent, limit) for name, spent, limit in record.budgets if name == cause and spent > limit > 0), None)
+    if ended is None or record.train_exit_code is None:
+        return []
+    again = f"; then `argosy run run.toml --run-id {record.run_id}` goes on" if record.checkpoints else ""
+    text = f"It gave up after {ended[0]} such failures without progress in between, {ended[1]} are allowed"
+    return [f"{text}: raise retry.max_same_failure or retry.max_restarts in run.toml if they were bad luck{again}."]

@@ -1,0 +1,75 @@
+"""One start of the agents and its points. Times are seconds since 1970; a fact that is not known is None or empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Point:
+    """One optimizer step as one rank reported it."""
+
+    time: float
+    step: int
+    loss: float | None
+    tokens_per_second: float | None
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One start of the agents inside a gang, from the restored checkpoint to the first failure or the end."""
+
+    attempt: int
+    """Number of the gang."""
+    restart: int
+    generation: int | None
+    began: float
+    ended: float | None
+    restored_step: int
+    """0: from scratch."""
+    restored_digest: str
+    skipped: tuple[str, ...]
+    """Digests of newer checkpoints that were passed over, because they are quarantined."""
+    cause: str
+    """Id of the closed list; empty while it runs, or when every rank ended well."""
+    signal: int | None
+    exit_code: int | None
+    rank: int | None
+    node: str
+    quote: str
+    """The line of evidence; may be empty."""
+    last_step: int
+    points: tuple[Point, ...]
+    """Progress of the lowest rank that reports, by step."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended for a cause."""
+        return bool(self.cause)
+
+    restored_at: float | None = None
+    """When what it restored was committed; None: that was not seen."""
+    restored_told: int | None = None
+    """What the script had told by then, in its own count; None: it counts anew in each process, or is not known."""
+    saved_told: int | None = None
+    """What it had told, in its own count, when the newest checkpoint of this restart was saved; None: there is none."""
+
+    @property
+    def began_again(self) -> int | None:
+        """The step it first reported, when two in a row lie before what it restored: it did not use what it got.
+
+        One alone proves nothing: a progress bar is drawn before it knows where it resumes.
+        """
+        first = sorted(self.points, key=lambda point: point.time)[:2]
+        if self.restored_told is None or len(first) < 2:
+            return None
+        return first[0].step if first[0].step < first[1].step < self.restored_told else None
+
+    @property
+    def base(self) -> int:
+        """The step before its first one, in the count of its own points."""
+        if self.began_again is not None:
+            return max(0, self.began_again - 1)
+        if self.restored_told is not None:
+            return self.restored_told
+        return self.points[0].step - 1 if self.points and self.restored_at is not None else self.restored_step

@@ -1,0 +1,129 @@
+"""The restarts of a run: began, ran, ended; and those whose end nobody lived to write down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from argosy.steps.record.reading import number, text, texts, whole
+from argosy.steps.record.restart import Point, Restart
+from argosy.steps.runlog import Event
+
+Key = tuple[int, int]
+"""(attempt, restart)"""
+
+
+def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
+    """``events`` sorted by time. A restart that a new one follows without an end was cut off with its supervisor."""
+    began = {_key(event): event for event in events if event.kind == "restart_began"}
+    ended = {_key(event): event for event in events if event.kind == "restart_ended"}
+    points = _points(events)
+    ordered = sorted(began, key=lambda key: began[key].time)
+    saves = [event for event in events if event.kind == "checkpoint_committed"]
+    until = [began[key].time for key in ordered[1:]] + [inf] * bool(ordered)
+    found = [
+        _restart(began[key], ended.get(key), points.get(key, ()), saves, end)
+        for key, end in zip(ordered, until, strict=True)
+    ]
+    # A training that was stopped, and went on later, has ended more than once.
+    ends = [event for event in events if event.kind == "train_ended"]
+    for index, (each, end) in enumerate(zip(found, until, strict=True)):
+        training = next((event for event in ends if each.began <= event.time < end), None)
+        if each.ended is None and training is not None:
+            found[index] = _ended_with_training(each, training)
+    return tuple(found)
+
+
+def stillborn_of(events: Sequence[Event]) -> tuple[Restart, ...]:
+    """Restarts that ended before their agents were started; no step's time went into them."""
+    began = {_key(event) for event in events if event.kind == "restart_began"}
+    ended = {_key(event): event for event in events if event.kind == "restart_ended" and _key(event) not in began}
+    return tuple(as_it_ended(event) for event in ended.values())
+
+
+def as_it_ended(event: Event) -> Restart:
+    """The restart as its end alone tells it."""
+    return _restart(event, event, (), (), event.time)
+
+
+def cause_of(event: Event) -> str:
+    """The event's cause; "" for none."""
+    cause = text(event.fields, "cause")
+    return "" if cause == "none" else cause
+
+
+def _ended_with_training(last: Restart, training: Event) -> Restart:
+    """A training's last has no end of its own when every rank ended well, or when the supervisor was stopped."""
+    return replace(last, ended=training.time, cause=cause_of(training), exit_code=whole(training.fields, "exit_code"))
+
+
+def _key(event: Event) -> Key:
+    return whole(event.fields, "attempt") or 0, whole(event.fields, "restart") or 0
+
+
+def told_by(save: Event) -> int | None:
+    """What the script had told when it saved; a Checkpointer's step is what it tells."""
+    return whole(save.fields, "told" if "step_from" in save.fields else "step")
+
+
+def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
+    """Of each step the report of the lowest rank: one curve, whoever else reports. A rank that goes back has begun to
+    count something else, or trains again what it had trained.
+    """
+    best: dict[Key, dict[int, tuple[int, Point]]] = {}
+    for event in events:
+        step = whole(event.fields, "step")
+        if event.kind != "step" or step is None:
+            continue
+        rank = whole(event.fields, "rank") or 0
+        point = Point(event.time, step, number(event.fields, "loss"), number(event.fields, "tokens_per_second"))
+        steps = best.setdefault(_key(event), {})
+        for later in [each for each, (told_by_rank, _) in steps.items() if each > step and told_by_rank == rank]:
+            del steps[later]
+        known = steps.get(step)
+        if known is None or rank < known[0] or (rank == known[0] and known[1].loss is None):
+            steps[step] = (rank, point)
+    return {
+        key: tuple(sorted((point for _, point in steps.values()), key=lambda point: (point.step, point.time)))
+        for key, steps in best.items()
+    }
+
+
+def _restart(
+    began: Event, ended: Event | None, points: tuple[Point, ...], saves: Sequence[Event], until: float
+) -> Restart:
+    attempt, restart = _key(began)
+    fields = ended.fields if ended else {}
+    restored, digest = whole(began.fields, "restored_step") or 0, text(began.fields, "restored_digest")
+    source = next((save for save in saves if text(save.fields, "digest") == digest != ""), None)
+    own = [save for save in saves if began.time <= save.time < until]
+    steps = [whole(fields, "last_step") or 0, *(point.step for point in points)]
+    reached = max(steps) if points else max(*steps, restored)
+    return Restart(
+        attempt=attempt,
+        restart=restart,
+        generation=whole(began.fields, "generation"),
+        began=began.time,
+        ended=ended.time if ended else None,
+        restored_step=restored,
+        restored_digest=digest,
+        restored_at=source.time if source else None,
+        restored_told=_restored_told(source, restored),
+        saved_told=told_by(own[-1]) if own else None,
+        skipped=texts(began.fields, "skipped"),
+        cause=cause_of(ended) if ended else "",
+        signal=whole(fields, "signal"),
+        exit_code=whole(fields, "exit_code"),
+        rank=whole(fields, "rank"),
+        node=text(fields, "node"),
+        quote=text(fields, "quote"),
+        last_step=reached,
+        points=points,
+    )
+
+
+def _restored_told(source: Event | None, restored: int) -> int | None:
+    if source is None:
+        return restored
+    return None if source.fields.get("relative") else told_by(source)

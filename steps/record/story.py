@@ -1,0 +1,206 @@
+"""A record in sentences: the outcome, each failure, each way on."""
+
+from __future__ import annotations
+
+from math import inf
+from signal import SIGKILL, Signals
+from typing import Literal
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.record.advice import advice_for
+from argosy.steps.record.facts import Injected, RunRecord, StepNode
+from argosy.steps.record.goodput import lost_steps
+from argosy.steps.record.restart import Restart
+from argosy.steps.record.wording import count, duration, figure, percent, short, size
+
+OFTEN = 3
+"""A cause that comes oftener is told at once, however far the run comes."""
+Tone = Literal["good", "warn", "bad", "busy", "quiet"]
+
+
+def outcome(record: RunRecord) -> tuple[str, Tone]:
+    """How the run stands, in two or three words, and the tone to say it in."""
+    if record.phase in ("Failed", "Error"):
+        return "Failed", "bad"
+    if not record.done:
+        return ("Interrupted", "warn") if record.interrupted else (record.phase, "busy")
+    if record.duplicate:
+        return "Not started: duplicate", "quiet"
+    if record.refused:
+        return "Refused by the gate", "warn"
+    return ("Promoted", "good") if record.promotion else ("Succeeded", "good")
+
+
+def headline(record: RunRecord) -> str:
+    """What happened, in one or two sentences."""
+    if record.duplicate and record.admission:
+        return f"Nothing ran: {record.admission.reason}."
+    failures = [each for each in record.restarts if each.failed]
+    if not record.restarts:
+        return _without_training(record)
+    gang = record.gangs[-1] if record.gangs else None
+    where = f" on {count(gang.nnodes, 'node')} × {count(gang.nproc_per_node, 'rank')}" if gang else ""
+    reached = f"step {record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
+    done = f"Trained to {reached}" if record.last_step else _without_steps(record)
+    parts = [f"{done}{where} in {count(len(record.restarts), 'attempt')}"]
+    if failures:
+        parts.append(f"{count(len(failures), 'failure')} on the way")
+    for cause in sorted({each.cause for each in failures}):
+        if (often := sum(each.cause == cause for each in failures)) > OFTEN:
+            parts.append(f"{often} times for {cause}, which will go on until it is mended")
+    if record.goodput and record.goodput.lost_steps:
+        parts.append(f"{count(record.goodput.lost_steps, 'step')} done again")
+    if record.unsaved:
+        saved = record.checkpoints[-1].step
+        parts.append(f"{count(record.unsaved, 'step')} after the last checkpoint (step {saved}) in none")
+    sentence = ", ".join(parts) + "."
+    if record.gate:
+        sentence += f" Gate: {record.gate.reason.rstrip('.')}." if record.gate.reason else ""
+    elif record.phase in ("Failed", "Error"):
+        sentence += _failure(record)
+    elif record.evaluation:
+        sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
+    return sentence
+
+
+def _without_steps(record: RunRecord) -> str:
+    if record.train_ended is not None and not record.train_cause:
+        return "Trained"
+    return "No step was made" if record.done else "No step yet"
+
+
+def _without_training(record: RunRecord) -> str:
+    if record.phase in ("Failed", "Error") and failed_step(record) is not None:
+        return _failure(record).strip()
+    return record.message or ("Training has not begun." if record.name else _counted(record))
+
+
+def _failure(record: RunRecord) -> str:
+    step = failed_step(record)
+    if step is None:
+        return ""
+    return f" The step {step.name} failed" + (f" for {cause}." if (cause := step.cause) else ".")
+
+
+def _counted(record: RunRecord) -> str:
+    """For a workflow that is none of ours."""
+    return f"{count(len(record.nodes), 'step')} ran." if record.nodes else "No step has run."
+
+
+def ending(each: Restart) -> str:
+    """How an attempt ended: ``native_crash: rank 1 on node-0, signal 9 (SIGKILL)``."""
+    if not each.failed:
+        return "running" if each.ended is None else "every rank ended well"
+    parts = []
+    if each.rank is not None:
+        parts.append(f"rank {each.rank}" + (f" on {each.node}" if each.node else ""))
+    elif each.node:
+        parts.append(each.node)
+    if each.signal is not None:
+        parts.append(f"signal {each.signal} ({signal_name(each.signal)})")
+    elif each.exit_code is not None:
+        parts.append(f"exit code {each.exit_code}")
+    return f"{each.cause}: {', '.join(parts)}" if parts else each.cause
+
+
+def meaning(each: Restart) -> str:
+    """What the cause of a failed attempt means, in a sentence."""
+    if each.cause == Cause.UNKNOWN and each.signal == SIGKILL:
+        return "The process was killed from outside, and no record of the machine says by whom."
+    return advice_for(each.cause)[0]
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9."""
+    try:
+        return Signals(number).name
+    except ValueError:
+        return "no name here"
+
+
+def began_again(each: Restart) -> str:
+    """A warning when the script told steps before the restored one; "" when it went on."""
+    if each.began_again is None:
+        return ""
+    return began_again_at(each.began_again, each.restored_told or each.restored_step)
+
+
+def began_again_at(told: int, restored: int) -> str:
+    """The warning's text, for the first step that was ``told`` after step ``restored`` had been put back."""
+    return (
+        f"The script began again at step {told} although step {restored} was restored: it does not read its "
+        "checkpoint (see argosy explain-config checkpoint.resume_args), or it counts its steps anew."
+    )
+
+
+def lost_in(record: RunRecord, index: int) -> int:
+    """Steps of attempt ``index`` that had to be done again."""
+    return lost_steps(record.restarts, index)
+
+
+def injected_in(record: RunRecord, index: int) -> list[Injected]:
+    """Faults that were injected between the start of attempt ``index`` and the next."""
+    began = record.restarts[index].began
+    after = record.restarts[index + 1].began if index + 1 < len(record.restarts) else inf
+    return [fault for fault in record.injected if began <= fault.time < after]
+
+
+def way_on(record: RunRecord, index: int) -> str:
+    """What was done after attempt ``index`` had failed, and why from there."""
+    if index + 1 >= len(record.restarts):
+        if record.train_cause:
+            return f"argosy gave up: the train step ended with {record.train_cause}."
+        return "Nothing was started after it." if record.done else "The next start is under way."
+    here, after = record.restarts[index], record.restarts[index + 1]
+    pause = "" if here.ended is None else f" after {duration(max(0.0, after.began - here.ended))}"
+    kind = "the same pods" if after.attempt == here.attempt else "a new gang"
+    if after.restored_step == 0 and not after.restored_digest:
+        begin = "from scratch, because no verified checkpoint existed"
+    else:
+        begin = f"from step {after.restored_step}, the newest verified checkpoint ({short(after.restored_digest)})"
+    sentence = f"Started again on {kind}{pause}, {begin}."
+    if after.skipped:
+        named = ", ".join(short(digest) for digest in after.skipped)
+        sentence += f" Passed over {named}: quarantined, never deleted."
+    return sentence
+
+
+def failed_step(record: RunRecord) -> StepNode | None:
+    """The pipeline step the run failed at: the last that ended badly, retries included."""
+    bad = [node for node in record.nodes if node.phase in ("Failed", "Error")]
+    return bad[-1] if bad else None
+
+
+def goodput_sentence(record: RunRecord) -> str:
+    """``93.1% of 1 min 20 s ...``; empty before training."""
+    goodput = record.goodput
+    if goodput is None:
+        return ""
+    if not any(each.points for each in record.restarts) and _without_steps(record) == "Trained":
+        return "not known: no step was read from what the script printed (see argosy explain-config progress_pattern)"
+    waiting = f", {percent(goodput.waiting / goodput.wall)} into waiting for data" if goodput.waiting else ""
+    return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept{waiting}"
+
+
+def streaming_sentence(record: RunRecord) -> str:
+    """``1.2 GiB by 4 ranks (...); rank 3 on node-1 waited longest, 12.0 s``; empty when nothing was streamed."""
+    told = record.streaming
+    if told is None:
+        return ""
+    again = f", {told.refetched} of them again" if told.refetched else ""
+    fetched = f"{size(told.fetched_bytes)} fetched in {count(told.requests, 'request')}{again}"
+    where = f" on {told.node}" if told.node else ""
+    longest = f"rank {told.rank}{where} waited longest, {duration(told.waited_seconds)}"
+    return f"{size(told.bytes)} of samples by {count(told.ranks, 'rank')}, {fetched}; {longest}"
+
+
+def waiting_sentence(record: RunRecord) -> str:
+    """``3 min in the queue; 1.2 node-minutes held by gangs that were not whole (0/3 nodes ...)``; empty: no wait."""
+    told = record.waiting
+    if told is None:
+        return ""
+    parts = [f"{duration(told.queued_seconds)} in the queue"] if told.queued_seconds else []
+    if told.held_node_seconds:
+        parts.append(f"{told.held_node_seconds / 60:.1f} node-minutes held by gangs that were not whole")
+    why = f" ({told.why})" if told.why else ""
+    return "; ".join(parts) + why if parts else ""

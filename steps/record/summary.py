@@ -1,0 +1,86 @@
+"""A record as the JSON object that ``--json`` prints. Keys are public API, frozen by a test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.restart import Restart
+from argosy.steps.record.transport import Transport, latest_transports
+
+
+def summary(record: RunRecord, report: str) -> dict[str, Any]:
+    """The object; ``report`` is the path of the HTML report, "" if none was written.
+
+    A fact that is not known is null, a digest that does not exist "". One attempt is one start of the agents.
+    """
+    evaluation, promotion, goodput = record.evaluation, record.promotion, record.goodput
+    streaming = record.streaming
+    return {
+        "phase": record.phase,
+        "message": record.message,
+        "interrupted": record.interrupted,
+        "run_id": record.run_id,
+        "name": record.name,
+        "workflow": record.workflow,
+        "yaml_sha256": record.yaml_sha256,
+        "store_uri": record.store_uri,
+        "attempts": attempts(record),
+        "last_step": record.last_step,
+        "checkpoint_digest": record.checkpoint_digest,
+        "evaluated_digest": evaluation.checkpoint_digest if evaluation else "",
+        "promoted_digest": promotion.digest if promotion else "",
+        "metric": evaluation.value if evaluation else None,
+        "metric_name": evaluation.metric if evaluation else "",
+        "gate": {"decision": record.gate.decision, "reason": record.gate.reason} if record.gate else None,
+        "admission": (
+            {"decision": record.admission.decision, "reason": record.admission.reason} if record.admission else None
+        ),
+        "goodput": round(goodput.ratio, 4) if goodput else None,
+        "transport": [_transport(each) for each in latest_transports(record.transports)],
+        "lost_steps": goodput.lost_steps if goodput else 0,
+        "waited": (
+            {
+                "queued_seconds": round(record.waiting.queued_seconds, 3),
+                "held_node_seconds": round(record.waiting.held_node_seconds, 3),
+            }
+            if record.waiting
+            else None
+        ),
+        "streamed": (
+            {
+                "bytes": streaming.bytes,
+                "fetched_bytes": streaming.fetched_bytes,
+                "requests": streaming.requests,
+                "refetched": streaming.refetched,
+                "waited_seconds": round(streaming.waited_seconds, 3),
+            }
+            if streaming
+            else None
+        ),
+        "report": report,
+    }
+
+
+def _transport(each: Transport) -> dict[str, Any]:
+    return {"node": each.node, "state": each.state, "sentence": each.sentence, "remedy": each.remedy or None}
+
+
+def attempts(record: RunRecord) -> list[dict[str, Any]]:
+    """All that was tried, in order; also in the summary that the step ``finalize`` leaves and sends."""
+    return [_attempt(each) for each in record.attempts]
+
+
+def _attempt(each: Restart) -> dict[str, Any]:
+    return {
+        "attempt": each.attempt,
+        "restart": each.restart,
+        "cause": each.cause or None,
+        "signal": each.signal,
+        "exit_code": each.exit_code,
+        "node": each.node or None,
+        "rank": each.rank,
+        "restored_step": each.restored_step,
+        "last_step": each.last_step,
+        "quote": each.quote or None,
+    }

@@ -1,0 +1,255 @@
+"""What to tell of each event as it comes, and the figures of the moment. Knows nothing of terminals."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from argosy.steps.record.naming import node_name
+from argosy.steps.record.reading import moment, number, text, texts, whole
+from argosy.steps.record.restarts import as_it_ended, cause_of, told_by
+from argosy.steps.record.stalling import stall_sentence
+from argosy.steps.record.story import began_again_at, ending
+from argosy.steps.record.termination import read_message
+from argosy.steps.record.wording import count, duration, figure, short, size
+from argosy.steps.runlog import Event
+
+SURE_SECONDS = 2.0
+"""Steps arrive in batches: over a shorter time their distance says nothing."""
+RECENT_STEPS = 50
+"""Steps that the speed is measured over."""
+
+
+@dataclass
+class Tally:
+    """Absorbs events in the order in which they are seen."""
+
+    step: int = 0
+    end_step: int = 0
+    loss: float | None = None
+    tokens_per_second: float | None = None
+    attempts: int = 0
+    failures: int = 0
+    running: bool = False
+    """Steps are being made: the figures are of now."""
+    checkpoint: str = ""
+    staging: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Node -> (bytes, bytes in total), while its data is on the way."""
+    _standing: str = ""
+    """Of a gang that has not all its nodes yet."""
+    _start: tuple[int, int] = (0, 0)
+    """Attempt and restart of the latest start."""
+    _findings: set[str] = field(default_factory=set)
+    """Told already: every node finds the same."""
+    _told: dict[str, int | None] = field(default_factory=dict)
+    """Checkpoint -> what the script had told when it was saved; None: that counts anew in each process."""
+    _restored: int | None = None
+    _below: int | None = None
+    """The first step of this start, when it lies before what was restored."""
+    _recent: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
+
+    def absorb(self, event: Event) -> str:
+        """Take note; returns a line worth printing, or ""."""
+        teller = _TELLERS.get(event.kind)
+        return teller(self, event) if teller else ""
+
+    def seconds_left(self) -> float | None:
+        """Time to the end at the recent speed; None when the end or the speed is not known."""
+        if len(self._recent) < 2 or not self.end_step:
+            return None
+        (first_time, first), (last_time, last) = self._recent[0], self._recent[-1]
+        if last <= first or last_time - first_time < SURE_SECONDS:
+            return None
+        return max(0, self.end_step - self.step) * (last_time - first_time) / (last - first)
+
+    def progress(self) -> str:
+        """``step 47 of 200, loss 2.31, 41,000 tokens/s, 1 min 10 s left``."""
+        parts = [f"step {self.step}" + (f" of {self.end_step}" if self.end_step else "")]
+        if self.loss is not None:
+            parts.append(f"loss {figure(self.loss)}")
+        if self.tokens_per_second is not None:
+            parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
+        left = self.seconds_left()
+        if left is not None and self.step < self.end_step:
+            parts.append(f"{duration(left)} left")
+        return ", ".join(parts)
+
+    def waiting(self) -> str:
+        """For the time before the first step of an attempt: nodes, imports and rendezvous take their time."""
+        if self._standing:
+            return self._standing
+        return f"starting from step {self.step}, no step yet" if self.step else "starting, no step yet"
+
+    def _began(self, event: Event) -> str:
+        self.attempts += 1
+        self._recent.clear()
+        self.staging.clear()
+        self.loss = self.tokens_per_second = None
+        self.running = False
+        self._standing = ""
+        self._start = _start_of(event)
+        self.step = whole(event.fields, "restored_step") or 0
+        digest = text(event.fields, "restored_digest")
+        self._restored, self._below = self._told.get(digest, self.step), None
+        begin = f"from step {self.step} ({short(digest)})" if digest else "from scratch"
+        skipped = ", ".join(short(each) for each in texts(event.fields, "skipped"))
+        return f"attempt {self.attempts}: {begin}" + (f", passing over {skipped}" if skipped else "")
+
+    def _stepped(self, event: Event) -> str:
+        step = whole(event.fields, "step")
+        if step is None or _start_of(event) != self._start:
+            return ""  # the latter: a late report of the attempt before
+        self.end_step = whole(event.fields, "end_step") or self.end_step
+        speed = number(event.fields, "tokens_per_second")
+        self.tokens_per_second = self.tokens_per_second if speed is None else speed
+        first, self.running = not self.running, True
+        warning, below = "", self._below
+        self._below = step if first and step < (self._restored or 0) else None
+        if below is not None and below < step < (self._restored or 0):
+            warning = f"warning: {began_again_at(below, self._restored or 0)}"
+        if step != self.step:
+            self.step = step
+            self._recent.append((event.time, step))
+        loss = number(event.fields, "loss")
+        self.loss = self.loss if loss is None else loss
+        return warning
+
+    def _ended(self, event: Event) -> str:
+        self.running = False
+        cause, reached = cause_of(event), whole(event.fields, "last_step") or self.step
+        if not cause:
+            return f"attempt {self.attempts}: every rank ended well at step {reached}"
+        self.failures += 1
+        each = as_it_ended(event)
+        line = f"attempt {self.attempts}: ended at step {reached}: {ending(each)}"
+        return f"{line}\n    | {each.quote}" if each.quote else line
+
+    def _committed(self, event: Event) -> str:
+        step, digest = whole(event.fields, "step") or 0, short(text(event.fields, "digest"))
+        self._told[text(event.fields, "digest")] = None if event.fields.get("relative") else told_by(event)
+        seconds = number(event.fields, "seconds")
+        taken = "" if seconds is None else f" in {duration(seconds)}"
+        self.checkpoint = f"step {step} ({digest}, {size(whole(event.fields, 'bytes') or 0)}{taken})"
+        return f"checkpoint: {self.checkpoint}" + (", final" if event.fields.get("final") else "")
+
+    def _waits(self, event: Event) -> str:
+        gang, placed, nnodes = (whole(event.fields, name) or 0 for name in ("attempt", "placed", "nnodes"))
+        self._standing = f"gang {gang} is {text(event.fields, 'phase')}, {placed} of {nnodes} pods have a node"
+        why = text(event.fields, "why")
+        return self._standing + (f": {why}" if why else "")
+
+    def _stages(self, event: Event) -> str:
+        done, total = whole(event.fields, "bytes") or 0, whole(event.fields, "bytes_total") or 0
+        self.staging[text(event.fields, "node")] = (done, total)
+        return ""
+
+    def _staged(self, event: Event) -> str:
+        node = text(event.fields, "node")
+        self.staging.pop(node, None)
+        fetched, seconds = whole(event.fields, "fetched_bytes") or 0, number(event.fields, "seconds") or 0.0
+        return (
+            f"data: {size(whole(event.fields, 'bytes') or 0)} on {node}, {size(fetched)} fetched in {duration(seconds)}"
+        )
+
+    def _environment(self, event: Event) -> str:
+        new = [found for found in texts(event.fields, "findings") if found not in self._findings]
+        self._findings.update(new)
+        return "\n    ".join(f"environment: {found}" for found in new)
+
+
+def _start_of(event: Event) -> tuple[int, int]:
+    return whole(event.fields, "attempt") or 0, whole(event.fields, "restart") or 0
+
+
+def _snapshot(_: Tally, event: Event) -> str:
+    held = f"{count(whole(event.fields, 'objects') or 0, 'object')}, {size(whole(event.fields, 'bytes') or 0)}"
+    return f"dataset: pinned as {short(text(event.fields, 'dataset_digest'))} ({held})"
+
+
+def _admission(_: Tally, event: Event) -> str:
+    return f"admission: {text(event.fields, 'decision')}, {text(event.fields, 'reason')}"
+
+
+def _gang(_: Tally, event: Event) -> str:
+    nodes, each = whole(event.fields, "nnodes") or 0, whole(event.fields, "nproc_per_node") or 0
+    without = ", ".join(texts(event.fields, "excluded"))
+    shape = f"gang {whole(event.fields, 'attempt') or 0}: {count(nodes, 'node')} × {count(each, 'rank')}"
+    return f"{shape}, without {without}" if without else shape
+
+
+def _injected(_: Tally, event: Event) -> str:
+    where = [
+        f"{name} {event.fields[name]}" for name in ("rank", "node", "step") if event.fields.get(name) not in (None, "")
+    ]
+    return f"injected: {text(event.fields, 'fault')}" + (f" ({', '.join(where)})" if where else "")
+
+
+def _stalled(_: Tally, event: Event) -> str:
+    return f"warning: {stall_sentence(event)}"
+
+
+def _excluded(_: Tally, event: Event) -> str:
+    return f"node {text(event.fields, 'node')} is excluded: {text(event.fields, 'cause')}"
+
+
+def _transport(_: Tally, event: Event) -> str:
+    state = text(event.fields, "state")
+    warning = "warning: " if state == "wrong" else ""
+    remedy = text(event.fields, "remedy")
+    line = f"{warning}transport on {text(event.fields, 'node')}: {text(event.fields, 'sentence')}"
+    return f"{line}\n    {remedy}" if remedy else line
+
+
+def _evaluated(_: Tally, event: Event) -> str:
+    value = number(event.fields, "value")
+    shown = text(event.fields, "value") if value is None else figure(value)
+    return f"evaluated: {text(event.fields, 'metric')} {shown} of {short(text(event.fields, 'checkpoint_digest'))}"
+
+
+def _gated(_: Tally, event: Event) -> str:
+    return f"gate: {text(event.fields, 'decision')}, {text(event.fields, 'reason')}"
+
+
+def _promoted(_: Tally, event: Event) -> str:
+    return f"promoted: {text(event.fields, 'pointer')} -> {short(text(event.fields, 'digest'))}"
+
+
+_TELLERS: dict[str, Callable[[Tally, Event], str]] = {
+    "snapshot_taken": _snapshot,
+    "admission": _admission,
+    "staging": Tally._stages,
+    "staged": Tally._staged,
+    "gang_created": _gang,
+    "gang_waits": Tally._waits,
+    "restart_began": Tally._began,
+    "step": Tally._stepped,
+    "restart_ended": Tally._ended,
+    "stalled": _stalled,
+    "checkpoint_committed": Tally._committed,
+    "injected": _injected,
+    "node_excluded": _excluded,
+    "environment": Tally._environment,
+    "transport": _transport,
+    "evaluated": _evaluated,
+    "gated": _gated,
+    "promoted": _promoted,
+}
+"""Kind -> what to make of it; other kinds say nothing new to a person who watches."""
+
+
+def node_line(node: dict[str, Any]) -> str:
+    """A step of the workflow that has ended, or ""."""
+    phase = text(node, "phase")
+    if node.get("type") != "Pod" or phase not in ("Succeeded", "Failed", "Error"):
+        return ""
+    name = node_name(node)
+    began, ended = moment(node, "startedAt"), moment(node, "finishedAt")
+    taken = "" if began is None or ended is None else f" after {duration(max(0.0, ended - began))}"
+    if phase == "Succeeded":
+        return f"step {name}: succeeded{taken}"
+    code = whole(node, "exitCode")
+    how = "" if code is None else f", exit code {code}"
+    _, message = read_message(text(node, "message"))
+    return f"step {name}: {phase.lower()}{taken}{how}" + (f": {message}" if message else "")

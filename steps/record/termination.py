@@ -1,0 +1,31 @@
+"""What a step's termination message says, in words: pods leave a JSON object, Argo puts words of its own before it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_LEFT_OUT = ("cause", "message", "exit_code")
+
+
+def read_message(text: str) -> tuple[str, str]:
+    """(cause, words) of a node's or a workflow's message; what holds no object of ours is given back as it is."""
+    before, brace, rest = text.partition("{")
+    fields = _object(brace + rest)
+    if fields is None:
+        return "", text
+    cause = str(fields.get("cause") or "")
+    said = str(fields.get("message") or "") or ", ".join(
+        f"{key} {value}" for key, value in fields.items() if key not in _LEFT_OUT and value not in ("", None)
+    )
+    words = ": ".join(part for part in (cause, said) if part)
+    return cause, words or before.rstrip(": ")
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The object that the text begins with; Argo may have cut it, then it is none."""
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and ("cause" in found or "exit_code" in found) else None

@@ -1,0 +1,33 @@
+"""How long gangs waited for nodes, and what they held meanwhile, out of the ``gang_waits`` events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argosy.steps.record.facts import Waiting
+from argosy.steps.record.reading import text, whole
+from argosy.steps.runlog import Event
+
+_ENDS = ("restart_began", "gang_deleted", "gang_created")
+
+
+def waiting_of(events: Sequence[Event], now: float) -> Waiting | None:
+    """None when no gang waited long enough to be told; ``now`` ends what still waits, seconds since 1970."""
+    told = [event for event in events if event.kind == "gang_waits"]
+    if not told:
+        return None
+    queued = held = 0.0
+    for event in told:
+        ends = (each.time for each in events if each.time >= event.time and each is not event and _ends(each, event))
+        seconds = max(0.0, next(ends, now) - event.time)
+        if text(event.fields, "phase") == "queued":
+            queued += seconds
+        elif text(event.fields, "phase") == "placing":
+            held += seconds * (whole(event.fields, "placed") or 0)
+    reasons = [why for event in told if (why := text(event.fields, "why"))]
+    return Waiting(queued_seconds=queued, held_node_seconds=held, why=reasons[-1] if reasons else "")
+
+
+def _ends(event: Event, wait: Event) -> bool:
+    same = text(event.fields, "gang") == text(wait.fields, "gang")
+    return event.kind in _ENDS or (event.kind == "gang_waits" and same)

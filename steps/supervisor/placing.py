@@ -1,0 +1,105 @@
+"""Waiting for a gang: in a queue for as long as it holds nothing, then for the rest of its nodes, not for ever.
+
+Two clocks: none runs while the gang is queued. The placement deadline runs from the moment it may hold nodes until
+each of its pods has one; the check-in clock begins after that.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.gang.host import PodState, Standing
+from argosy.steps.supervisor.context import Context, SupervisedGang
+from argosy.steps.verdict import PodFact, Verdict, judge
+
+TICK_SECONDS = 0.2
+QUIET_SECONDS = 2.0
+"""A gang is placed in a moment as a rule; of that nobody needs to be told."""
+STUCK_SECONDS = 60.0
+"""So long a pod may say that it cannot start before it is believed: Secrets and images may be a moment late."""
+STUCK = (
+    "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull", "FailedMount",
+    "ImagePullBackOff", "InvalidImageName", "RunContainerError",
+)  # fmt: skip
+
+
+class PlacementClock:
+    """Says when a gang has held nodes too long without all of its own; it stands still while the gang is queued."""
+
+    def __init__(self, limit_seconds: float) -> None:
+        self.limit_seconds = limit_seconds
+        self._admitted_at = 0.0
+
+    def is_over(self, standing: Standing, now: float) -> bool:
+        """``now`` by the monotonic clock."""
+        self._admitted_at = 0.0 if standing.phase == "queued" else self._admitted_at or now
+        return bool(self._admitted_at) and now - self._admitted_at > self.limit_seconds
+
+
+class Placing:
+    """Follow one gang until it is placed."""
+
+    def __init__(self, context: Context, gang: SupervisedGang, expect: Callable[[], list[PodState]]) -> None:
+        """``expect`` asks for the pods and tells the channel of them."""
+        self._context = context
+        self._gang = gang
+        self._expect = expect
+        self._told: tuple[Standing, int] | None = None
+
+    def wait(self) -> Verdict | None:
+        """None once every pod has its node or one has ended; otherwise why that never came.
+
+        Raises:
+            Stopped: SIGTERM arrived.
+        """
+        context, began = self._context, time.monotonic()
+        clock = PlacementClock(context.settings.args.placement_timeout_seconds)
+        while True:
+            states = self._expect()
+            standing = context.host.standing(self._gang.name)
+            if any(state.has_ended for state in states):
+                return None
+            if standing.phase == "placed" and len(states) >= self._gang.nnodes:
+                if self._told is not None:  # who waited is told that it is over
+                    self._say(standing, states)
+                return None
+            if standing.phase == "lost":
+                return judge([], [], [PodFact(name=self._gang.name, reason="Deleted", message=standing.why)])
+            now = time.monotonic()
+            if clock.is_over(standing, now):
+                return self._released(states, clock.limit_seconds, standing.why)
+            if now - began > QUIET_SECONDS:
+                self._say(standing, states)
+            context.pause(TICK_SECONDS)
+
+    def _say(self, standing: Standing, states: list[PodState]) -> None:
+        """Tell each change of the placement once, in the log of the run and of the pod."""
+        placed = sum(bool(state.node) for state in states)
+        if (standing, placed) == self._told:
+            return
+        self._told = standing, placed
+        self._context.record.log.append(
+            "gang_waits",
+            attempt=self._gang.attempt,
+            gang=self._gang.name,
+            phase=standing.phase,
+            placed=placed,
+            nnodes=self._gang.nnodes,
+            why=standing.why,
+        )
+        why = f": {standing.why}" if standing.why else ""
+        text = f"gang {self._gang.name} is {standing.phase}, {placed} of {self._gang.nnodes} pods have a node{why}"
+        print(f"argosy: {text}", file=sys.stderr, flush=True)
+
+    def _released(self, states: list[PodState], limit: float, why: str) -> Verdict:
+        placed = [state.node for state in states if state.node]
+        quote = f"{len(placed)} of {self._gang.nnodes} pods had a node {limit:g} s after the gang was admitted"
+        return Verdict(
+            cause=Cause.UNSCHEDULABLE,
+            exit_code=int(ExitCode.TRANSIENT),
+            quote=f"{quote}: {why}" if why else quote,
+        )

@@ -1,0 +1,78 @@
+"""How a process ended, in the words of what started it: torchrun, DeepSpeed, mpirun, Slurm, shells, the kubelet."""
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.pattern import Pattern
+
+_LATE = Weight.MESSENGER
+
+
+def _ended(signals: str, names: str) -> str:
+    """What each launcher prints for a child that a signal of these numbers and names ended."""
+    shell = "|".join(str(128 + int(number)) for number in signals.split("|"))
+    return (
+        rf"\b(exit ?)?code\s*:? ?-({signals})\b|(return|exit|error) code ?[=:]? ?-({signals})\b"
+        rf"|exited on signal ({signals})\b|Signals\.SIG({names})\b|Signal ({signals}) \(SIG"
+        rf"|(terminated|killed|died|ended|exited) (with|by|on|due to) (signal:? )?SIG({names})\b"
+        rf"|(?i:exit(ed)? ?(with )?(code|status):?)\s+({shell})\b|interrupted by signal ({signals})\b"
+    )
+
+
+PATTERNS = (
+    Pattern(
+        Cause.UNKNOWN,
+        r"A worker died or was killed|[Tt]here are some potential root causes|Worker exit type: SYSTEM",
+        "A worker died or was killed while executing a task by an unexpected system error. There are some potential",
+        Weight.SUMMARY,
+    ),
+    Pattern(
+        Cause.PREEMPTED_EVICTED,
+        r"(?i)because its (owner's )?node has (died|crashed)|owner's node has crashed"
+        r"|\bnode was (preempted|drained|reclaimed)|(spot|instance) (interruption|preemption|termination) notice",
+        "the actor's node was preempted: simulating node drain",
+    ),
+    Pattern(
+        Cause.SIGTERM,
+        r"Received (\d+|Signals\.SIG\w+) death signal|got signal: (1|2|3|15)\b|SIGTERMException"
+        r"|[Rr]eceived (a )?(SIGTERM|SIGINT|SIGHUP|signal (1|2|15)\b)|[Cc]aught (SIGTERM|SIGINT|signal (2|15)\b)",
+        "W1130 12:13:49 torch/distributed/elastic/agent/server/api.py:723] Received 15 death signal, shutting down",
+        _LATE,
+    ),
+    Pattern(
+        Cause.SIGTERM,
+        r"\*\*\* (JOB|STEP) \S+ ON \S+ CANCELLED AT \S+( \*|$)|^KeyboardInterrupt\b|^Terminated$|exited on signal (2"
+        r"|15)\b|(?i:exit(ed)? ?(with )?(code|status):?)\s+(130|143)\b",
+        "slurmstepd: error: *** JOB 60601445 ON node1 CANCELLED AT 2022-05-17T17:58:10 ***",
+        _LATE,
+    ),
+    Pattern(
+        Cause.SHM_EXHAUSTED,
+        _ended("7", "BUS"),
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -7) local_rank: 0 (pid: 108)",
+        _LATE,
+    ),
+    Pattern(
+        Cause.NATIVE_CRASH,
+        _ended("4|6|8|11", "SEGV|ABRT|FPE|ILL") + r"|Segmentation fault( \(core dumped\)|$)|Aborted \(core dumped\)"
+        r"|line \d+:\s+\d+ (Aborted|Illegal instruction|Floating point exception)\b"
+        r"|exit (status|code) (3221225477|3221226505|-1073741819)\b",
+        "  exitcode  : -11 (pid: 6421)",
+        _LATE,
+    ),
+    Pattern(
+        Cause.UNKNOWN,
+        _ended("9", "KILL") + r"|^Killed\b|line \d+:\s+\d+ Killed\s",
+        "mpirun noticed that process rank 7 with PID 0 on node h exited on signal 9 (Killed).",
+        _LATE,
+    ),
+    Pattern(
+        Cause.UNKNOWN,
+        r"ChildFailedError|DUE TO TASK FAILURE|Sending process \d+ closing signal|Closing process \d+ via signal"
+        r"|CalledProcessError"
+        r"|exited with non-zero status|(exitcode|return code)\s*[=:] ?[1-9]\d*\b|Worker group failed"
+        r"|ProcessExitedException|Killing subprocess|a non-zero exit code\. Per user-direction|returned non-zero exit"
+        r"|Worker \d+ has failed|(ActorDied|RayActor|WorkerCrashed)Error",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+        Weight.SUMMARY,
+    ),
+)

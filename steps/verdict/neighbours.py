@@ -1,0 +1,44 @@
+"""For a log that speaks for one cause only: what its evidence would look like just as well."""
+
+from __future__ import annotations
+
+from argosy.steps.contract.causes import Cause
+
+NEIGHBOURS: dict[Cause, Cause] = {
+    Cause.UNKNOWN: Cause.HOST_OOM,
+    Cause.HOST_OOM: Cause.DATALOADER_WORKER_KILLED,
+    Cause.DATALOADER_WORKER_KILLED: Cause.HOST_OOM,
+    Cause.CREDENTIALS_EXPIRED: Cause.S3_ACCESS,
+    Cause.STORE_UNAVAILABLE: Cause.S3_THROTTLE,
+    Cause.S3_THROTTLE: Cause.HUB_NETWORK,
+    Cause.S3_ACCESS: Cause.S3_MISSING,
+    Cause.DISK_FULL: Cause.PREEMPTED_EVICTED,
+    Cause.PREEMPTED_EVICTED: Cause.SIGTERM,
+    Cause.SIGTERM: Cause.PREEMPTED_EVICTED,
+    Cause.NCCL_TIMEOUT: Cause.HANG,
+    Cause.HANG: Cause.NCCL_TIMEOUT,
+    Cause.PEER_LOST: Cause.NCCL_IB_ERROR,
+    Cause.NCCL_IB_ERROR: Cause.PEER_LOST,
+    Cause.RENDEZVOUS_TIMEOUT: Cause.RENDEZVOUS_CONNECT,
+    Cause.RENDEZVOUS_CONNECT: Cause.RENDEZVOUS_TIMEOUT,
+    Cause.NCCL_NETWORK_INIT: Cause.RENDEZVOUS_CONNECT,
+    Cause.COLLECTIVE_MISMATCH: Cause.USER_EXCEPTION,
+    Cause.CHECKPOINT_CORRUPT: Cause.DATA_CORRUPT,
+    Cause.DATA_CORRUPT: Cause.CHECKPOINT_CORRUPT,
+    Cause.CHECKPOINT_MISMATCH: Cause.USER_EXCEPTION,
+    Cause.NATIVE_CRASH: Cause.CUDA_ILLEGAL_ACCESS,
+    Cause.SHM_EXHAUSTED: Cause.DATALOADER_WORKER_KILLED,
+    Cause.CUDA_ILLEGAL_ACCESS: Cause.CUDA_HARDWARE,
+    Cause.CUDA_HARDWARE: Cause.CUDA_DRIVER,
+    Cause.CUDA_DRIVER: Cause.CUDA_HARDWARE,
+    Cause.USER_EXCEPTION: Cause.LAUNCHER_USAGE,
+    Cause.LAUNCHER_USAGE: Cause.USER_EXCEPTION,
+    Cause.IMPORT_ERROR: Cause.USER_EXCEPTION,
+    Cause.VOLUME_MOUNT: Cause.CONFIG_OR_RBAC,
+    Cause.CONFIG_OR_RBAC: Cause.VOLUME_MOUNT,
+    Cause.UNSCHEDULABLE: Cause.CONFIG_OR_RBAC,
+    Cause.DEADLINE_EXCEEDED: Cause.SIGTERM,
+    Cause.HUB_NETWORK: Cause.S3_THROTTLE,
+    Cause.NUMERICS_NAN: Cause.USER_EXCEPTION,
+    Cause.GPU_OOM: Cause.HOST_OOM,
+}

@@ -1,0 +1,146 @@
+"""Python's tracebacks in a log: which lines are the exceptions' words, and whose they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.verdict.families.frames import is_of_the_machine, library_of
+
+_BEGIN = re.compile(r"(Original )?T?raceback \(most recent call last\)")
+_CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
+_FRAME = re.compile(r"^\s|^[+|╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
+_LAUNCHER = re.compile(
+    r"(torch/distributed/(run|launch|elastic|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
+    r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn)"
+)
+_WATCHER = re.compile(
+    r"torch/multiprocessing/spawn\.py|torch/distributed/elastic/(agent|multiprocessing)/|deepspeed/launcher/"
+    r"|/subprocess\.py|concurrent/futures/process\.py|joblib/externals/loky/|ray/(_private/worker|train/)"
+)
+"""Where the innermost frame is one of these, the exception reports the end of another process."""
+_CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")
+"""A frame, in Python's, IPython's or rich's words."""
+_IMPORTING = re.compile(r"\s*(from \S+ )?import\b|\s*__import__\(")
+_RAISING = re.compile(r"\s*raise ((?:\w+\.)*[A-Z]\w*)")
+_HEADLESS = re.compile(r'^[\s|]*File "[^"]+", line \d+, in ')
+_EXCEPTION = re.compile(r"^(\w+\.)*([A-Z]\w*)?(Error|Exception|Timeout|Interrupt|Exit)\b")
+"""What ends a traceback whose head the log no longer holds; a stack that was only printed ends in anything."""
+_WORDS = 8
+"""An exception's message goes on for at most so many lines."""
+
+
+@dataclass
+class Raised:
+    """One chain of exceptions that ended in one place.
+
+    ``exceptions`` are the indices of the lines that name one, first raised first; ``words`` those and the lines of
+    their messages, ``frames`` those of the calls. ``by_launcher``: the frames are those of what starts ranks, so it
+    only reports that one died. ``below`` holds for each exception what its innermost frame of a known library is
+    about, and the same for its last frame alone. ``cut``: what the frames are about where the log ends within them.
+    """
+
+    exceptions: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+    frames: list[int] = field(default_factory=list)
+    by_launcher: bool = False
+    below: list[tuple[Cause | None, Cause | None]] = field(default_factory=list)
+    cut: Cause | None = None
+
+
+@dataclass
+class _Open:
+    """Where one rank's output stands in a traceback."""
+
+    raised: Raised | None = None
+    inside: bool = False
+    headless: bool = False
+    margin: str = ""
+    frames: int = 0
+    spoken: int = 0
+    chained: bool = False
+    last_words: int = -1
+    watching: bool = False
+    library: Cause | None = None
+    innermost: Cause | None = None
+
+
+def raised_in(plain: Sequence[str], ranks: Sequence[int | None]) -> list[Raised]:
+    """Every chain of exceptions in lines without prefixes; ranks may interleave, and a log may end within one."""
+    done: list[Raised] = []
+    opened: dict[int | None, _Open] = {}
+    for index, line in enumerate(plain):
+        state = opened.setdefault(ranks[index], _Open())
+        if state.last_words < 0:  # not every line of a rank bears its prefix
+            state.last_words = max((other.last_words for other in opened.values()), default=-1)
+        _feed(state, index, line, done)
+    for state in opened.values():
+        if state.inside and state.raised is not None and state.raised.frames:
+            last = next((plain[at] for at in reversed(state.raised.frames) if plain[at]), "")
+            importing = _IMPORTING.match(last) is not None
+            state.raised.cut = Cause.IMPORT_ERROR if importing else state.library or _raising(last)
+    return done
+
+
+def _raising(code: str) -> Cause | None:
+    """What a log speaks for that ends at the line of code which raises."""
+    named = _RAISING.match(code)
+    return Cause.USER_EXCEPTION if named and not is_of_the_machine(named.group(1)) else None
+
+
+def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
+    begin = _BEGIN.search(line)
+    if begin:
+        if state.raised is None or not (state.chained or begin.group(1)):
+            state.raised = Raised()
+            done.append(state.raised)
+            state.frames = 0
+        state.inside, state.chained, state.spoken, state.headless = True, False, 0, False
+        state.margin = line[: begin.start()] if line[: begin.start()].isspace() else ""
+    elif _CHAINED.match(line):
+        state.chained, state.inside, state.spoken = True, False, 0
+        if state.raised is None and state.last_words >= 0:  # the beginning of this chain is no longer in the log
+            state.raised = Raised([state.last_words], [state.last_words], below=[(None, None)])
+            done.append(state.raised)
+    elif state.raised is None and _HEADLESS.match(line):
+        state.raised = Raised()
+        done.append(state.raised)
+        state.inside, state.headless = True, True
+        _frame(state, state.raised, index, line)
+    elif state.inside and state.raised is not None:
+        if _FRAME.match(line.removeprefix(state.margin)):
+            _frame(state, state.raised, index, line)
+        else:
+            _named(state, state.raised, index, line)
+    elif state.spoken > 0 and state.raised is not None:
+        state.raised.words.append(index)
+        state.spoken = state.spoken - 1 if line else 0
+    if line and not line[0].isspace() and any(character.isalpha() for character in line):
+        state.last_words = index
+
+
+def _frame(state: _Open, raised: Raised, index: int, line: str) -> None:
+    state.frames += 1
+    raised.frames.append(index)
+    if _CALL.search(line):
+        state.innermost = library_of(line)
+        state.library = state.innermost or state.library
+    raised.by_launcher |= state.frames <= 4 and _LAUNCHER.search(line) is not None
+    if _CALL.search(line):
+        state.watching = _WATCHER.search(line) is not None
+
+
+def _named(state: _Open, raised: Raised, index: int, line: str) -> None:
+    state.inside = False
+    if state.headless and not _EXCEPTION.match(line):
+        state.raised = None
+        return
+    raised.by_launcher |= state.watching
+    state.watching = False
+    raised.exceptions.append(index)
+    raised.below.append((state.library, state.innermost))
+    state.library = state.innermost = None
+    raised.words.append(index)
+    state.spoken = _WORDS

@@ -1,0 +1,124 @@
+"""A cluster's run, read through an API that behaves as badly as real ones do."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.api_server import FakeApi, serving
+
+NODES = {
+    "1": {"id": "1", "type": "DAG", "displayName": "w-1", "phase": "Failed"},
+    "2": {"id": "2", "type": "Retry", "displayName": "train", "phase": "Failed", "templateName": "train"},
+    "3": {
+        **{"id": "3", "type": "Pod", "displayName": "train(0)", "phase": "Failed", "templateName": "train"},
+        **{"startedAt": "2026-11-22T16:00:00Z", "finishedAt": "2026-11-22T16:01:00Z"},
+        "outputs": {"exitCode": "70"},
+    },
+    "4": {
+        **{"id": "4", "type": "Pod", "displayName": "gate", "phase": "Succeeded", "templateName": "gate"},
+        "outputs": {"parameters": [{"name": "decision", "value": "refuse"}, {"name": "reason", "value": "too bad"}]},
+    },
+}
+STAMP = "2026-11-22T16:00:{:02d}.{:09d}Z line {}"
+
+
+def workflow(**status: Any) -> dict[str, Any]:
+    facts = {"argosy.dev/run-name": "gpt", "argosy.dev/store-uri": "s3://b/store"}
+    metadata: dict[str, Any] = {"name": "w-1", "uid": "u", "creationTimestamp": "2026-11-22T16:00:00Z"}
+    metadata["annotations"] = {"argosy.dev/run-name": "gpt"}  # as the controller copies it from the template
+    return {
+        "metadata": metadata,
+        "spec": {
+            "workflowTemplateRef": {"name": "gpt"},
+            "arguments": {"parameters": [{"name": "run-id", "value": "r"}]},
+        },
+        "status": {
+            **{"phase": "Failed", "startedAt": "2026-11-22T16:00:00Z", "finishedAt": "2026-11-22T16:01:00Z"},
+            "storedWorkflowTemplateSpec": {
+                "workflowMetadata": {"annotations": facts},
+                "arguments": {"parameters": [{"name": "run-id", "value": ""}, {"name": "args", "value": "[]"}]},
+                "templates": [{"container": {"envFrom": [{"secretRef": {"name": "bucket-keys"}}]}}],
+            },
+            **(status or {"nodes": NODES}),
+        },
+    }
+
+
+def pod(**state: Any) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": "w-1-train", "creationTimestamp": "2026-11-22T16:00:00Z"}
+    metadata["annotations"] = {"workflows.argoproj.io/node-id": "3"}
+    phase = "Running" if "running" in state else "Failed"
+    spec = {"containers": [{"name": "main"}, {"name": "wait"}]}
+    status = {"phase": phase, "containerStatuses": [{"name": "main", "state": state}]}
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+@pytest.fixture
+def no_keys(monkeypatch, tmp_path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+PACKED = base64.b64encode(gzip.compress(json.dumps(NODES).encode())).decode()
+
+
+@pytest.mark.parametrize("status", [{"nodes": NODES}, {"compressedNodes": PACKED}], ids=["plain", "compressed"])
+def test_without_keys_status_says_what_the_api_knows(status, argosy, tmp_path, no_keys) -> None:
+    failed = pod(terminated={})
+    lines = ["2026-11-22T16:00:01.000000000Z argosy: user_exception: it broke", "2026-11-22T16:00:02.000000000Z bye"]
+    with serving(FakeApi(workflow(**status), [failed], lines), tmp_path) as kubeconfig:
+        place = ("--kubeconfig", str(kubeconfig))
+        code, out, err = argosy("status", "w-1", *place, "--json")
+        assert code == 0
+        found = json.loads(out)
+        assert (found["phase"], found["name"], found["run_id"]) == ("Failed", "gpt", "r")
+        assert found["gate"] == {"decision": "refuse", "reason": "too bad"}
+        assert "the secret bucket-keys of namespace research" in err
+        assert "  train  Failed     1 min 00 s\n" in argosy("status", *place)[1]
+        code, out, err = argosy("explain", *place)
+        assert (code, out) == (1, "")
+        assert "AWS_ACCESS_KEY_ID" in err
+
+
+def test_nodes_in_a_database_are_refused_by_name(argosy, tmp_path) -> None:
+    with serving(FakeApi(workflow(offloadNodeStatusVersion="fnv:1")), tmp_path) as kubeconfig:
+        code, out, err = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+    assert (code, out) == (2, "")
+    assert "keeps this Workflow's nodes in its database" in err
+
+
+def test_a_followed_log_that_breaks_off_is_read_on_and_no_line_comes_twice(argosy, tmp_path) -> None:
+    log = [STAMP.format(index // 4, index, index) for index in range(10)]
+    log.insert(5, '2026-11-22T16:00:01.000000004Z time=x level=INFO msg="sub-process" argo=true')
+    api = FakeApi(workflow(nodes={}, phase="Running"), [pod(running={})], log, at_once=6)
+    with serving(api, tmp_path) as kubeconfig:
+        code, out, err = argosy("logs", "-f", "w-1", "--kubeconfig", str(kubeconfig))
+    assert code == 0, err
+    assert out.splitlines() == [f"w-1-train | line {index}" for index in range(10)]
+    assert len(api.queries) > 1
+    assert api.queries[1]["sinceTime"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("status", "gone", "--kubeconfig", "{kubeconfig}"), "no such workflow in namespace research"),
+        (("status", "x", "--context", "two", "--kubeconfig", "{kubeconfig}"), "two"),
+        (("status", "s3://bucket/nothing"), "ends in /NAME/runs/RUN_ID"),
+        (("status", "gone"), "a cluster's run is found with -n NAMESPACE"),
+    ],
+)
+def test_what_cannot_be_found_is_said(arguments, said, argosy, tmp_path) -> None:
+    with serving(FakeApi(workflow()), tmp_path) as kubeconfig:
+        code, out, err = argosy(*(each.format(kubeconfig=kubeconfig) for each in arguments))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1

@@ -1,0 +1,153 @@
+"""argosy diagnose: what anybody's logs say, from files, folders and standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from argosy.steps.verdict.line import Line
+from argosy.workflows.cli import main
+from argosy.workflows.diagnosis import excerpt as reading
+from argosy.workflows.diagnosis.excerpt import excerpt
+
+Argosy = Callable[..., tuple[int, str, str]]
+
+TORCHRUN = """\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "train.py", line 9, in <module>
+[rank1]:     loss.backward()
+[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.1 GiB
+[rank0]:[E1130 12:13:49 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(
+[rank0]: torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+"""
+PENDING = """\
+Name:         trainer-0
+Status:       Pending
+Events:
+  Type     Reason            Age   From               Message
+  ----     ------            ----  ----               -------
+  Warning  FailedScheduling  12s   default-scheduler  0/3 nodes are available: 3 Insufficient nvidia.com/gpu.
+"""
+
+
+def told(argosy: Argosy, *arguments: str) -> dict[str, Any]:
+    code, out, err = argosy("diagnose", *arguments, "--json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_the_first_exception_is_the_root_and_the_rest_its_consequences(argosy: Argosy, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n" * 5000 + TORCHRUN)
+    found = told(argosy, str(log))
+    assert (found["cause"], found["rank"]) == ("gpu_oom", 1)
+    assert found["evidence"]["file"] == str(log)
+    assert found["evidence"]["line"] == 5004
+    assert "CUDA out of memory" in found["evidence"]["text"]
+    assert found["runner_up"]["cause"] == "nccl_timeout"
+    assert 0 < found["confidence"] < 1
+    assert {"nccl_timeout", "peer_lost"} <= {one["cause"] for one in found["consequences"]}
+
+
+def test_of_several_files_the_earlier_time_is_the_root(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "rank-0.log").write_text("2026-01-02 10:10:00 RuntimeError: NCCL communicator was aborted on rank 0.\n")
+    (tmp_path / "rank-7.log").write_text("2026-01-02 10:00:00 ConnectionResetError: [Errno 104] reset by peer\n")
+    (tmp_path / "model.bin").write_bytes(b"\0" * 100)
+    found = told(argosy, str(tmp_path))
+    assert (found["cause"], found["rank"]) == ("peer_lost", 7)
+
+
+def test_what_kubectl_describes_is_read_from_standard_input() -> None:
+    with CliRunner().isolation(PENDING) as (out, _, _):
+        assert main.invoke(["diagnose", "-", "--json"]) == 0
+        found = json.loads(out.getvalue())
+    assert (found["cause"], found["evidence"]["line"]) == ("unschedulable", 6)
+
+
+def test_a_manifest_is_no_log_unless_it_has_a_status(argosy: Argosy, tmp_path: Path) -> None:
+    manifest = "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {memory: 1Gi}}}]}\n"
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/pod.yaml").write_text(manifest)
+    (tmp_path / "logs/train.log").write_text("KeyError: 'vocab'\n")
+    code, _, err = argosy("diagnose", "logs/pod.yaml")
+    assert code == 2
+    assert "is a manifest without a status" in err
+    _, out, _ = argosy("diagnose", "logs", "--json")
+    assert json.loads(out)["evidence"]["file"].endswith("train.log")
+    (tmp_path / "logs/pod.yaml").write_text(
+        manifest + "status:\n  containerStatuses:\n  - state: {terminated: {reason: OOMKilled, exitCode: 137}}\n"
+    )
+    _, out, _ = argosy("diagnose", "logs/pod.yaml", "--json")
+    assert json.loads(out)["cause"] == "host_oom"
+    (tmp_path / "logs/events.yaml").write_text(
+        "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Event\n"
+        "  message: 'Failed to pull image \"r/x:1\": not found'\n"
+        "  reason: Failed\n  type: Warning\nkind: List\n"
+    )
+    code, out, err = argosy("diagnose", "logs/events.yaml", "--json")
+    assert code == 0, err
+    assert json.loads(out)["cause"] == "image_pull"
+
+
+def test_a_log_of_somebody_elses_is_told_nothing_of_our_runs(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(
+        'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\nKeyError: 1\n'
+    )
+    _, out, _ = argosy("diagnose", "a.log")
+    assert "fix the script." in out
+    assert "argosy run" not in out
+
+
+def test_compressed_logs_are_read(argosy: Argosy, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "train.log.gz", "wt") as log:
+        log.write(TORCHRUN)
+    assert told(argosy, str(tmp_path / "train.log.gz"))["cause"] == "gpu_oom"
+
+
+def test_a_person_is_told_what_to_do(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(TORCHRUN)
+    code, out, _ = argosy("diagnose", str(tmp_path / "train.log"))
+    assert code == 0
+    assert "gpu_oom on rank 1" in out
+    assert "What to do:" in out
+    assert "Taken for consequences:" in out
+
+
+def test_logs_that_say_nothing_are_not_guessed_at(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("step 1 loss=2.0\nstep 2 loss=1.9\n")
+    found = told(argosy, str(tmp_path))
+    assert (found["cause"], found["evidence"], found["confidence"]) == ("unknown", None, 0.0)
+
+
+def test_a_file_that_is_not_there_is_a_mistake_of_the_caller(argosy: Argosy, tmp_path: Path) -> None:
+    code, _, err = argosy("diagnose", str(tmp_path / "absent.log"))
+    assert code == 2
+    assert "there is no such file or folder" in err
+
+
+def test_lines_keep_their_numbers_over_chunks_and_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 10_000)
+    lines = [f"step {number} loss=1.0" for number in range(20_000)]
+    for number in range(7, 20_000, 5):
+        lines[number] = "ConnectionResetError: [Errno 104] Connection reset by peer"
+    found: list[Line] = excerpt(io.BytesIO("\n".join(lines).encode()), "a.log")
+    assert len(found) == reading.HEAD_LINES + reading.TAIL_LINES
+    assert all(line.text == lines[line.number - 1] for line in found)
+    assert found[-1].number > 19_990
+
+
+def test_how_a_file_ended_is_read_whatever_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 10_000)
+    lines = [f"nothing that a rule knows, line {number}" for number in range(5_000)]
+    found: list[Line] = excerpt(io.BytesIO("\n".join(lines).encode()), "a.log")
+    assert [line.number for line in found] == list(range(4_961, 5_001))
+    assert all(line.text == lines[line.number - 1] for line in found)

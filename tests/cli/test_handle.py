@@ -1,0 +1,150 @@
+"""Runs from Python, as a notebook makes them: in a thread that gets no signals, and found again by another process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import argosy
+from argosy.steps.contract.errors import InputError
+
+pytestmark = pytest.mark.torch
+TRAIN = """\
+import json, os, sys, time
+os.makedirs("out", exist_ok=True)
+state = {"step": 0}
+if "--resume" in sys.argv:
+    state = json.load(open("out/state.json"))
+for step in range(state["step"] + 1, int(sys.argv[1]) + 1):
+    print(f"step {step} loss {1 / step:.4f}", flush=True)
+    time.sleep(0.1)
+    if step % 5 == 0:
+        json.dump({"step": step}, open("out/state.tmp", "w"))
+        os.replace("out/state.tmp", "out/state.json")
+print("all done")
+"""
+EVALUATE = """\
+import json, os
+with open(os.environ["ARGOSY_METRICS_PATH"], "w") as target:
+    json.dump({"steps": json.load(open(os.environ["ARGOSY_CHECKPOINT_PATH"] + "/state.json"))["step"]}, target)
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "evaluate.py").write_text(EVALUATE)
+    return tmp_path
+
+
+def described(steps: int, **more: Any) -> argosy.TrainingRun:
+    checkpoint = {"mode": "opaque", "path": "out", "include": ["state.json"], "resume_args": ["--resume"]}
+    return argosy.TrainingRun(name="gpt", script="train.py", args=[str(steps)], checkpoint=checkpoint, **more)
+
+
+def test_a_run_from_a_thread_is_killed_resumes_and_tells_all_of_itself(work: Path) -> None:
+    run = described(20, evaluation={"script": "evaluate.py", "metric": "steps", "direction": "max"})
+    with ThreadPoolExecutor(1) as thread:
+        handle = thread.submit(run.run, work, inject=["kill:rank=0@step=12"], state_dir=work / ".argosy").result()
+    with pytest.raises(TimeoutError):
+        handle.wait(0.0)
+    assert not handle.done
+    assert handle.wait(240) == "Succeeded"
+    assert (handle.metric, handle.promoted) == (20.0, True)
+    newest = handle.checkpoints()[0]
+    assert (newest.step, newest.final) == (20, True)
+    assert [path.read_text() for path in handle.get_checkpoint(work / "got")] == ['{"step": 20}']
+    assert len(handle.status()["attempts"]) == 2
+    assert handle.status()["loss"] == 0.05
+    assert any(line.endswith("all done") for line in handle.logs(rank=0))
+    assert handle.report().read_text().startswith("<!doctype html>")
+    again = argosy.find(handle.name, state_dir=work / ".argosy")
+    assert (again.phase, repr(again).startswith("<argosy run gpt-")) == ("Succeeded", True)
+
+
+def test_it_outlives_who_started_it_is_stopped_and_goes_on(work: Path) -> None:
+    program = (
+        "import argosy, signal\n"
+        "c = {'mode': 'opaque', 'path': 'out', 'include': ['state.json'], 'resume_args': ['--resume']}\n"
+        "argosy.TrainingRun(name='gpt', script='train.py', args=['60'], checkpoint=c).run()\n"
+        "signal.raise_signal(signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=work, check=False)
+    assert done.returncode == -signal.SIGKILL
+    handle = argosy.find(state_dir=work / ".argosy")
+    until = time.monotonic() + 120
+    while not handle.checkpoints() and time.monotonic() < until:
+        time.sleep(0.2)
+    assert "stopped" in handle.stop()
+    assert handle.phase == "Interrupted"
+    with pytest.raises(argosy.RunFailed, match="was stopped"):
+        handle.wait(5)
+    on = described(60).run(work, state_dir=work / ".argosy")
+    assert on.name == handle.name
+    assert on.wait(240) == "Succeeded"
+    assert on.checkpoints()[0].step == 60
+
+
+def test_a_failure_is_raised_with_its_cause_and_its_line(work: Path) -> None:
+    (work / "train.py").write_text("import os\nos.makedirs('out', exist_ok=True)\nraise ValueError('no such token')\n")
+    handle = described(3).run(work, state_dir=work / ".argosy")
+    with pytest.raises(argosy.RunFailed, match="ValueError: no such token") as failed:
+        handle.wait(240)
+    assert failed.value.cause == "user_exception"
+
+
+def test_the_same_description_gives_the_bytes_of_the_command_line(work: Path) -> None:
+    text = 'name = "gpt"\nscript = "train.py"\nargs = ["20"]\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
+    (work / "run.toml").write_text(text + 'include = ["state.json"]\nresume_args = ["--resume"]\n')
+    command = [sys.executable, "-m", "argosy.workflows.cli.main", "compile", "run.toml"]
+    assert subprocess.check_output(command, cwd=work, stderr=subprocess.DEVNULL) == described(20).compile(work)
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [({"inject": ["kill:rank=5@step=1"]}, "0..0"), ({"parameters": {"speed": "1"}}, "speed"), ({}, "evla.py")],
+)
+def test_what_is_wrong_is_said_before_anything_starts(more: dict[str, Any], named: str, work: Path) -> None:
+    judged = {"script": "evla.py", "metric": "m", "direction": "min"}
+    run = described(3, **({} if more else {"evaluation": judged}))
+    with pytest.raises(InputError, match=named):
+        run.run(work, state_dir=work / ".argosy", **more)
+    assert not list(work.glob(".argosy/runs/*"))
+
+
+BROKEN = """\
+import os
+os.makedirs("out", exist_ok=True)
+print("a line before", flush=True)
+def inner():
+    raise KeyError("vocab")
+try:
+    inner()
+except KeyError as error:
+    raise ValueError("no such token") from error
+"""
+
+
+def test_a_failure_shows_the_whole_traceback_and_follow_every_line(work: Path) -> None:
+    (work / "train.py").write_text(BROKEN)
+    described_in = 'name = "gpt"\nscript = "train.py"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
+    (work / "run.toml").write_text(described_in)
+    command = [sys.executable, "-m", "argosy.workflows.cli.main", "run", "run.toml"]
+    quiet = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    assert quiet.returncode == 1
+    told = quiet.stdout.partition("rank 0 wrote last:\n")[2]
+    for line in ('raise KeyError("vocab")', "KeyError: 'vocab'", "direct cause", "ValueError: no such token"):
+        assert line in told, quiet.stdout
+    (page,) = (work / ".argosy/runs").glob("*/report.html")
+    assert "ValueError: no such token" in page.read_text()
+    assert "a line before" not in quiet.stdout
+    assert '{"cause"' not in quiet.stdout + quiet.stderr
+    live = subprocess.run([*command, "--follow", "--new"], cwd=work, capture_output=True, text=True, check=False)
+    assert [line.endswith("a line before") for line in live.stdout.splitlines()].count(True) == 1

@@ -1,0 +1,79 @@
+"""``argosy run --replay RUN``: the failures of a run happen again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError
+from argosy.steps.record.building import build_record
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.runlog import Event
+from argosy.workflows.cli.replay import replayed
+from tests.cli.test_chaos import RUN, SCRIPT
+
+ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+
+
+def record(*failures: dict[str, object]) -> RunRecord:
+    """Of a gang of two nodes with two ranks each, each start of which failed."""
+    events = [Event(0.0, "gang_created", "train", {"attempt": 1, "gang": "g", "nnodes": 2, "nproc_per_node": 2})]
+    for number, failure in enumerate(failures):
+        where = {"attempt": 1, "restart": number}
+        events += [
+            Event(1.0 + number, "restart_began", "train", {**where, "restored_step": 0}),
+            Event(1.5 + number, "restart_ended", "train", {**where, "last_step": 7, **failure}),
+        ]
+    return build_record(events, {"name": "w"})
+
+
+@pytest.mark.parametrize(
+    ("failure", "fault"),
+    [
+        ({"cause": "unknown", "signal": 9, "rank": 3, "node": "ip-10-0-0-9"}, "kill:rank=3@step=7"),
+        ({"cause": "host_oom", "rank": 1}, "kill:rank=1@step=7"),
+        ({"cause": "native_crash", "signal": 11, "rank": 2}, "segv:rank=2@step=7"),
+        ({"cause": "hang", "rank": 0}, "hang:rank=0@step=7"),
+        ({"cause": "preempted_evicted", "node": "node-1", "exit_code": 75}, "preempt:node=1@step=7"),
+        ({"cause": "preempted_evicted", "node": "ip-10-0-0-9", "signal": 9}, "node-loss:node=0@step=7"),
+        ({"cause": "checkpoint_corrupt", "node": "node-1"}, "corrupt-shard@step=7"),
+        ({"cause": "image_pull", "last_step": 0}, "kill:rank=0@phase=start"),
+    ],
+)
+def test_each_failure_is_a_fault(failure: dict[str, object], fault: str) -> None:
+    assert [each.text for each in replayed(record(failure))] == [fault]
+
+
+def test_what_the_script_does_by_itself_is_not_replayed() -> None:
+    raised = {"cause": str(Cause.USER_EXCEPTION), "rank": 1}
+    assert len(replayed(record(raised, {"cause": "unknown", "signal": 9, "rank": 1}))) == 1
+    with pytest.raises(InputError, match="no failure of it can be caused from outside"):
+        replayed(record(raised))
+
+
+@pytest.mark.torch
+def test_a_run_is_broken_as_another_was(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "run.toml").write_text(RUN.format(args="").partition("[evaluation]")[0])
+    first = run(tmp_path, "--inject", "kill:rank=1@step=20")
+    again = run(tmp_path, "--replay", str(first["workflow"]))
+    assert again["workflow"] != first["workflow"]
+    for found in (first, again):
+        assert (found["phase"], found["last_step"]) == ("Succeeded", 80)
+        assert [(each["cause"], each["signal"], each["rank"]) for each in found["attempts"]] == [
+            ("unknown", 9, 1), (None, None, None),
+        ]  # fmt: skip
+
+
+def run(folder: Path, *words: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [*ARGOSY, "run", "run.toml", "--new", "--json", *words], cwd=folder, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return dict(json.loads(done.stdout))

@@ -1,0 +1,49 @@
+"""What a run waited for before its nodes were there, as status and report tell it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from argosy.steps.record.building import build_record
+from argosy.steps.record.story import waiting_sentence
+from argosy.steps.record.tally import Tally
+from argosy.steps.runlog import Event
+
+
+def event(time: float, kind: str, **fields: Any) -> Event:
+    return Event(time, kind, "supervisor", {"attempt": 1, "gang": "g", **fields})
+
+
+def waits(time: float, phase: str, placed: int, why: str = "") -> Event:
+    return event(time, "gang_waits", phase=phase, placed=placed, nnodes=3, why=why)
+
+
+@pytest.mark.parametrize(
+    ("events", "sentence"),
+    [
+        ([event(0, "gang_created")], ""),
+        (
+            [
+                waits(10, "queued", 0, "quota"),
+                waits(70, "placing", 1),
+                waits(130, "placing", 2),
+                waits(160, "placed", 3),
+            ],
+            "1 min 00 s in the queue; 2.0 node-minutes held by gangs that were not whole (quota)",
+        ),
+        ([waits(10, "placing", 2), event(40, "gang_deleted")], "1.0 node-minutes held by gangs that were not whole"),
+        ([waits(0, "queued", 0, "no room"), event(30, "step")], "30.0 s in the queue (no room)"),
+    ],
+)
+def test_waits_are_told(events: list[Event], sentence: str) -> None:
+    assert waiting_sentence(build_record(events, {"name": "w"})) == sentence
+
+
+def test_whoever_follows_a_run_is_told_what_it_waits_for() -> None:
+    tally = Tally()
+    assert tally.absorb(waits(10, "queued", 0, "quota")) == "gang 1 is queued, 0 of 3 pods have a node: quota"
+    assert tally.waiting() == "gang 1 is queued, 0 of 3 pods have a node"
+    tally.absorb(event(20, "restart_began"))
+    assert tally.waiting() == "starting, no step yet"

@@ -1,0 +1,143 @@
+"""Every runtime on its real controller: it trains, a rank and then a pod are lost, it goes on, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.cluster.containers import main_container
+from argosy.steps.cluster.kinds import Kind
+from argosy.steps.gang.runtimes import RUNTIMES, Runtime
+from argosy.workflows.spec.placement import RUNTIMES as BUILT
+from tests.cluster.cluster import Cluster
+from tests.cluster.contention import QUEUE, Contention, local_queue
+from tests.cluster.faults import rank_killed
+from tests.cluster.training import ARGOSY, Training, new_training
+from tests.examples.boosted import EXAMPLE as XGBOOST
+from tests.examples.boosted import boosted
+
+FURTHER = [each for each in RUNTIMES if each.name not in ("jobset", "job")]
+SHORT = """\
+import os, pathlib, time
+for step in range(1, 5):
+    time.sleep(0.5)
+    if os.environ["RANK"] == "0":
+        print(f"step {step} loss {1 / step}")
+        pathlib.Path("out").mkdir(exist_ok=True)
+        pathlib.Path("out/state.json").write_text(str(step))
+"""
+"""Without torch: it starts at once."""
+BESIDE = "services,secrets,configmaps,serviceaccounts,roles.rbac.authorization.k8s.io"
+"""What operators make for a workload of theirs."""
+
+
+def beside(training: Training) -> set[str]:
+    found = training.kubectl("get", BESIDE, "-o", "name").split()
+    return {name for name in found if "/argosy-channel-" not in name}  # these go with the workflow
+
+
+def test_all_that_are_built_are_tried() -> None:
+    assert {each.name for each in RUNTIMES} == {name for name, placements in BUILT.items() if placements}
+
+
+@pytest.mark.parametrize("runtime", FURTHER, ids=[each.name for each in FURTHER])
+def test_it_trains_and_goes_on_after_a_lost_rank_and_a_lost_pod(
+    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path, runtime: Runtime
+) -> None:
+    if runtime.name == "volcano" and "volcano" not in operators:
+        pytest.skip("Volcano's programs are nowhere, and cannot be built")
+    tables = {"gang": f'runtime = "{runtime.name}"\nplacement = "{BUILT[runtime.name][0]}"'}
+    training = new_training(cluster, namespace, tmp_path / "run", steps=80, seconds=0.4, tables=tables)
+    before = beside(training)
+    training.submit()
+    training.until_committed(3)
+    rank_killed(training)
+    training.until("a second start", lambda: len(training.events("restart_began")) == 2)
+    (workload,) = json.loads(training.kubectl("get", named(runtime.kind), "-o", "json"))["items"]
+    assert workload["metadata"]["ownerReferences"][0]["kind"] == "Workflow"
+    lost = max(training.pods(), key=lambda pod: pod["metadata"]["name"])["metadata"]["name"]
+    # Its controller makes another of the same name at once, where it does not add a random ending.
+    training.kubectl("delete", "pod", lost, "--wait=false", "--grace-period=0", "--force")
+    training.until("a second gang", lambda: len(training.events("restart_began")) == 3)
+    training.until_committed(training.committed() + 1)
+    pods = {pod["metadata"]["name"]: main_container(pod) for pod in training.pods()}
+    assert len(pods) == 2
+    (container,) = {*pods.values()}
+    words = ("logs", training.workflow, "--no-color", "-c", container)
+    for said in (logs(training), cluster.argo(*words, namespace=namespace)):
+        for rank, name in enumerate(sorted(pods)):  # a Launcher or Master comes before the Workers
+            assert re.search(rf"{name}( \||:) \[rank {rank}\] step \d+ loss", said), said
+    assert training.ended() == "Succeeded", training.tale()
+    assert len(training.events("gang_created")) == 2, training.tale()
+    killed, deleted = (event.fields for event in training.events("restart_ended"))
+    assert (killed["rank"], killed["signal"]) == (1, 9), training.tale()
+    assert deleted["cause"] in ("preempted_evicted", "sigterm"), training.tale()
+    kinds = [named(kind) for kind in (runtime.kind, runtime.holder) if kind is not None]
+    training.until("nothing to be left", lambda: not training.leftovers(*kinds) and beside(training) == before, 60)
+
+
+def test_kueue_admits_one_gang_of_each_runtime_after_the_other(
+    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
+) -> None:
+    cluster.create_bucket(namespace)
+    cluster.create_s3_secret(namespace)
+    trainings = [
+        Training(
+            cluster, namespace, tmp_path / each.name, name=each.name, script=SHORT,
+            tables={"gang": f'runtime = "{each.name}"\nlauncher = "plain"\nplacement = "kueue"\nqueue = "{QUEUE}"'},
+        )
+        for each in FURTHER if "kueue" in BUILT[each.name]
+    ]  # fmt: skip
+    contention = Contention(trainings)
+    with local_queue(cluster, namespace, {"cpu": "1", "memory": "5Gi"}):  # a gang wants 4
+        contention.run(600)
+    assert not contention.both_held, contention.held
+    assert contention.created == [1] * 5
+    waits = [[event.fields for event in training.events("gang_waits")] for training in trainings]
+    queued = [" ".join(str(each["why"]) for each in found if each["phase"] == "queued") for found in waits]
+    # In Kueue's own words; the first may be admitted before anybody asked.
+    assert sum("quota" in why or "PodsReady" in why for why in queued) >= 3, queued
+
+
+def test_xgboost_on_its_own_operator_is_killed_and_ends_with_the_same_model(
+    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
+) -> None:
+    rounds = ("--rows", "400000", "--rounds", "300")
+    tables = {
+        "gang": 'runtime = "xgboostjob"\nlauncher = "plain"',
+        "checkpoint": 'include = ["*.ubj"]\nunit = ["*.ubj"]',
+    }
+    script = (XGBOOST / "train.py").read_text()
+    training = new_training(
+        cluster, namespace, tmp_path / "run", name="boosted", tables=tables, script=script, args=rounds
+    )
+    training.submit()
+    training.until_committed(10)
+    rank_killed(training)
+    assert training.ended(600) == "Succeeded", training.tale()
+    (killed,) = (event.fields for event in training.events("restart_ended"))
+    assert (killed["rank"], killed["signal"]) == (1, 9), training.tale()
+    first, second = (event.fields["restored_step"] for event in training.events("restart_began"))
+    assert first == 0 < int(second) < 300
+    with training.store() as store:
+        newest = CheckpointStore(store, f"boosted/runs/{training.workflow}").newest()
+    assert newest is not None
+    (model,) = newest.files
+    assert model.sha256 == boosted(tmp_path, 300, *rounds)
+
+
+def named(kind: Kind) -> str:
+    return f"{kind.plural}.{kind.api_version.partition('/')[0]}"
+
+
+def logs(training: Training) -> str:
+    """``argosy logs``, as from a laptop that knows the cluster and the bucket."""
+    command = [*ARGOSY, "logs", training.workflow, "-n", training.namespace]
+    environment = {**os.environ, **training.environment}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

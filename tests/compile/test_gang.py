@@ -1,0 +1,106 @@
+"""The gang in each runtime and placement: what stands beside its workload, and that the supervisor can read it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from argosy.steps.gang.manifest import check_manifest, pod_spec
+from argosy.workflows.gang.documents import gang_yaml
+from argosy.workflows.spec.placement import RUNTIMES, pairs_table
+from argosy.workflows.spec.run import TrainingRun
+
+WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["PyTorchJob"], "tfjob": ["TFJob"],
+             "xgboostjob": ["XGBoostJob"], "mpijob": ["MPIJob"], "trainjob": ["TrainingRuntime", "TrainJob"],
+             "volcano": ["Job"]}  # fmt: skip
+PLACEMENTS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "volcano": {},
+    "native": {"priority_class": "high"},
+    "kueue": {"queue": "gpu", "queue_priority": "urgent"},
+}
+PAIRS = [(runtime, placement) for runtime, placements in RUNTIMES.items() for placement in placements]
+CONTAINERS = {"pytorchjob": "pytorch", "tfjob": "tensorflow", "xgboostjob": "xgboost", "mpijob": "main"}
+"""Of Kubeflow's: the name of the ranks' container, which the Training Operator prescribes."""
+PAGE = Path(__file__).resolve().parents[2] / "docs/gangs.md"
+
+
+def documents(runtime: str, placement: str) -> list[dict[str, Any]]:
+    gang = {"nnodes": "2:3", "runtime": runtime, "placement": placement, **PLACEMENTS[placement]}
+    run = TrainingRun(name="llm", script="train.py", code="", gang=gang)
+    return list(yaml.safe_load_all(gang_yaml(run)))
+
+
+@pytest.mark.parametrize(("runtime", "placement"), PAIRS)
+def test_every_pair_is_a_gang_that_can_be_supervised(runtime: str, placement: str) -> None:
+    made = documents(runtime, placement)
+    groups = ["PodGroup"] if placement == "native" else []
+    assert [each["kind"] for each in made] == [*groups, *WORKLOADS[runtime]]
+    manifest = check_manifest(made, "x")
+    assert (manifest.runtime.name, manifest.placement, manifest.nnodes) == (runtime, placement, 3)
+    assert list(manifest.documents) == made
+    assert all(each["metadata"]["name"] == "llm" for each in made)
+    queued = {"kueue.x-k8s.io/queue-name": "gpu", "kueue.x-k8s.io/priority-class": "urgent"}
+    workload = made[-1]
+    assert workload["metadata"]["labels"] == {"argosy.dev/run": "llm"} | (queued if placement == "kueue" else {})
+    assert manifest.runtime.suspended(workload) is (placement == "kueue")
+
+
+@pytest.mark.parametrize(("runtime", "placement"), PAIRS)
+def test_pods_name_what_stands_beside_them_and_are_equal_otherwise(runtime: str, placement: str) -> None:
+    beside = documents(runtime, placement)[:-1]
+    pod = pod_spec(check_manifest([*documents(runtime, placement)], "x").pods)
+    group, domain = pod.pop("schedulingGroup", None), pod.pop("subdomain", None)
+    named = {each["kind"]: each for each in beside}
+    assert (group, domain) == (
+        {"podGroupName": "llm"} if "PodGroup" in named else None,
+        "llm" if "Service" in named else None,
+    )
+    plain = pod_spec(documents("jobset", "none")[-1]) | {
+        name: pod[name] for name in ("priorityClassName",) if placement == "native"
+    }
+    if runtime in CONTAINERS:  # the operator knows the container by its name, and sets restartPolicy itself
+        plain.pop("restartPolicy")
+        plain["containers"][0]["name"] = CONTAINERS[runtime]
+    assert pod == plain
+
+
+@pytest.mark.parametrize("runtime", CONTAINERS)
+def test_nobody_but_the_supervisor_restarts(runtime: str) -> None:
+    spec = documents(runtime, "none")[-1]["spec"]
+    assert spec["runPolicy"] == {"backoffLimit": 0, "cleanPodPolicy": "None"}
+    (replicas,) = (value for key, value in spec.items() if key.endswith("ReplicaSpecs"))
+    assert {each["restartPolicy"] for each in replicas.values()} == {"Never"}
+
+
+@pytest.mark.parametrize(("runtime", "placement"), PAIRS)
+def test_what_stands_beside_selects_the_pods(runtime: str, placement: str) -> None:
+    *beside, workload = documents(runtime, placement)
+    named = {each["kind"]: each for each in beside}
+    if "Service" in named:
+        service = named["Service"]["spec"]
+        assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
+        labels = workload["spec"]["template"]["metadata"]["labels"]
+        assert service["selector"].items() <= labels.items()
+    if "PodGroup" in named:
+        assert named["PodGroup"]["spec"] == {
+            "schedulingPolicy": {"gang": {"minCount": 3}},
+            "disruptionMode": {"all": {}},
+            "priorityClassName": "high",
+        }
+
+
+def test_the_page_has_the_table_of_the_code_that_refuses() -> None:
+    text = PAGE.read_text()
+    before, mark, rest = text.partition("<!-- pairs -->\n")
+    _, end, after = rest.partition("<!-- end of pairs -->\n")
+    assert mark
+    assert end
+    written = f"{before}{mark}\n{pairs_table()}\n{end}{after}"
+    if os.environ.get("ARGOSY_REGENERATE") == "1":
+        PAGE.write_text(written)
+    assert written == PAGE.read_text(), "ARGOSY_REGENERATE=1 writes the table anew"

@@ -1,0 +1,235 @@
+"""New data start exactly one run: whatever is announced how often, by whom, and whoever is killed when."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.layout import pointer_prefix
+from argosy.steps.events.admission import unusable
+from argosy.steps.events.journal import Decision, Journal
+from argosy.steps.store import ObjectStore, open_store
+from tests.events.world import Cluster, World, s3_event
+
+
+class Killed(BaseException):
+    """The process is gone: nothing of ours may catch it."""
+
+
+class Mortal:
+    """A store whose user dies at request number ``at``, before or after it took effect."""
+
+    def __init__(self, store: ObjectStore, at: int, after: bool) -> None:
+        self._store, self._at, self._after, self.asked = store, at, after, 0
+        self.uri = store.uri
+
+    def __getattr__(self, verb: str) -> Any:
+        def request(*args: Any, **rest: Any) -> Any:
+            self.asked += 1
+            if self.asked == self._at and not self._after:
+                raise Killed
+            answer = getattr(self._store, verb)(*args, **rest)
+            answer = list(answer) if isinstance(answer, Iterator) else answer
+            if self.asked == self._at:
+                raise Killed
+            return answer
+
+        return request
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def told(decisions: list[Decision]) -> list[str]:
+    return [decision.decision for decision in decisions]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("way", ["event", "look"])
+def test_killed_at_every_request_it_starts_once_and_says_so(tmp_path: Path, way: str, after: bool) -> None:
+    """Every instant between two requests of a decision; then another process hears the same, or looks."""
+    at = 0
+    while True:
+        at += 1
+        world = World(tmp_path / f"{at}", settings={"backfill": True})
+        event = world.dataset("v1")
+        mortal = Mortal(open_store(world.store_uri), at, after)
+        hearing = world.hearing(mortal)  # type: ignore[arg-type]
+        with contextlib.suppress(Killed):
+            hearing.hear(event, "sensor") if way == "event" else hearing.look()
+        if mortal.asked < at:
+            break
+        world.hearing().look()
+        assert told(world.hearing().hear(event, "sensor")) == ["duplicate"], at
+        assert len(world.cluster.started) == 1, at
+        journal = Journal(open_store(world.store_uri), "run")
+        assert (journal.last(), journal.undone()) == (1, []), at
+        assert "start" in told(journal.about(f"{world.dataset_uri}/v1")), at
+    assert at > 8
+
+
+def test_many_at_once_start_each_dataset_once(world: World) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    names = [f"v{number}" for number in range(12)]
+    events = [world.dataset(name) for name in names for _ in range(3)]
+    random.Random(seed).shuffle(events)
+    failures: list[BaseException] = []
+
+    def sensor(part: list[str]) -> None:
+        hearing = world.hearing()
+        try:
+            for event in part:
+                hearing.hear(event, "sensor")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=sensor, args=(events[number::4],)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len(world.cluster.started) == len(names)
+    journal = Journal(open_store(world.store_uri), "run")
+    starts = Counter(journal.entry(seq).subject for seq in range(1, journal.last() + 1))
+    assert set(starts.values()) == {1}
+    assert len(starts) == len(names)
+
+
+def test_decisions_have_their_reasons(world: World) -> None:
+    event = world.dataset("v1")
+    cases = {
+        event: ("start", "_SUCCESS marks a complete dataset"),
+        world.dataset("v1") + " ": ("duplicate", "was started for these data"),
+        s3_event("bucket", "corpus/gone/_SUCCESS"): ("refused", "not there any more"),
+        s3_event("bucket", "corpus/v1/part-0"): ("refused", "its name is no marker"),
+        s3_event("other", "elsewhere/v1/_SUCCESS"): ("refused", "is not below"),
+        "{": ("refused", "not JSON"),
+        s3_event("bucket", "corpus/a%00b/_SUCCESS"): ("refused", "control character"),
+    }
+    (world.folder / "bucket/corpus/v1/part-0").touch()  # the second announcement is of the same version
+    for number, (payload, (decision, why)) in enumerate(cases.items()):
+        if number == 1:
+            payload = event
+        made = world.hearing().hear(payload, "test")[0]
+        assert (made.decision, why in made.why) == (decision, True), made
+        kept = Journal(open_store(world.store_uri), "run").about(made.subject)
+        assert any((each.decision, each.why) == (made.decision, made.why) for each in kept), made
+        if number == 0:
+            world.put("v1/part-1", "more")
+            assert told(world.hearing().hear(event, "test")) == ["start"]  # other data: another run
+            (world.folder / "bucket/corpus/v1/part-1").unlink()
+    assert world.hearing().hear(json.dumps({"Event": "s3:TestEvent", "Bucket": "bucket"}), "test") == []
+
+
+@pytest.mark.parametrize("name", ["{{workflow.name}}", "a}}b", "a?b", "a#b", "a\nb"])
+def test_a_name_that_would_not_arrive_as_it_is_never_becomes_a_parameter(name: str) -> None:
+    assert unusable(f"s3://bucket/corpus/{name}")
+    assert not unusable("s3://bucket/corpus/2026-11-22 $(date) %41 ü")
+
+
+def test_what_was_there_before_the_first_look_starts_when_it_is_announced(world: World) -> None:
+    event = world.dataset("old")
+    assert world.hearing().look() == []
+    new = world.dataset("new")
+    assert [each.subject for each in world.hearing().look()] == [f"{world.dataset_uri}/new"]
+    assert told(world.hearing().hear(event, "s3")) == ["start"]
+    assert told(world.hearing().hear(new, "s3")) == ["duplicate"]
+
+
+@pytest.mark.parametrize("policy", ["queue", "skip", "replace"])
+def test_while_a_run_trains(world: World, policy: str) -> None:
+    world.settings = {"while_running": policy}
+    world.cluster.busy = ["by-hand"]
+    event = world.dataset("v1")
+    made = world.hearing().hear(event, "s3")[0]
+    assert made.decision == ("refused" if policy == "skip" else "start")
+    assert world.cluster.stopped == (["by-hand"] if policy == "replace" else [])
+    world.cluster.busy = []
+    assert told(world.hearing().hear(event, "s3")) == ["duplicate"]  # skipped is decided, too
+    assert len(world.cluster.started) == (policy != "skip")
+
+
+def test_more_than_the_limit_of_an_hour_wait_and_start_later(world: World) -> None:
+    world.settings = {"max_starts_per_hour": 2}
+    world.hearing().look()
+    events = [world.dataset(f"v{number}") for number in range(3)]
+    assert [told(world.hearing().hear(event, "s3"))[0] for event in events] == ["start", "start", "waiting"]
+    assert told(world.hearing().look()) == ["waiting"]
+    world.clock += 3601
+    assert told(world.hearing().look()) == ["start"]
+    assert len(world.cluster.started) == 3
+    waited = Journal(open_store(world.store_uri), "run").about(f"{world.dataset_uri}/v2")
+    assert told(waited) == ["start"]
+
+
+def test_quiet_counts_from_the_last_change(world: World) -> None:
+    world.settings = {"on": "quiet", "quiet_seconds": 100}
+    assert world.hearing().look() == []
+    world.put("a")
+    assert told(world.hearing().look()) == ["waiting"]
+    world.clock += 99
+    assert told(world.hearing().look()) == ["waiting"]
+    world.put("b")
+    world.clock += 99
+    assert told(world.hearing().look()) == ["waiting"]
+    world.clock += 100
+    assert told(world.hearing().look()) == ["start"]
+    assert world.hearing().look() == []
+
+
+@pytest.mark.parametrize(("on", "field"), [("count", "new_objects"), ("bytes", "new_bytes")])
+def test_growth_counts_from_the_last_start(world: World, on: str, field: str) -> None:
+    world.settings = {"on": on, field: 3, "suffix": ".bin"}
+    world.put("before.bin")
+    assert world.hearing().look() == []
+    looks = []
+    for name in ("a.bin", "b.txt", "c.bin", "d.bin", "e.bin", "f.bin", "g.bin"):
+        world.put(name)
+        looks += told(world.hearing().hear(s3_event("bucket", f"corpus/{name}"), "s3"))
+    expected = ["waiting", "refused", "waiting", "start", "waiting", "waiting", "start"]
+    assert looks == expected
+
+
+def test_the_promoted_checkpoint_is_gone_on_from(world: World) -> None:
+    world.settings = {"continue_from": "production"}
+    entry = {"pointer": "production", "digest": "d" * 64, "uri": "", "metric": "", "value": None, "run_id": "first",
+             "workflow": "w", "workflow_uid": "u", "previous": "", "time": 1.0}  # fmt: skip
+    open_store(world.store_uri).put(
+        f"{pointer_prefix('run', 'production')}/0000000001.json", json.dumps(entry).encode()
+    )
+    world.hearing().hear(world.dataset("v1"), "s3")
+    (parameters,) = world.cluster.started.values()
+    assert (parameters["run-id"], parameters["resume-from"]) == ("first", "d" * 64)
+
+
+def test_another_place_decides_and_leaves_the_start_to_whom_it_belongs(world: World) -> None:
+    class Away(Cluster):
+        def start(self, decision: Decision) -> None:
+            raise StepError(Cause.UNKNOWN, "the API server is away")
+
+    away, here = Away(place="there"), world.cluster
+    event, other = world.dataset("v1"), world.dataset("v2")
+    world.cluster = away
+    with pytest.raises(StepError):
+        world.hearing().hear(event, "s3")
+    world.cluster = here
+    assert told(world.hearing().hear(event, "s3")) == ["duplicate"]
+    assert told(world.hearing().hear(other, "s3")) == ["start"]
+    assert len(here.started) == 1
+    world.cluster = Cluster(place="there")
+    world.hearing().look()
+    assert len(world.cluster.started) == 1

@@ -1,0 +1,61 @@
+"""The commands of docs/tutorial.md do what the page says, in its order, in a folder with the script it names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def steps() -> list[tuple[str, list[str]]]:
+    """(command, the lines that must come in this order) of the whole page."""
+    found: list[tuple[str, list[str]]] = []
+    for block in BLOCK.findall((ROOT / "docs" / "tutorial.md").read_text()):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def missing(lines: list[str], said: str) -> list[str]:
+    """The first shown line that does not come behind the ones before it."""
+    at = 0
+    for line in lines:
+        pattern = ".*".join(re.escape(part.rstrip()) for part in line.split("…"))
+        match = re.compile(pattern).search(said, at)
+        if match is None:
+            return [line]
+        at = match.end()
+    return []
+
+
+@pytest.mark.torch
+@pytest.mark.timeout(900)
+def test_the_page_is_true(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "ddp-plain" / "train.py", tmp_path)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    assert len(steps()) > 6
+    for command, lines in steps():
+        done = subprocess.run(
+            shlex.split(command),
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=800,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode == 0, f"$ {command}\n{said}"
+        assert not missing(lines, said), f"$ {command}\n{said}"

@@ -1,0 +1,1 @@
+"""Everything that a GPU must show: ``make gpu``, docs/gpu.md."""

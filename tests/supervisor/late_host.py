@@ -1,0 +1,46 @@
+"""The train step on a host whose gangs come late, as a cluster's do: ``late_host.py SCRIPT ARGUMENTS...``.
+
+SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, phase, pods that are to be seen]. The pods
+are real processes from the start, so that they also ask before the supervisor knows them; a gang without a line in the
+script comes at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any, ClassVar
+
+from argosy.steps import train
+from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.gang import processes
+from argosy.steps.gang.host import Identity, PodState, Standing
+from argosy.steps.gang.manifest import GangManifest
+from argosy.steps.outputs import step_main
+
+SCRIPT: list[list[list[Any]]] = json.loads(sys.argv.pop(1))
+
+
+class LateHost(processes.ProcessHost):
+    created: ClassVar[dict[str, float]] = {}
+
+    def create(self, manifest: GangManifest, identity: Identity) -> None:
+        self.created.setdefault(identity.name, time.monotonic())
+        super().create(manifest, identity)
+
+    def _line(self, name: str) -> list[Any]:
+        number = list(self.created).index(name) if name in self.created else len(SCRIPT)
+        lines = SCRIPT[number] if number < len(SCRIPT) else []
+        since = time.monotonic() - self.created.get(name, 0.0)
+        return next((line for line in reversed(lines) if line[0] <= since), [0, "placed", 99])
+
+    def standing(self, name: str) -> Standing:
+        return Standing(phase=self._line(name)[1], why=f"as the script says: {self._line(name)[1]}")
+
+    def pods(self, name: str) -> list[PodState]:
+        return super().pods(name)[: self._line(name)[2]]
+
+
+processes.ProcessHost = LateHost  # type: ignore[misc]
+sys.exit(step_main(TrainArgs, train.train))

@@ -1,0 +1,59 @@
+"""Gangs that wait: in a queue, for the rest of their nodes, or in vain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conftest import Rig
+
+
+def phases(rig: Rig) -> list[tuple[int, str]]:
+    return [(event.fields["attempt"], event.fields["phase"]) for event in rig.events("gang_waits")]
+
+
+def test_a_queue_costs_nothing_and_no_clock_runs_in_it(rig: Rig) -> None:
+    # 4 s in a queue, longer than the check-in may take; the pods ask long before anybody has seen them.
+    rig.late = [[[0, "queued", 0], [4, "placing", 1], [5, "placed", 2]]]
+    rig.options = {"check_in_timeout_seconds": 3, "placement_timeout_seconds": 3}
+    assert rig.run() == 0, rig.log()
+    assert phases(rig) == [(1, "queued"), (1, "placing"), (1, "placed")]
+    assert rig.events("restart_ended") == []
+    assert len(rig.events("restart_began")) == 1
+    assert "as the script says: queued" in rig.log()
+
+
+def test_what_is_partly_placed_for_too_long_is_given_back_and_charged_to_nobody(rig: Rig) -> None:
+    partly: list[list[Any]] = [[0, "placing", 1]]
+    rig.late = [partly, partly, partly]
+    rig.options = {"placement_timeout_seconds": 1, "max_restarts": 1, "max_same_failure": 1}
+    assert rig.run() == 0, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["unschedulable"] * 3
+    assert [event.fields["attempt"] for event in rig.events("gang_deleted")] == [1, 2, 3, 4]
+    assert len(rig.assignments()) == rig.nnodes
+    assert "1 of 2 pods had a node 1 s after the gang was admitted" in rig.log()
+
+
+def test_back_in_the_queue_the_deadline_begins_anew(rig: Rig) -> None:
+    rig.late = [[[0, "placing", 1], [1, "queued", 0], [3, "placing", 1], [4, "placed", 2]]]
+    rig.options = {"placement_timeout_seconds": 2}
+    assert rig.run() == 0, rig.log()
+    assert rig.events("restart_ended") == []
+
+
+def test_a_gang_that_somebody_deletes_while_it_waits_is_made_again_under_another_name(rig: Rig) -> None:
+    rig.late = [[[0, "queued", 0], [0.5, "lost", 0]]]
+    assert rig.run() == 0, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["preempted_evicted"]
+    assert len({event.fields["gang"] for event in rig.events("gang_created")}) == 2
+
+
+def test_a_supervisor_killed_while_its_gang_waits_leaves_it_to_the_next(rig: Rig) -> None:
+    rig.late = [[[0, "queued", 0]]]
+    process = rig.start()
+    rig.until(lambda: "is queued" in rig.log())
+    process.kill()
+    process.wait()
+    rig.late = []
+    assert rig.run() == 0, rig.log()
+    assert len({event.fields["gang"] for event in rig.events("gang_deleted")}) == 1

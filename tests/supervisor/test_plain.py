@@ -1,0 +1,83 @@
+"""Launcher plain: ranks that no torchrun starts find what they need to meet, end together and are started again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.store import open_store
+from argosy.workflows.code import pack, push
+
+if TYPE_CHECKING:
+    from conftest import Rig
+
+SCRIPT = """
+import json, os, pathlib, signal, socket, sys, time
+rank, size, told = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), pathlib.Path(sys.argv[1])
+assert "torch" not in sys.modules
+meet = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+if rank == 0:  # the port is the script's own
+    server = socket.create_server(meet)
+    for _ in range(size - 1):
+        server.accept()[0].sendall(b"!")
+else:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            assert socket.create_connection(meet).recv(1) == b"!"
+            break
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+(told / f"{os.environ['ARGOSY_RESTART']}-{rank}").write_text(json.dumps(dict(os.environ)))
+if os.environ["ARGOSY_RESTART"] == "0":
+    if rank == size - 1:
+        sys.exit(7)
+    signal.pause()
+pathlib.Path("out").mkdir(exist_ok=True)
+pathlib.Path("out/done").write_text("all of it")
+"""
+
+
+def ran(rig: Rig, nproc: int) -> list[dict[str, Any]]:
+    """What the ranks of the second start found, by rank."""
+    code = rig.folder / "code"
+    code.mkdir()
+    (code / "meet.py").write_text(SCRIPT)
+    archive = pack(code)
+    push(archive, open_store(rig.plan["store"]), "r")
+    told = Path(rig.plan["shared"])
+    args = LaunchArgs(
+        store_uri=rig.plan["store"], name="r", script="meet.py", arg=(str(told),), code_digest=archive.digest,
+        launcher="plain", nproc_per_node=nproc, checkpoint_mode="opaque", checkpoint_path="out",
+        checkpoint_include=("*",), grace_seconds=5,
+    )  # fmt: skip
+    rig.command = [sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
+    assert rig.run(100) == 0, rig.log()
+    (ended,) = (event.fields for event in rig.events("restart_ended"))
+    assert (ended["rank"], ended["exit_code"]) == (2 * nproc - 1, 7), rig.log()
+    assert rig.processes() == set()
+    return [json.loads((told / f"1-{rank}").read_text()) for rank in range(2 * nproc)]
+
+
+def test_ranks_of_two_nodes_meet_at_a_port_that_nobody_holds(rig: Rig) -> None:
+    found = ran(rig, nproc=2)
+    names = ("LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")
+    assert [[each[name] for name in names] for each in found] == [
+        ["0", "4", "2", "0"],
+        ["1", "4", "2", "0"],
+        ["0", "4", "2", "1"],
+        ["1", "4", "2", "1"],
+    ]
+    assert "TF_CONFIG" not in found[0]
+
+
+def test_nodes_of_one_rank_are_told_of_each_other_as_tensorflow_reads_it(rig: Rig) -> None:
+    clusters = [json.loads(each["TF_CONFIG"]) for each in ran(rig, nproc=1)]
+    assert [each["task"] for each in clusters] == [{"type": "worker", "index": index} for index in (0, 1)]
+    (workers,) = {tuple(each["cluster"]["worker"]) for each in clusters}
+    assert len({*workers}) == 2
+    assert all(worker.startswith("127.0.0.1:") for worker in workers)

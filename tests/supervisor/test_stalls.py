@@ -1,0 +1,140 @@
+"""A pause that a run's own pauses do not explain is seen long before ``hang_seconds``, and nothing else is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from argosy.steps.contract.channel import Report
+from argosy.steps.gang.host import PodState
+from argosy.steps.supervisor.pace import FLOOR_SECONDS, LEARNED, TIMES, Pace
+from argosy.steps.supervisor.watch import Timeouts, Watch
+
+if TYPE_CHECKING:
+    from conftest import Rig
+
+STEPS = 100_000
+TAILS: dict[str, Callable[[random.Random], float]] = {
+    "lognormal": lambda dice: dice.lognormvariate(0, 1.5),
+    "pareto": lambda dice: dice.paretovariate(3) - 0.9,
+    "a pause of the machine in a thousand steps": lambda dice: (
+        30.0 if dice.random() < 0.001 else dice.uniform(0.8, 1.2)
+    ),
+}
+
+
+@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_with_heavy_tails_raise_no_alarm(tail: Callable[[random.Random], float], seed: int) -> None:
+    dice, pace, alarms = random.Random(seed), Pace(), []
+    for step in range(STEPS):
+        seconds = tail(dice) + (20.0 if step % 500 == 499 else 0.0)  # a save
+        alarms += [step] if seconds > pace.limit else []
+        pace.paused(seconds)
+    assert alarms == []
+
+
+def test_what_is_learned() -> None:
+    pace = Pace()
+    for _ in range(LEARNED):
+        assert pace.limit == float("inf")
+        pace.paused(2.0)
+    assert pace.limit == FLOOR_SECONDS
+    pace.paused(30.0)
+    assert pace.limit == TIMES * 30.0
+
+
+class Told:
+    """A watch of two ranks that step together, and its clock."""
+
+    def __init__(self, *, act: bool = False, hang: float = 1800.0) -> None:
+        self.now, self.pace, self.timeouts = 1000.0, Pace(), Timeouts(heartbeat=1e9, hang=hang, act_on_stall=act)
+        self.restart()
+
+    def restart(self) -> None:
+        pods = [PodState(name=f"pod-{index}", index=index, node=f"node-{index}", phase="Running") for index in (0, 1)]
+        self.watch = Watch(pods, 1, 0, self.now, self.pace)
+        self.step = 0
+
+    def steps(self, count: int, seconds: float) -> None:
+        for _ in range(count):
+            self.now, self.step = self.now + seconds, self.step + 1
+            for rank in (0, 1):
+                told = Report(pod=f"pod-{rank}", node=f"node-{rank}", node_rank=rank, restart=0, phase="running",
+                              furthest={str(rank): self.step})  # fmt: skip
+                self.watch.feed(told, self.now)
+
+    def hangs_after(self, seconds: float) -> bool:
+        return self.watch.has_trouble(self.now + seconds, self.timeouts)
+
+
+def test_a_stall_is_told_once_and_again_only_after_it_moved() -> None:
+    told = Told()
+    told.steps(100, 1.0)
+    assert told.watch.stall(told.now + 119) is None
+    assert told.watch.stall(told.now + 121) == (121.0, 1.0)
+    assert told.watch.stall(told.now + 500) is None
+    told.steps(1, 600.0)
+    assert told.watch.stall(told.now + 700) is None  # such a pause is known now
+    assert not told.hangs_after(1799)
+    assert told.hangs_after(1801)
+
+
+def test_acting_takes_a_stall_for_a_hang_and_a_false_alarm_comes_once() -> None:
+    told = Told(act=True)
+    told.steps(10, 1.0)
+    assert not told.hangs_after(1000)  # too little is known
+    told.steps(20, 1.0)
+    assert told.hangs_after(121)
+    assert not told.hangs_after(119)
+    told.now += 121
+    told.watch.see_hang(told.now)
+    told.restart()
+    told.steps(5, 1.0)
+    assert not told.hangs_after(600)
+    assert told.hangs_after(1211)
+
+
+def test_many_ranks_teach_no_faster_than_one() -> None:
+    told = Told()
+    told.steps(LEARNED, 130.0)  # the first is no pause: before it lie imports
+    assert told.watch.stall(told.now + 1e6) is None
+    told.steps(1, 130.0)
+    assert told.watch.stall(told.now + 1301) is not None
+
+
+SHORT = """
+import sys
+from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.outputs import step_main
+from argosy.steps.supervisor import pace
+from argosy.steps.train import train
+pace.FLOOR_SECONDS = 2.0
+sys.exit(step_main(TrainArgs, train, sys.argv[1:]))
+"""
+
+
+def test_a_real_hang_is_named_by_the_runs_own_pace(rig: Rig) -> None:
+    (rig.folder / "short.py").write_text(SHORT)
+    rig.program = [str(rig.folder / "short.py")]
+    rig.plan |= {"steps": 150, "step_seconds": 0.05}
+    rig.inject = ("hang:rank=1@step=100",)
+    rig.options = {"hang_timeout_seconds": 600, "act_on_stall": True}
+    assert rig.run(200) == 0, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["hang"]
+    assert rig.events("restart_ended")[0].fields["last_step"] == 100
+    (stall,) = rig.events("stalled")
+    assert stall.fields["step"] == 100
+    assert stall.fields["seconds"] >= 2
+
+
+def test_two_thousand_real_steps_with_jitter_raise_no_alarm(rig: Rig) -> None:
+    (rig.folder / "short.py").write_text(SHORT)
+    rig.program = [str(rig.folder / "short.py")]
+    rig.plan |= {"steps": 2000, "step_seconds": 0.005, "jitter": 20.0, "commit_every": 100}
+    rig.options = {"act_on_stall": True}
+    assert rig.run(280) == 0, rig.log()
+    assert rig.events("restart_ended") == rig.events("stalled") == []

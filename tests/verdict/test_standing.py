@@ -1,0 +1,87 @@
+"""Who holds the others up in a hang, by the stacks that faulthandler prints."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.contract.channel import Ending
+from argosy.steps.verdict.standing import one_apart, standing_of
+
+LIBRARY = "def all_reduce():\n    import signal\n    print('up', flush=True), signal.pause()\n"
+# Saying so and waiting are one line: SIGABRT may find the process in either.
+SCRIPT = """\
+import sys, threading
+from torch.distributed import distributed_c10d
+
+def reads_a_batch():
+    print('up', flush=True), threading.Event().wait()
+
+def steps():
+    if sys.argv[1] == "waits": distributed_c10d.all_reduce()
+    if sys.argv[1] == "reads": reads_a_batch()
+    if sys.argv[1] == "elsewhere":
+        distributed_c10d.all_reduce()
+
+steps()
+"""
+
+
+@pytest.fixture(scope="module")
+def stacks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What real processes print that stand in a collective, in their own code, or in another collective."""
+    folder = tmp_path_factory.mktemp("stacks")
+    package = folder / "site-packages" / "torch" / "distributed"
+    package.mkdir(parents=True)
+    for each in (package.parent / "__init__.py", package / "__init__.py"):
+        each.touch()
+    (package / "distributed_c10d.py").write_text(LIBRARY)
+    (folder / "train.py").write_text(SCRIPT)
+    return {how: _stack(folder, how) for how in ("waits", "reads", "elsewhere")}
+
+
+def _stack(folder: Path, how: str) -> list[str]:
+    command = [sys.executable, "-X", "faulthandler", "train.py", how]
+    environ = {"PYTHONPATH": str(folder / "site-packages")}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, cwd=folder, env=environ, **options) as started:  # type: ignore[call-overload]
+        assert started.stdout.readline() == "up\n"
+        started.send_signal(signal.SIGABRT)
+        return str(started.stdout.read()).splitlines()
+
+
+CASES = {
+    "one is not in the collective": ("waits waits reads", "", 2, "train.py:5 in reads_a_batch"),
+    "of two": ("reads waits", "", 0, "train.py:5 in reads_a_batch"),
+    "one was stopped": ("waits waits waits", "ST", 1, "stopped by a signal (state T)"),
+    "one is in another collective": ("waits elsewhere waits", "", 1, "train.py:11 in steps"),
+    "of two in different collectives nobody knows": ("waits elsewhere", "", None, ""),
+    "all wait": ("waits waits waits", "", None, ""),
+    "two are elsewhere": ("reads reads waits", "", None, ""),
+    "alone": ("reads", "", None, ""),
+}
+
+
+@pytest.mark.parametrize(("ranks", "states", "rank", "text"), CASES.values(), ids=CASES)
+def test_the_one_that_the_others_wait_for(
+    stacks: dict[str, list[str]], ranks: str, states: str, rank: int | None, text: str
+) -> None:
+    endings = [
+        Ending(
+            rank=number,
+            time=0,
+            exit_code=None,
+            signal=6,
+            stopped=True,
+            tail=stacks[how],
+            state=states[number : number + 1],
+        )
+        for number, how in enumerate(ranks.split())
+    ]
+    found = one_apart(endings)
+    assert (None if found is None else found.rank) == rank, [standing_of(ending) for ending in endings]
+    assert text in ("" if found is None else found.text)

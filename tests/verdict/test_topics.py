@@ -1,0 +1,176 @@
+"""What no rule knows: whose code raised it, which module defines it, what its words are about."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.weight import Weight
+from argosy.steps.verdict.evidence import read, said_in
+from argosy.steps.verdict.families.frames import ELSEWHERE, FRAMES, NAMES, library_of, named_by
+from argosy.steps.verdict.families.topics import TOPICS
+from argosy.steps.verdict.line import Line
+from argosy.steps.verdict.match import hint_of, match_line, topic_of
+from argosy.workflows.diagnosis.filter import hits
+from argosy.workflows.diagnosis.verdict import diagnose
+from tests.verdict.public import LOGS
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: f"{topic.cause}-{topic.example[:40]}")
+def test_each_topic_is_the_first_for_its_example_that_no_rule_knows(topic: Any) -> None:
+    assert match_line(topic.example) is None
+    assert topic_of(topic.example) == topic.cause
+    hint = hint_of(topic.example)
+    assert hint is not None
+    assert hint.weight == Weight.HINT
+
+
+def test_only_a_log_without_endings_is_guessed_at() -> None:
+    line = "the worker's instance was shut down by its owner"
+    assert said_in([line]) == []
+    assert [said.evidence.cause for said in said_in([line], guess=True)] == [Cause.PREEMPTED_EVICTED]
+
+
+def test_a_rule_outweighs_a_guess() -> None:
+    verdict = diagnose([[Line("a", 1, "monitor: rank 3 is unresponsive"), Line("a", 2, "Connection reset by peer")]])
+    assert verdict.root.cause == Cause.HANG  # a lost peer is never a root beside anything else
+    verdict = diagnose([[Line("a", 1, "monitor: rank 3 is unresponsive"), Line("a", 2, "CUDA out of memory")]])
+    assert verdict.root.cause == Cause.GPU_OOM
+
+
+def _raised(frame: str, words: str) -> list[str]:
+    return ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', frame, "    call()", words]
+
+
+@pytest.mark.parametrize(
+    ("frame", "words", "cause"),
+    [
+        (
+            '  File "/v/site-packages/botocore/client.py", line 9, in _call',
+            "StrangeError: nothing known",
+            "s3_throttle",
+        ),
+        ('  File "/v/site-packages/huggingface_hub/file.py", line 9, in get', "StrangeError: nothing", "hub_network"),
+        ('  File "/v/multiprocessing/synchronize.py", line 9, in x', "OSError: [Errno 28] No space", "shm_exhausted"),
+        ('  File "/v/site-packages/requests/api.py", line 9, in x', "OSError: [Errno 111] refused", "hub_network"),
+        ('  File "train.py", line 9, in x', "OSError: [Errno 28] No space left on device", "disk_full"),
+        ('  File "train.py", line 9, in x', "requests.exceptions.OddError: nothing known", "hub_network"),
+        ('  File "train.py", line 9, in x', "azure.core.exceptions.OddError: the signature is off", "s3_access"),
+        ('  File "/v/site-packages/botocore/client.py", line 9, in _call', "KeyError: 'x'", "user_exception"),
+        ('  File "train.py", line 9, in x', "ValueError: the checkpoint is truncated", "checkpoint_corrupt"),
+        ('  File "train.py", line 9, in x', "ValueError: GPU 3 was lost", "user_exception"),
+        ('  File "train.py", line 9, in x', "TimeoutError: the read timed out", "unknown"),
+        ('  File "C:\\v\\site-packages\\urllib3\\response.py", line 9, in x', "TimeoutError: x", "hub_network"),
+        ('  File "/v/torch/multiprocessing/spawn.py", line 9, in join', "Exception: it said 1", "unknown"),
+    ],
+)
+def test_whose_code_raised_tells_what_it_is_about(frame: str, words: str, cause: str) -> None:
+    for lines in (_raised(frame, words), _raised(frame, words)[2:]):  # also where the log begins within a traceback
+        reading = read(lines)
+        assert reading is not None
+        assert reading.root.evidence.cause == cause
+
+
+def test_a_stack_that_was_only_printed_raises_nothing() -> None:
+    stack = ['  File "train.py", line 3, in <module>', "    dump()", "all is well"]
+    assert read(stack) is None
+
+
+def test_what_was_thrown_says_why_the_process_aborted() -> None:
+    reading = read(["terminate called", "  what():  GPU 3: out of memory, 2 GB asked", "Aborted (core dumped)"])
+    assert reading is not None
+    assert reading.root.evidence.cause == "gpu_oom"
+
+
+def test_an_exception_is_about_its_own_words() -> None:
+    line = "RuntimeError: odd shapes W0227 23:25:08.126000 227320 lost the connection to the checkpoint, corrupt"
+    reading = read([line])
+    assert reading is not None
+    assert reading.root.evidence.cause == "user_exception"
+
+
+def test_an_unfinished_traceback_is_no_words() -> None:
+    stack = ["Traceback (most recent call last):", '  File "x.py", line 1, in main', "    stop(signal.SIGTERM, None)"]
+    assert said_in(stack, guess=True) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("modelscope: download of model x failed, 403 forbidden", 78),
+        ("modelscope: download of model x failed, 503", 75),
+        ("enroot: import of docker://team/train failed, connection reset", 75),
+        ("enroot: import of docker://team/train failed, unauthorized", 78),
+    ],
+)
+def test_who_refuses_does_so_again_and_who_is_in_trouble_does_not(line: str, code: int) -> None:
+    assert diagnose([[Line("a", 1, line)]]).root.exit_code == code
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sh: 1: nvcc: not found",
+        'HTTP Request: HEAD https://huggingface.co/team/model/adapter_config.json "HTTP/1.1 404 Not Found"',
+        "INFO tensorboardX is not installed, going on without it",
+        "INFO oom_policy is set to continue",
+    ],
+)
+def test_what_scripts_say_on_their_way_is_no_root(line: str) -> None:
+    lines = [line, "train.py: step 1 done", "torch.distributed: failed (exitcode: -9) local_rank: 3 (pid: 8) of binary"]
+    assert diagnose([[Line("a", number, text) for number, text in enumerate(lines, 1)]]).root.exit_code == 75
+
+
+def test_what_is_tried_again_counts_when_nothing_else_is_said() -> None:
+    again = "botocore: (503) when calling GetObject, retrying (attempt 2 of 5)"
+    assert [said.evidence.weight for said in said_in([again])] == [Weight.CASCADE]
+    verdict = diagnose([[Line("a", 1, again), Line("a", 2, "loss is nan at step 3")]])
+    assert verdict.root.cause == Cause.NUMERICS_NAN
+
+
+def test_the_rows_of_frames_are_regular_expressions_of_known_causes() -> None:
+    assert {cause for cause, _ in (*FRAMES, *NAMES)} | set(ELSEWHERE.values()) <= set(Cause)
+    for _, regex in (*FRAMES, *NAMES):
+        re.compile(regex)
+    assert library_of('  File "train.py", line 1, in main') is None
+    assert named_by("ValueError: x") is None
+
+
+def test_the_filter_lets_every_topic_through() -> None:
+    assert all(hits().search(topic.example.encode()) for topic in TOPICS)
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: str(log["source"]))
+def test_a_quoted_line_stands_in_the_input(log: dict[str, Any]) -> None:
+    said = log["say"].split("\n")
+    lines = [Line(log["source"], number, text) for number, text in enumerate(said, 1)]
+    verdict = diagnose([lines])
+    for shown in (verdict.root, verdict.runner_up, *verdict.consequences):
+        assert shown is None or shown.line is None or shown.line in lines
+    assert all(any(one.evidence.quote in line for line in said) for one in said_in(said, guess=True))
+
+
+def test_where_nothing_is_known_the_nouns_of_the_last_lines_are_the_second_guess() -> None:
+    verdict = diagnose([[Line("a", 1, "worker 3 up"), Line("a", 2, "part 4 of local_nic erdma_0 was terminated")]])
+    assert (verdict.root.cause, verdict.root.line) == (Cause.UNKNOWN, None)
+    assert verdict.runner_up is not None
+    assert verdict.runner_up.cause == Cause.NCCL_IB_ERROR
+
+
+@pytest.mark.parametrize(
+    ("last", "cause"),
+    [
+        ('  File "/v/site-packages/urllib3/connection.py", line 9, in getresponse', "hub_network"),
+        ("    from .fused import kernels", "import_error"),
+        ('  File "/v/torch/distributed/elastic/agent/server/api.py", line 9, in run', "unknown"),
+        ('  File "train.py", line 9, in step', "unknown"),
+        ('    raise ValueError("rank {} out of range ({})".format', "user_exception"),
+        ('    raise TimeoutError("no answer"', "unknown"),
+    ],
+)
+def test_a_log_that_ends_within_a_traceback_is_about_its_frames(last: str, cause: str) -> None:
+    said = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', last]
+    assert diagnose([[Line("a", number, text) for number, text in enumerate(said, 1)]]).root.cause == cause

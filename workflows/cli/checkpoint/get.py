@@ -1,0 +1,83 @@
+"""``argosy checkpoint get``: a checkpoint's files back, every byte verified."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from argosy.steps.checkpoint.node_paths import merged
+from argosy.steps.contract.errors import InputError
+from argosy.steps.record.wording import count, short, size
+from argosy.workflows.cli.checkpoint.run import CheckpointedRun, choose, find_checkpoints
+from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.output import emit, next_commands, say, typed
+
+_PART = ".argosy-fetch-"
+"""A file of this name is being written (steps/checkpoint/reader.py)."""
+
+
+@click.command()
+@click.argument("run")
+@click.argument("words", metavar="[CHECKPOINT] FOLDER", nargs=-1, required=True)
+@as_json
+@state_dir
+def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) -> None:
+    """Fetch a checkpoint's files into FOLDER, each verified before it has its name.
+
+    Without CHECKPOINT the one that a resume would take: of a run that has ended, what it trained. After an
+    interruption the same call completes the folder.
+
+    \b
+    Example:
+      argosy checkpoint get gpt-x7k2p model/
+      argosy checkpoint get s3://bucket/gpt/runs/gpt-x7k2p 4000 model/
+    """
+    *checkpoint, into = words
+    if len(checkpoint) > 1:
+        raise InputError(f"FOLDER {into!r}: write get RUN [CHECKPOINT] FOLDER, not {len(words) + 1} words")
+    found, folder = find_checkpoints(state_dir, run), Path(into)
+    digest, files = fetch(found, "".join(checkpoint) or None, folder)
+    if as_json:
+        emit({"run": found.name, "digest": digest, "folder": str(folder), "files": files})
+        return
+    for name, length in files.items():
+        say(f"{folder / name}  {size(length)}")
+    say(f"{count(len(files), 'file')}, {size(sum(files.values()))}, verified: checkpoint {short(digest)}")
+    next_commands([(typed("ls", folder), "what is there"), (found.command("checkpoint list"), "the others")])
+
+
+def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple[str, dict[str, int]]:
+    """The checkpoint that ``checkpoint`` names (None: a resume's), in ``folder``: its digest, files and sizes.
+
+    What a call that was interrupted left is completed; another file of that name is refused.
+
+    Raises:
+        InputError: there is no such checkpoint, or something else lies in the folder.
+        StepError: it is corrupt, or the store failed.
+    """
+    told = found.store.explain()
+    chosen = choose(told.commits, checkpoint) if checkpoint is not None else told.chosen
+    if chosen is None or chosen.checkpoint is None:
+        why = told.why if chosen is None else chosen.reason
+        raise InputError(f"RUN {found.name!r}: no checkpoint to get: {why}; see {found.command('checkpoint list')}")
+    files = merged(chosen.checkpoint.files)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"FOLDER {folder}: is a file; name a folder")
+    strange = sorted(_lying(folder) - {file.path for file in files})
+    if strange:
+        raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
+    try:
+        found.store.fetch(replace(chosen.checkpoint, files=files), folder)
+    except PermissionError as error:
+        raise InputError(f"FOLDER {folder}: {error.strerror}; name a folder of your own") from error
+    for left in folder.rglob(f"{_PART}*"):
+        left.unlink(missing_ok=True)
+    return chosen.digest, {file.path: file.size for file in files}
+
+
+def _lying(folder: Path) -> set[str]:
+    """Files in the folder, but for those that an interrupted call was writing."""
+    every = (path for path in folder.rglob("*") if not path.is_dir() and not path.name.startswith(_PART))
+    return {path.relative_to(folder).as_posix() for path in every}

@@ -1,0 +1,137 @@
+"""``argosy diagnose``: anybody's logs, one cause with its proof."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.options import as_json
+from argosy.workflows.cli.output import emit, say
+
+if TYPE_CHECKING:
+    from argosy.workflows.diagnosis.verdict import Diagnosis, Named
+
+STDIN = "-"
+_BINARY_BYTES = 4096
+_SHOWN_CONSEQUENCES = 5
+_MANIFEST_BYTES = 4 << 20
+"""A longer file is no manifest."""
+
+
+@click.command()
+@click.argument("paths", metavar="FILE|DIR|-", nargs=-1, required=True)
+@as_json
+def command(paths: tuple[str, ...], as_json: bool) -> None:
+    """Name what ended a training, from logs that any launcher, framework or cluster wrote.
+
+    Takes what torchrun, mpirun, Ray, Slurm and the like print, of one rank or all of them, and what `kubectl logs`,
+    `describe`, `get events` and `get -o yaml` do. Of a folder it reads every text file.
+
+    \b
+    Example:
+      argosy diagnose train.log
+      kubectl describe pod trainer-0 | argosy diagnose -
+      argosy diagnose logs/ --json | jq -r .cause
+    """
+    from argosy.workflows.diagnosis.excerpt import excerpt
+    from argosy.workflows.diagnosis.verdict import diagnose
+
+    files = [file for path in paths for file in _files(path)]
+    total = sum(Path(file).stat().st_size for file in files if file != STDIN)
+    logs = []
+    with click.progressbar(length=total, label="reading", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        for file in files:
+            with _opened(file) as source:
+                logs.append(excerpt(source, file, bar.update))
+    found = diagnose(logs)
+    if as_json:
+        emit(found.record())
+    else:
+        _tell(found, len(files))
+
+
+def _files(path: str) -> Iterator[str]:
+    if path == STDIN:
+        yield path
+    elif Path(path).is_dir():
+        files = (file for file in Path(path).rglob("*") if file.is_file() and _is_text(file))
+        within = sorted(str(file) for file in files if not _is_manifest(file))
+        if not within:
+            raise InputError(f"{path}: holds no text file; name a log, a folder with logs, or - for standard input")
+        yield from within
+    elif _is_manifest(Path(path)):
+        remedy = f"name a log, or the output of kubectl get -o yaml; what is wrong with a manifest: argosy lint {path}"
+        raise InputError(f"{path}: is a manifest without a status, so it tells of no failure; {remedy}")
+    elif Path(path).exists():
+        yield path
+    else:
+        raise InputError(f"{path}: there is no such file or folder; name a log, or - for standard input")
+
+
+def _is_text(file: Path) -> bool:
+    with file.open("rb") as source:
+        return file.suffix == ".gz" or b"\0" not in source.read(_BINARY_BYTES)
+
+
+def _is_manifest(file: Path) -> bool:
+    """What somebody wants to be, and not what came of it."""
+    if file.suffix not in (".yaml", ".yml") or not file.is_file():
+        return False
+    with file.open("rb") as source:
+        text = source.read(_MANIFEST_BYTES)
+    told = re.search(rb"(?m)^[\s-]*(status:|kind: Event\b)", text)
+    return re.search(rb"(?m)^apiVersion: ", text) is not None and told is None
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file == STDIN:
+        yield sys.stdin.buffer
+        return
+    try:
+        with cast("IO[bytes]", gzip.open(file)) if file.endswith(".gz") else Path(file).open("rb") as source:
+            yield source
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror or error}") from error
+
+
+def _tell(found: Diagnosis, files: int) -> None:
+    root = found.root
+    if root.line is None:
+        said = f"No line of {files} file{'s' * (files != 1)} says what ended the training."
+        say(f"{said} A process that vanishes without a word was mostly killed from outside: look at the kernel log, "
+            "`kubectl describe pod` and the node.")  # fmt: skip
+        return
+    where = f" on rank {found.rank}" if found.rank is not None else ""
+    where += f", node {found.node}" if found.node else ""
+    say(f"{root.cause}{where} (exit code {root.exit_code}, confidence {found.confidence:.2f})")
+    say(f"  {root.cause.meaning}")
+    say(f"  | {_quoted(root)}")
+    say(f"What to do: {_remedy(root.cause.remedy)}")
+    if found.runner_up is not None:
+        proof = f": {_quoted(found.runner_up)}" if found.runner_up.line else ""
+        say(f"If not that: {found.runner_up.cause}{proof}")
+    later = [named for named in found.consequences if named.cause != root.cause]
+    if later:
+        say("Taken for consequences:")
+        for named in later[:_SHOWN_CONSEQUENCES]:
+            say(f"  {named.cause}: {_quoted(named)}")
+
+
+def _remedy(text: str) -> str:
+    """Without what is good for a run of ours only."""
+    kept = [sentence for sentence in re.split(r"(?<=\.) ", text) if "argosy run" not in sentence]
+    return " ".join(kept) or text
+
+
+def _quoted(named: Named) -> str:
+    line = named.line
+    return f"{line.file}:{line.number}: {line.text.strip()[:300]}" if line else ""

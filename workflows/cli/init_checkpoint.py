@@ -1,0 +1,165 @@
+"""The ``[checkpoint]`` that ``argosy init`` writes, and the fields of a run.toml with the reason of each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.saves import DCP, fixed
+from argosy.workflows.script.values import OUTSIDE
+
+CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
+"""What argosy.integrations has for a library."""
+
+
+@dataclass
+class Guess:
+    """The fields of the run.toml so far, and why each was chosen."""
+
+    lines: list[str] = field(default_factory=list)
+    why: list[tuple[str, str]] = field(default_factory=list)
+
+    def put(self, key: str, value: str | int | list[str], why: str) -> None:
+        """Add ``key = value`` and its reason (none: self-evident)."""
+        self.lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+        if why:
+            self.why.append((self.lines[-1], why))
+
+
+def put_checkpoint(
+    guess: Guess,
+    facts: ScriptFacts,
+    opaque: str | None,
+    include: tuple[str, ...],
+    resume_arg: tuple[str, ...],
+    ranks: tuple[int, int],
+) -> None:
+    """Write ``[checkpoint]``: what was given, else what the script shows.
+
+    Raises:
+        InputError: nothing shows where it saves, or --opaque names no folder below.
+    """
+    if opaque is None and facts.checkpointer is not None:
+        guess.lines += ["", "[checkpoint]"]
+        guess.put("mode", "checkpointer", f"{facts.checkpointer} uses argosy.Checkpointer")
+        return
+    trainer = facts.trainer
+    if trainer is not None and opaque is None and trainer.folder is None:
+        raise InputError(
+            f"SCRIPT: {trainer.where}: {trainer.library} saves where only a run could tell; {trainer.remedy}"
+        )
+    folder, patterns, why = _saved(facts, opaque, include)
+    guess.lines += ["", "[checkpoint]"]
+    guess.put("mode", "opaque", "the script writes its own checkpoint files")
+    guess.put("path", folder, why)
+    if patterns:
+        guess.put("include", patterns, "")
+    if trainer is not None:
+        if trainer.unit:
+            guess.put(
+                "unit", list(trainer.unit), "each of them is a checkpoint of its own; what lies beside goes along"
+            )
+        expect = trainer.expect if ranks != (1, 1) else ()
+        _completeness(guess, trainer.library, expect, trainer.marker, ranks)
+        if callback := CALLBACKS.get(trainer.library.partition(".")[0]):
+            told = "each step, exactly, where its printed progress is read otherwise; not required"
+            guess.why.append((f"callbacks=[argosy.integrations.{callback}()]", told))
+    elif saved := next((each for each in fixed(facts.saves) if each.folder == folder and each.library), None):
+        known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
+        _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
+    arguments, because = _resume(facts, resume_arg, f"{folder}/{patterns[0] if patterns else '*'}")
+    if arguments:
+        guess.put("resume_args", arguments, because)
+    else:
+        guess.why.append(("no resume_args", because))
+
+
+def _completeness(guess: Guess, library: str, expect: tuple[str, ...], marker: str, ranks: tuple[int, int]) -> None:
+    """When a checkpoint is whole: known for the files that the library writes."""
+    nodes, _ = ranks
+    if expect:
+        guess.put("expect", list(expect), f"{library} writes such a file for each rank")
+    if marker and nodes == 1:
+        guess.put("marker", marker, f"{library} writes it last")
+    if expect and nodes > 1:
+        guess.put("writers", "every", "the ranks of each node write to a disk of their own")
+        guess.put("reshard", "all", f"{library} reads files of the first node everywhere")
+
+
+def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> tuple[str, list[str], str]:
+    if opaque is not None:
+        if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
+            raise InputError(f"--opaque {opaque!r}: name a folder below the one the script runs in, as in --opaque out")
+        known = [each.pattern for each in fixed(facts.saves) if each.folder == str(Path(opaque))]
+        usual = [] if facts.trainer is None else list(facts.trainer.include)
+        patterns = list(include) or known or usual
+        if not patterns and str(Path(opaque)) == ".":
+            raise InputError("--opaque .: say which files there are checkpoints, as in --include 'ckpt_*.pt'")
+        why = "" if patterns else "every file in it is taken for a part of the checkpoint; fewer with --include GLOB"
+        return str(Path(opaque)), patterns, why
+    if facts.trainer is not None and facts.trainer.folder is not None:
+        why = f"{facts.trainer.where}: {facts.trainer.library} saves there"
+        patterns = list(include or facts.trainer.include)
+        if not patterns and facts.trainer.folder == ".":
+            patterns = list(facts.trainer.include_here)
+        return facts.trainer.folder, patterns, why
+    usable = [each for each in fixed(facts.saves) if not each.folder.startswith(OUTSIDE)]
+    if not usable:
+        lines = [f"{each.where}: {each.folder}" for each in facts.saves]
+        seen_at = {each.where for each in facts.saves}
+        lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
+        if told := next(((where, flag) for where, flag in facts.unclear_saves if flag is not None), None):
+            where, flag = told
+            raise InputError(
+                f"SCRIPT: {where} saves where {flag.name} says, which "
+                f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
+                f"runs in, after --, as in `argosy init SCRIPT -- {flag.name} VALUE`"
+            )
+        seen = (
+            f"saves where only a run could tell ({', '.join(lines)})"
+            if lines
+            else "saves no checkpoint that can be seen"
+        )
+        raise InputError(
+            f"SCRIPT: {seen}, so a killed run could not resume; name the folder with --opaque FOLDER "
+            "(relative, as the script writes it), or use argosy.Checkpointer in the script"
+        )
+    if all(each.unless for each in usable):
+        flag = facts.flag(usable[0].unless)
+        raise InputError(
+            f"SCRIPT: {usable[0].where} saves only with {flag.name}, so a killed run could not resume; "
+            f"say it after --, as in `argosy init SCRIPT -- {flag.name}{' VALUE' if flag.takes_value else ''}`"
+        )
+    usable = [each for each in usable if not each.unless]
+    first = usable[0]
+    patterns = list(include) or [each.pattern for each in usable if each.folder == first.folder]
+    return first.folder, patterns, f"{first.where} saves there"
+
+
+def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tuple[list[str], str]:
+    if given:
+        return list(given), ""
+    flag = facts.resume_flag()
+    if flag is not None and not flag.takes_value:
+        return [flag.name], f"{flag.where} declares {flag.name}"
+    if flag is not None and "*" not in checkpoint:
+        return [flag.name, str(Path(checkpoint))], f"{flag.where} declares {flag.name} with a value"
+    if flag is not None:
+        why = f"{flag.where} declares {flag.name} with a value; {{newest}} stands for what was written last"
+        return [flag.name, "{newest}"], why
+    if (trainer := facts.trainer) is not None and trainer.resume_args:
+        return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
+    if trainer is not None and trainer.resumes == "itself":
+        return [], f"the script asks {trainer.library} for its newest checkpoint itself"
+    if trainer is not None and not trainer.resumes:
+        why = f"the script never tells {trainer.library} to go on, so every restart begins anew"
+        return [], f"{why}; let it, and name the flag with --resume-arg"
+    if facts.init_from is not None:
+        return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
+    if facts.loads:
+        return [], f"{facts.loads} looks for it and goes on by itself"
+    why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
+    return [], f"{why}; name what makes the script go on with --resume-arg"

@@ -1,0 +1,136 @@
+"""``argosy install``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.options import as_json, place
+from argosy.workflows.cli.output import emit, next_commands, say, typed
+from argosy.workflows.cluster.place import ClusterPlace
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+@click.command()
+@place
+@click.option("--apply", is_flag=True, help="Apply it to the cluster (server-side) instead of printing it.")
+@click.option(
+    "--service-account", metavar="NAME", help="Account that runs use. [default: that of gang.service_account]"
+)
+@click.option("--create-namespace", is_flag=True, help="The namespace too, with Pod Security restricted enforced.")
+@click.option("--claim", metavar="SIZE", help="The volume for file:// stores too, as large as this (100Gi).")
+@click.option("--trigger", type=click.Path(path_type=Path), metavar="RUN.toml", help="What starts this run, too.")
+@click.option("--storage-class", default="", help="Class of that volume; it must know ReadWriteMany.")
+@as_json
+def command(
+    place: ClusterPlace,
+    apply: bool,
+    service_account: str | None,
+    create_namespace: bool,
+    claim: str | None,
+    trigger: Path | None,
+    storage_class: str,
+    as_json: bool,
+) -> None:
+    """Render or apply what a namespace needs once: a ServiceAccount and the least it may do.
+
+    With --trigger also the run's WorkflowTemplate and what starts it when new data come (put its code into the store
+    with compile --push). Without --apply nothing is contacted. Applying again changes nothing; what others wrote on
+    the account stays.
+
+    \b
+    Example:
+      argosy install -n research | kubectl diff -f -
+      argosy install -n research --apply --create-namespace
+    """
+    if not place.namespace:
+        raise InputError("--namespace: not given; the account and its rights belong to one, as in -n research")
+    documents = _documents(place.namespace, service_account, create_namespace, claim, storage_class)
+    if trigger is not None:
+        documents += _trigger_documents(trigger, place.namespace)
+    if apply:
+        api = place.reach()
+        for document in documents:
+            api.apply(document)
+    if as_json:
+        emit({"applied": apply, "documents": documents})
+        return
+    if not apply:
+        _print(documents)
+        return
+    for document in documents:
+        say(f"{document['kind']} {document['metadata']['name']}: applied")
+    flags = place.flags(place.namespace)
+    next_commands(
+        [
+            (typed("argosy", "doctor", "run.toml", *flags), "what else the run needs"),
+            (typed("argosy", "submit", "run.toml", *flags), "submit it and follow it"),
+        ]
+    )
+
+
+def _documents(
+    namespace: str, account: str | None, create_namespace: bool, claim: str | None, storage_class: str
+) -> list[dict[str, Any]]:
+    from argosy.workflows.cluster.installation import claim_manifest, manifests, namespace_manifest
+    from argosy.workflows.spec.gang import Gang
+    from argosy.workflows.spec.storage import Storage
+    from argosy.workflows.spec.texts import quantity
+
+    for flag, name in (("--namespace", namespace), ("--service-account", account or "a")):
+        if not _NAME.fullmatch(name):
+            raise InputError(f"{flag} {name!r}: no Kubernetes name; use lower-case letters, digits and '-'")
+    found = [namespace_manifest(namespace)] if create_namespace else []
+    found += manifests(namespace, account or Gang().service_account)
+    if claim is not None:
+        try:
+            quantity(claim)
+        except ValueError as error:
+            raise InputError(f"--claim {claim!r}: no size; write for example --claim 100Gi") from error
+        found.append(claim_manifest(namespace, Storage().claim, claim, storage_class))
+    elif storage_class:
+        raise InputError(f"--storage-class {storage_class}: for which volume? give --claim SIZE too")
+    return found
+
+
+def _trigger_documents(file: Path, namespace: str) -> list[dict[str, Any]]:
+    """Accounts, the run's WorkflowTemplate, and what decides and announces."""
+    from argosy.workflows.cli.source import from_toml, with_trigger
+    from argosy.workflows.engine.reading import read_documents
+    from argosy.workflows.trigger.accounts import account_documents
+
+    source = with_trigger(from_toml(file, None, "WorkflowTemplate"))
+    assert source.run is not None
+    own = read_documents(source.yaml, str(file))
+    for document in own:
+        document["metadata"]["namespace"] = namespace
+    return [*account_documents(source.run, namespace), *own]
+
+
+def _print(documents: list[dict[str, Any]]) -> None:
+    from argosy.workflows.yaml_text import to_yaml
+
+    sys.stdout.write(
+        "---\n".join(
+            _explained(to_yaml(document), document["kind"], document["metadata"]["name"]) for document in documents
+        )
+    )
+    sys.stdout.flush()
+
+
+def _explained(text: str, kind: str, name: str) -> str:
+    """A Role with a comment above each of its rules."""
+    from argosy.workflows.cluster.installation import ROLE, RULES
+
+    if kind != "Role" or name != ROLE:
+        return text
+    before, rules, after = text.partition("rules:\n")
+    reasons = (reason for *_, reason in RULES)
+    lines = (f"# {next(reasons)}\n{line}" if line.startswith("- ") else line for line in after.splitlines(True))
+    return before + rules + "".join(lines)

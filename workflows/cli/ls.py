@@ -1,0 +1,53 @@
+"""``argosy ls``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from argosy.workflows.cli.finding import Run
+from argosy.workflows.cli.options import as_json, place, state_dir
+from argosy.workflows.cli.output import emit, next_commands, say
+from argosy.workflows.cli.top import COLUMNS, Rows, every_place, print_rows
+from argosy.workflows.cluster.place import ClusterPlace
+
+
+@click.command()
+@click.argument("store", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
+@place
+@as_json
+@state_dir
+def command(store: str | None, limit: int, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:
+    """List runs: phase, step, loss, rate, nodes, restarts, goodput.
+
+    Those of this machine, newest first; with -n of a namespace; with STORE (storage.uri of a run.toml, or
+    STORE/NAME) all that have left events there, by name. argosy top shows the same and keeps it up to date.
+
+    \b
+    Example:
+      argosy ls
+      argosy ls s3://bucket/argosy/gpt
+    """
+    rows = Rows(lambda: _stored(store) if store else every_place(state_dir, place), limit)
+    rows.look()
+    now = time.time()
+    if as_json:
+        found = [dict(zip(COLUMNS, row.cells(now), strict=True)) for row in rows.shown]
+        emit({"runs": found, "total": rows.total, "warnings": rows.troubles()})
+        return
+    if not rows.shown:
+        click.echo("no run yet")
+        return next_commands([("argosy run run.toml", "start one")])
+    print_rows(rows)
+    if rows.total > len(rows.shown):
+        say(f"and {rows.total - len(rows.shown)} more: --limit {rows.total}")
+    return None
+
+
+def _stored(store: str) -> list[Run]:
+    from argosy.workflows.cluster.stored_run import every_stored_run
+
+    return list(every_stored_run(store))

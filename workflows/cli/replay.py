@@ -1,0 +1,50 @@
+"""The failures of a run as faults to inject: what happened there, at the same steps, here."""
+
+from __future__ import annotations
+
+import re
+from signal import SIGKILL
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.injection import CORRUPT, Injection
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.restart import Restart
+
+_LOCAL_NODE = re.compile(r"node-(\d+)")
+
+
+def replayed(record: RunRecord) -> list[Injection]:
+    """One fault for each start that failed: on its rank, or on its node where no rank was at fault.
+
+    What a script raises by itself it will raise again: that is no fault to inject.
+
+    Raises:
+        InputError: nothing that failed can be caused from outside.
+    """
+    failures = [each for each in record.restarts if each.failed and each.cause != Cause.USER_EXCEPTION]
+    if not failures or not record.gangs:
+        raise InputError(
+            f"--replay {record.workflow}: no failure of it can be caused from outside (see argosy explain "
+            f"{record.workflow}); what its script does by itself a plain run shows again"
+        )
+    names = sorted({each.node for each in failures if each.node})
+    nnodes, each_node = record.gangs[0].nnodes, record.gangs[0].nproc_per_node
+    return [_fault(each, names, nnodes, nnodes * each_node) for each in failures]
+
+
+def _fault(failed: Restart, names: list[str], nnodes: int, world: int) -> Injection:
+    step = failed.last_step
+    phase = "" if step else "start"
+    if failed.cause == Cause.CHECKPOINT_CORRUPT and step:
+        return Injection(CORRUPT, None, None, step, None)
+    if failed.cause == Cause.PREEMPTED_EVICTED and failed.node and step:
+        kind = "node-loss" if failed.signal == SIGKILL else "preempt"
+        return Injection(kind, None, _node(failed.node, names) % nnodes, step, None)
+    kind = "hang" if failed.cause == Cause.HANG else "segv" if failed.cause == Cause.NATIVE_CRASH else "kill"
+    return Injection(kind, (failed.rank or 0) % world, None, step, None, phase=phase)
+
+
+def _node(name: str, names: list[str]) -> int:
+    found = _LOCAL_NODE.fullmatch(name)
+    return int(found[1]) if found else names.index(name)

@@ -1,0 +1,110 @@
+"""``argosy rm``."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.steps.record.building import prefix_of
+from argosy.steps.record.wording import count, size
+from argosy.workflows.cli.finding import Run, find
+from argosy.workflows.cli.options import as_json, place, state_dir
+from argosy.workflows.cli.output import emit, next_commands, say
+from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cluster.place import ClusterPlace
+
+REMOVED = "removed"
+"""Beside ``runs``: what lies in it is no run any more; what an interrupted call left there, the next one removes."""
+
+_BLOCK = 512
+"""Bytes of a block as ``stat`` counts them, whatever the disk's own are."""
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option("--checkpoints", is_flag=True, help="Also its checkpoints and events in the store: the training is gone.")
+@place
+@as_json
+@state_dir
+def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:
+    """Remove what ended runs left: the folder with their nodes' disks and logs, or on a cluster the Workflow.
+
+    Checkpoints stay in the store unless --checkpoints is given; of a run of which something was ever promoted they
+    always stay. A run that goes on is refused: stop it first.
+
+    \b
+    Example:
+      argosy rm gpt-x7k2p
+      argosy rm gpt-x7k2p gpt-9mz4q --checkpoints
+    """
+    chosen = [find(state_dir, each, place) for each in dict.fromkeys(runs)]
+    for run in chosen:
+        _check_over(run)
+    told = []
+    for run in chosen:
+        objects, freed = _remove_stored(run) if checkpoints else (0, 0)
+        freed += _remove_run(run)
+        told.append({"run": run.name, "objects": objects, "bytes": freed})
+        if not as_json:
+            stored = f" and {count(objects, 'object')} in its store" if checkpoints else ""
+            say(f"removed {run.name}{stored}, {size(freed)}")
+    if as_json:
+        emit({"removed": told})
+        return
+    next_commands([("argosy ls", "what is left")])
+
+
+def _check_over(run: Run) -> None:
+    if isinstance(run, RunFolder):
+        running = run.engine_runs()
+    else:
+        from argosy.workflows.cluster.run import ClusterRun
+
+        if not isinstance(run, ClusterRun):
+            raise InputError(
+                f"RUN {run.where}: name a run of this machine, or with -n a Workflow; a store's is no folder"
+            )
+        running = not run.has_ended()
+    if running:
+        raise InputError(f"RUN {run.name!r}: it runs now; stop it first: {run.command('stop', run.name)}")
+
+
+def _remove_run(run: Run) -> int:
+    """The run's folder or Workflow; bytes that are free now."""
+    if isinstance(run, RunFolder):
+        # Its own name goes at once, so that an interruption leaves no half of a run.
+        removed = run.state_dir / REMOVED
+        removed.mkdir(exist_ok=True)
+        run.path.rename(removed / f"{run.name}-{uuid.uuid4().hex}")
+        freed = sum(path.lstat().st_blocks * _BLOCK for path in removed.rglob("*"))
+        shutil.rmtree(removed)
+        return freed
+    from argosy.steps.cluster.kinds import WORKFLOW
+    from argosy.workflows.cluster.run import ClusterRun
+
+    assert isinstance(run, ClusterRun)
+    run.api.delete(WORKFLOW, run.name)
+    return 0
+
+
+def _remove_stored(run: Run) -> tuple[int, int]:
+    """All below the run's prefix: how many objects, and their bytes.
+
+    Raises:
+        InputError: one of its checkpoints was promoted.
+    """
+    store, prefix = run.store(), prefix_of(run.state())
+    if store is None or not prefix:
+        return 0, 0
+    if (promotion := run.record().promotion) is not None:
+        remedy = "leave --checkpoints out; argosy checkpoint prune --keep 1 removes the others"
+        raise InputError(f"RUN {run.name!r}: pointer {promotion.pointer!r} was moved to a checkpoint of it; {remedy}")
+    # The commit log last: while an entry is there, an interrupted call leaves a run that can be found again.
+    found = sorted(store.list(prefix), key=lambda info: info.key.startswith(f"{prefix}/log/"))
+    for info in found:
+        store.delete(info.key)
+    return len(found), sum(info.size for info in found)

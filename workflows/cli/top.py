@@ -1,0 +1,178 @@
+"""``argosy top``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.record.building import build_record, prefix_of
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.story import outcome
+from argosy.steps.record.wording import duration, figure, percent
+from argosy.steps.runlog import Event
+from argosy.workflows.cli.finding import Run, find
+from argosy.workflows.cli.follower import EventFollower
+from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.output import emit, harmless
+from argosy.workflows.cli.run_folder import RunFolder, every_run
+from argosy.workflows.cluster.place import ClusterPlace
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+REFRESH_SECONDS = 2.0
+MOST_RUNS = 20
+COLUMNS = ("run", "phase", "step", "loss", "tokens/s", "nodes", "restarts", "goodput", "time")
+
+
+@dataclass
+class Row:
+    """One run, read on from where the last look ended."""
+
+    run: Run
+    events: list[Event] = field(default_factory=list)
+    follower: EventFollower | None = None
+    record: RunRecord | None = None
+    trouble: str = ""
+    """Why nothing is known of its training."""
+
+    def look(self) -> None:
+        """Read what is new; a run that has ended stays as it is."""
+        if self.record is not None and self.record.done and not self.trouble:
+            return
+        state: dict[str, Any] = {}
+        try:
+            state = self.run.standing() if isinstance(self.run, RunFolder) else self.run.state()
+            if self.follower is None and (prefix := prefix_of(state)) and (store := self.run.store()) is not None:
+                self.follower = EventFollower(store, prefix)
+            self.events += self.follower.new() if self.follower is not None else ()
+            self.trouble = ""
+        except (StepError, InputError) as error:
+            self.trouble = str(error)
+        self.record = build_record(self.events, state or {"name": self.run.name})
+
+    def cells(self, now: float) -> tuple[str, ...]:
+        """Texts for :data:`COLUMNS`; "-" is not known."""
+        record = self.record
+        if record is None:
+            return (self.run.name, *["-"] * (len(COLUMNS) - 1))
+        point = next((each.points[-1] for each in reversed(record.restarts) if each.points), None)
+        step = "-" if point is None else f"{point.step}" + (f"/{record.end_step}" if record.end_step else "")
+        until = record.ended or (None if record.interrupted else now)
+        spent = None if record.started is None or until is None else until - record.started
+        return (
+            self.run.name,
+            outcome(record)[0],
+            step,
+            "-" if point is None or point.loss is None else figure(point.loss),
+            "-" if point is None or point.tokens_per_second is None else f"{point.tokens_per_second:,.0f}",
+            str(record.gangs[-1].nnodes) if record.gangs else "-",
+            str(max(0, len(record.restarts) - 1)) if record.restarts else "-",
+            percent(record.goodput.ratio) if record.goodput else "-",
+            "-" if spent is None else duration(max(0.0, spent)),
+        )
+
+
+@click.command()
+@run_id
+@place
+@as_json
+@state_dir
+def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> int:
+    """Show the runs as a live table: phase, step, loss, rate, nodes, restarts, goodput.
+
+    Those of this machine, or with -n of a namespace; with RUN_ID only that one. In a terminal it is refreshed until
+    Ctrl-C; elsewhere it is printed once.
+
+    \b
+    Example:
+      argosy top
+      argosy top -n research
+    """
+    rows = Rows(lambda: [find(state_dir, run_id, place)] if run_id else every_place(state_dir, place))
+    rows.look()
+    now = time.time()
+    if as_json:
+        found = [dict(zip(COLUMNS, row.cells(now), strict=True)) for row in rows.shown]
+        emit({"runs": found, "warnings": rows.troubles()})
+    elif sys.stdout.isatty():
+        _live(rows)
+    else:
+        print_rows(rows)
+    return 0
+
+
+class Rows:
+    """The runs that are shown, newest first; new ones join."""
+
+    def __init__(self, runs: Callable[[], list[Run]], most: int = MOST_RUNS) -> None:
+        self._runs, self._most = runs, most
+        self._known: dict[str, Row] = {}
+        self.shown: list[Row] = []
+        self.total = 0
+
+    def look(self) -> None:
+        """Read all of them."""
+        runs = self._runs()
+        self.total = len(runs)
+        self.shown = [self._known.setdefault(run.name, Row(run)) for run in runs[: self._most]]
+        for row in self.shown:
+            row.look()
+
+    def troubles(self) -> list[str]:
+        """What keeps us from knowing more, each once."""
+        return list(dict.fromkeys(row.trouble for row in self.shown if row.trouble))
+
+
+def every_place(state_dir: Path, place: ClusterPlace) -> list[Run]:
+    """The runs of this machine or of the namespace, newest first."""
+    if not place.named:
+        return list(every_run(state_dir))
+    from argosy.workflows.cluster.run import every_cluster_run
+
+    return list(every_cluster_run(place))
+
+
+def print_rows(rows: Rows) -> None:
+    """The table as plain text, and on standard error what is not known."""
+    table = [COLUMNS, *(row.cells(time.time()) for row in rows.shown)]
+    widths = [max(len(row[index]) for row in table) for index in range(len(COLUMNS))]
+    for row in table:
+        click.echo("  ".join(harmless(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for text in rows.troubles():
+        click.echo(f"warning: {harmless(text)}", err=True)
+
+
+def _live(rows: Rows) -> None:
+    from rich.live import Live
+
+    try:
+        with Live(_table(rows), auto_refresh=False, screen=False) as live:
+            while True:
+                live.update(_table(rows), refresh=True)
+                time.sleep(REFRESH_SECONDS)
+                rows.look()
+    except KeyboardInterrupt:
+        return
+
+
+def _table(rows: Rows) -> Table:
+    from rich.table import Table
+
+    table = Table(*COLUMNS, box=None, header_style="bold", caption="\n".join(_captions(rows)), caption_justify="left")
+    for row in rows.shown:
+        table.add_row(*(harmless(cell) for cell in row.cells(time.time())))
+    return table
+
+
+def _captions(rows: Rows) -> Iterator[str]:
+    yield from (f"warning: {harmless(text)}" for text in rows.troubles())
+    if not rows.shown:
+        yield "no run yet"

@@ -1,0 +1,1 @@
+"""``argosy watch``: new data start runs, without a cluster or from beside it."""

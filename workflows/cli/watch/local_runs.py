@@ -1,0 +1,114 @@
+"""Runs of this machine that a trigger decided on: one after the other, each once, whatever is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from argosy.steps.contract.layout import seq_name
+from argosy.steps.events.journal import Decision
+from argosy.steps.record.building import RUN_NAME
+from argosy.workflows.cli.run_folder import ENDED, RunFolder, every_run
+from argosy.workflows.cli.written import write_whole
+
+_TRIES = 3
+
+
+class LocalRuns:
+    """What was decided waits as a file in ``STATE_DIR/watch/NAME`` and moves to ``ended`` below it."""
+
+    def __init__(self, state_dir: Path, name: str, yaml: Path) -> None:
+        """``yaml``: the compiled run, for what is started from now on; a run that goes on has its own."""
+        self._state_dir, self._name, self._yaml = state_dir, name, yaml
+        self._folder = state_dir / "watch" / name
+        self._ended = self._folder / "ended"
+        self._ended.mkdir(parents=True, exist_ok=True)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._current: Path | None = None
+        self._tries: dict[str, int] = {}
+        self.place = f"local:{socket.gethostname()}:{state_dir}"
+
+    # What a Starter does.
+
+    def start(self, decision: Decision) -> None:
+        """Keep it among what is to be run."""
+        path = self._folder / seq_name(decision.seq)
+        if not (self._ended / path.name).exists() and not path.exists():
+            record = {"workflow": decision.workflow, "parameters": decision.parameters}
+            write_whole(path, json.dumps(record).encode())
+
+    def running(self) -> list[str]:
+        """What runs or waits here, and runs of this name that somebody started by hand."""
+        waiting = [self._read(path)[0] for path in self._waiting()]
+        by_hand = [
+            folder.name
+            for folder in every_run(self._state_dir)
+            if (folder.state().get("annotations") or {}).get(RUN_NAME) == self._name and folder.engine_runs()
+        ]
+        return waiting + [name for name in by_hand if name not in waiting]
+
+    def stop(self, workflow: str) -> None:
+        """End it for good: what has not begun never does."""
+        for path in self._waiting():
+            if self._read(path)[0] == workflow:
+                if path == self._current and self._child is not None:
+                    self._child.terminate()
+                self._end(path)
+
+    # What a watch does besides.
+
+    def turn(self) -> bool:
+        """Begin, go on or end one; whether there is anything left to do."""
+        if self._child is not None:
+            if self._child.poll() is None:
+                return True
+            self._judge(self._child.returncode)
+        left = self._waiting()
+        if left:
+            self._begin(left[0])
+        return bool(left)
+
+    def leave(self) -> None:
+        """Ask the run to stop where it can go on, and wait for it."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.terminate()
+            self._child.wait()
+
+    def _waiting(self) -> list[Path]:
+        return sorted(self._folder.glob("0*.json"))
+
+    def _read(self, path: Path) -> tuple[str, dict[str, str]]:
+        record = json.loads(path.read_bytes())
+        return str(record["workflow"]), dict(record["parameters"])
+
+    def _begin(self, path: Path) -> None:
+        workflow, parameters = self._read(path)
+        folder = RunFolder(self._state_dir / "runs" / workflow, self._state_dir)
+        if folder.state().get("phase") in ENDED and not folder.engine_runs():
+            return self._end(path)
+        if folder.engine_runs():
+            return  # a watch before us was killed, its run was not
+        kept = folder.path / "workflow.yaml"
+        given = [word for name, value in parameters.items() for word in ("-p", f"{name}={value}")]
+        command = [sys.executable, "-m", "argosy.workflows.cli.main", "run", str(kept if kept.exists() else self._yaml),
+                   "--name", workflow, *given, "--state-dir", str(self._state_dir)]  # fmt: skip
+        self._current = path
+        with (self._folder / "last.log").open("ab") as log:
+            self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ)
+
+    def _judge(self, code: int) -> None:
+        path, self._child, self._current = self._current, None, None
+        if path is None or not path.exists():
+            return
+        tries = self._tries[path.name] = self._tries.get(path.name, 0) + 1
+        workflow, _ = self._read(path)
+        phase = RunFolder(self._state_dir / "runs" / workflow, self._state_dir).state().get("phase")
+        if phase in ENDED or code == 2 or tries >= _TRIES:
+            self._end(path)
+
+    def _end(self, path: Path) -> None:
+        path.replace(self._ended / path.name)

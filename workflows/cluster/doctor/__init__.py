@@ -1,0 +1,1 @@
+"""What a cluster lacks for a run."""

@@ -1,0 +1,101 @@
+"""Whether the cluster's nodes could take the gang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from argosy.steps.cluster.api import Api
+from argosy.steps.cluster.kinds import NODE
+from argosy.workflows.cluster.doctor.check import Check, asked
+from argosy.workflows.cluster.doctor.needs import Needs
+from argosy.workflows.manifests.quantity import quantity
+
+Amounts = dict[str, float]
+
+
+def capacity(api: Api, needs: Needs) -> Iterator[Check]:
+    """Nodes that could ever take a pod of the gang, and those that could now; one pod goes on each."""
+    if not needs.nnodes:
+        return
+
+    def look() -> Iterator[Check]:
+        wanted = _requests(needs.pod)
+        stated = _stated((needs.pod.get("containers") or [{}])[0])
+        asks = ", ".join(f"{name} {text}" for name, text in sorted(stated.items()))
+        nodes = api.list(NODE)["items"]
+        able = [node for node in nodes if _takes(node, needs.pod) and _fits(_allocatable(node), wanted)]
+        what, gang = "capacity", f"the gang wants {needs.nnodes} nodes with {asks} each"
+        if len(able) < needs.nnodes:
+            remedy = "ask for less (gang.nnodes, gang.resources), see gang.node_selector and tolerations, or add nodes"
+            yield Check("missing", what, f"{gang}; {len(able)} of {len(nodes)} could ever take one", remedy)
+            return
+        free = _free(api, able)
+        now = sum(_fits(free[node["metadata"]["name"]], wanted) for node in able)
+        yield Check("ok", what, f"{gang}; {len(able)} of {len(nodes)} could take one, {now} now")
+
+    yield from asked("capacity", "kubectl describe nodes", look)
+
+
+def _takes(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    labels = node["metadata"].get("labels") or {}
+    chosen = all(labels.get(key) == value for key, value in (pod.get("nodeSelector") or {}).items())
+    conditions = (node.get("status") or {}).get("conditions") or []
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    taints = [each for each in node["spec"].get("taints") or [] if each["effect"] != "PreferNoSchedule"]
+    tolerations = pod.get("tolerations") or []
+    return ready and chosen and not node["spec"].get("unschedulable") and all(_bears(tolerations, t) for t in taints)
+
+
+def _bears(tolerations: Sequence[Mapping[str, Any]], taint: Mapping[str, Any]) -> bool:
+    return any(
+        each.get("effect") in (None, "", taint["effect"])
+        and each.get("key") in (None, "", taint["key"])
+        and (each.get("operator") == "Exists" or each.get("value", "") == taint.get("value", ""))
+        for each in tolerations
+    )
+
+
+def _requests(pod: Mapping[str, Any]) -> Amounts:
+    """Of the whole pod: its containers' sum, or its largest init container where that is more."""
+    found: Amounts = {}
+    for container in pod.get("containers") or []:
+        for name, amount in _of(container).items():
+            found[name] = found.get(name, 0.0) + amount
+    for container in pod.get("initContainers") or []:
+        for name, amount in _of(container).items():
+            found[name] = max(found.get(name, 0.0), amount)
+    return found
+
+
+def _stated(container: Mapping[str, Any]) -> dict[str, str]:
+    resources = container.get("resources") or {}
+    stated = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {name: str(text) for name, text in stated.items()}
+
+
+def _of(container: Mapping[str, Any]) -> Amounts:
+    return _amounts(_stated(container))
+
+
+def _allocatable(node: Mapping[str, Any]) -> Amounts:
+    return _amounts((node.get("status") or {}).get("allocatable") or {})
+
+
+def _amounts(stated: Mapping[str, Any]) -> Amounts:
+    return {name: quantity(str(text)) or 0.0 for name, text in stated.items()}
+
+
+def _fits(room: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
+    return all(room.get(name, 0.0) >= amount for name, amount in wanted.items())
+
+
+def _free(api: Api, nodes: Sequence[Mapping[str, Any]]) -> dict[str, Amounts]:
+    free = {node["metadata"]["name"]: _allocatable(node) for node in nodes}
+    running = "/api/v1/pods?fieldSelector=status.phase!=Succeeded,status.phase!=Failed"
+    for pod in api.read(running)["items"]:
+        room = free.get(pod["spec"].get("nodeName", ""))
+        for name, amount in _requests(pod["spec"]).items() if room is not None else ():
+            if room is not None and name in room:
+                room[name] -= amount
+    return free

@@ -1,0 +1,32 @@
+"""All checks, in the order in which one would look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from argosy.steps.cluster.api import Api
+from argosy.workflows.cluster.doctor import capacity, rehearsal, rights, things, versions
+from argosy.workflows.cluster.doctor.check import Check
+from argosy.workflows.cluster.doctor.needs import Needs, needs_of
+
+
+def examine(api: Api, workflow: Mapping[str, Any] | None, account: str) -> Iterator[Check]:
+    """Each thing once; without a workflow what every run needs, for the service account ``account``."""
+    needs = Needs(accounts=(account,)) if workflow is None else needs_of(workflow)
+    first = versions.server(api)
+    yield first
+    if first.state != "ok":
+        return
+    found = list(versions.namespace(api))
+    yield from found
+    yield from versions.kinds(api, needs)
+    if any(each.state == "missing" for each in found):
+        return
+    yield from rights.yours(api)
+    yield from rights.accounts(api, needs)
+    for look in (things.secrets, things.claims, things.queue, things.priority_classes, things.images):
+        yield from look(api, needs)
+    yield from capacity.capacity(api, needs)
+    if workflow is not None:
+        yield from rehearsal.rehearsal(api, workflow, needs)

@@ -1,0 +1,92 @@
+"""What you may do, and what the run's account may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from argosy.steps.cluster.api import Api
+from argosy.steps.cluster.kinds import SERVICE_ACCOUNT
+from argosy.workflows.cluster.doctor.check import Check, asked
+from argosy.workflows.cluster.doctor.needs import Needs
+from argosy.workflows.cluster.installation import RULES
+
+YOURS = (
+    ("argoproj.io", "workflows", "create"),
+    ("argoproj.io", "workflows", "get"),
+    ("argoproj.io", "workflows", "list"),
+    ("argoproj.io", "workflowtemplates", "patch"),
+    ("", "pods", "list"),
+    ("", "pods/log", "get"),
+)
+"""(group, resource, verb) of submit, status, logs and top."""
+_AUTHORIZATION = "authorization.k8s.io/v1"
+
+
+def yours(api: Api) -> Iterator[Check]:
+    """Whether you may submit and look."""
+
+    def look() -> Iterator[Check]:
+        denied = [each for each in YOURS if not _allowed(api, "SelfSubjectAccessReview", each, {})]
+        if not denied:
+            yield Check("ok", "your rights", "submit, status, logs, top")
+        for group, resource, verb in denied:
+            named = f"{resource}.{group}" if group else resource
+            role = f"argosy-{verb}-{resource.replace('/', '-')}"
+            yield Check(
+                "missing",
+                "your rights",
+                f"you may not {verb} {named}",
+                f"kubectl create role {role} -n {api.namespace} --verb={verb} --resource={named} && kubectl create "
+                f"rolebinding {role} -n {api.namespace} --role={role} --user=YOU",
+            )
+
+    yield from asked("your rights", f"kubectl auth can-i --list -n {api.namespace}", look)
+
+
+def accounts(api: Api, needs: Needs) -> Iterator[Check]:
+    """Whether the run's service accounts are there and may do what its pods do."""
+    for name in needs.accounts:
+        option = "" if name == "argosy" else f" --service-account {name}"
+        install = f"argosy install -n {api.namespace}{option} --apply"
+        what = f"service account {name}"
+
+        def there(name: str = name, what: str = what, install: str = install) -> Iterator[Check]:
+            if api.get(SERVICE_ACCOUNT, name) is None:
+                yield Check("missing", what, f"not in namespace {api.namespace}", install)
+            else:
+                yield Check("ok", what, "there")
+
+        def rights(name: str = name, what: str = what, install: str = install) -> Iterator[Check]:
+            denied = _denied(api, f"system:serviceaccount:{api.namespace}:{name}")
+            if denied:
+                yield Check("missing", f"{what}, rights", f"may not {', '.join(denied)}", install)
+            else:
+                yield Check("ok", f"{what}, rights", "all that the pods of a run do")
+
+        found = list(asked(what, f"kubectl get serviceaccount {name} -n {api.namespace}", there))
+        yield from found
+        if found[0].state == "ok":
+            ask = f"kubectl auth can-i --list -n {api.namespace} --as system:serviceaccount:{api.namespace}:{name}"
+            yield from asked(f"{what}, rights", ask, rights)
+
+
+def _denied(api: Api, user: str) -> list[str]:
+    served = {group["name"] for group in api.read("/apis")["groups"]} | {""}
+    return [
+        f"{verb} {resource}"
+        for group, resources, verbs, _ in RULES
+        if group in served
+        for resource in resources
+        for verb in verbs
+        if not _allowed(api, "SubjectAccessReview", (group, resource, verb), {"user": user})
+    ]
+
+
+def _allowed(api: Api, kind: str, what: tuple[str, str, str], subject: dict[str, Any]) -> bool:
+    group, resource, verb = what
+    resource, _, part = resource.partition("/")
+    attributes = {"namespace": api.namespace, "group": group, "resource": resource, "subresource": part, "verb": verb}
+    spec = {"resourceAttributes": {key: value for key, value in attributes.items() if value or key == "group"}}
+    found = api.create({"apiVersion": _AUTHORIZATION, "kind": kind, "spec": {**spec, **subject}})
+    return bool(found and (found.get("status") or {}).get("allowed"))

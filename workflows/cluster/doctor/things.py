@@ -1,0 +1,108 @@
+"""What a run names: secrets, volumes, queue, priority, images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from argosy.steps.cluster.api import Api, ApiError
+from argosy.steps.cluster.kinds import CLAIM, LOCAL_QUEUE, NODE, PRIORITY_CLASS, SECRET, STORAGE_CLASS, Kind
+from argosy.workflows.cluster.doctor.check import Check, asked
+from argosy.workflows.cluster.doctor.needs import Needs
+
+FOUND_OUT = "only a pod finds out whether its node can pull an image; a run that cannot says image_pull and why"
+
+
+def secrets(api: Api, needs: Needs) -> Iterator[Check]:
+    """Whether they are there; what is in them is not asked for."""
+    for name in needs.secrets:
+        remedy = f"kubectl create secret generic {name} -n {api.namespace} --from-literal=NAME=VALUE"
+        yield from _named(api, SECRET, name, f"secret {name}", remedy)
+
+
+def priority_classes(api: Api, needs: Needs) -> Iterator[Check]:
+    """Whether they are there."""
+    for name in needs.priority_classes:
+        remedy = f"kubectl create priorityclass {name} --value=1000"
+        yield from _named(api, PRIORITY_CLASS, name, f"priority class {name}", remedy)
+
+
+def queue(api: Api, needs: Needs) -> Iterator[Check]:
+    """Whether the LocalQueue is there."""
+    if needs.queue:
+        remedy = (
+            "a LocalQueue of that name in the namespace, pointing to a ClusterQueue with quota for the gang: "
+            "https://kueue.sigs.k8s.io/docs/concepts/local_queue/"
+        )
+        yield from _named(api, LOCAL_QUEUE, needs.queue, f"queue {needs.queue}", remedy)
+
+
+def claims(api: Api, needs: Needs) -> Iterator[Check]:
+    """Whether each volume is there and can be mounted by every node."""
+    for name in needs.claims:
+        ask = f"kubectl get pvc {name} -n {api.namespace}"
+        yield from asked(f"claim {name}", ask, partial(_claim, api, name))
+
+
+def _claim(api: Api, name: str) -> Iterator[Check]:
+    found = api.get(CLAIM, name)
+    what = f"claim {name}"
+    if found is None:
+        remedy = f"argosy install -n {api.namespace} --claim 100Gi --storage-class CLASS --apply"
+        yield Check("missing", what, f"not in namespace {api.namespace}; {_classes(api)}", remedy)
+        return
+    modes, phase = found["spec"].get("accessModes") or [], (found.get("status") or {}).get("phase", "")
+    if "ReadWriteMany" not in modes and "ReadOnlyMany" not in modes:
+        remedy = "a claim with accessModes: [ReadWriteMany]; argosy install --claim renders one"
+        yield Check("missing", what, f"{', '.join(modes)}: the pods of a gang on several nodes cannot share it", remedy)
+    elif phase == "Bound":
+        yield Check("ok", what, f"{phase}, {', '.join(modes)}")
+    else:
+        remedy = f"kubectl describe pvc {name} -n {api.namespace}"
+        yield Check("unknown", what, f"{phase}: it may be bound when the first pod wants it", remedy)
+
+
+def _classes(api: Api) -> str:
+    try:
+        listed = [each["metadata"]["name"] for each in api.list(STORAGE_CLASS)["items"]]
+    except Exception:
+        return "storage classes cannot be listed"
+    return f"storage classes: {', '.join(listed)}" if listed else "the cluster has no storage class"
+
+
+def images(api: Api, needs: Needs) -> Iterator[Check]:
+    """Which nodes have them already; whether a node can pull one, only a pod on it finds out."""
+
+    def look() -> Iterator[Check]:
+        held: list[set[str]] = []
+        for node in api.list(NODE)["items"]:
+            listed = (node.get("status") or {}).get("images") or []
+            held.append({_plain(name) for each in listed for name in each.get("names") or []})
+        for image in needs.images:
+            here = sum(_plain(image) in names for names in held)
+            what = f"image {image}"
+            if here == len(held) and held:
+                yield Check("ok", what, f"on all {len(held)} nodes")
+            else:
+                detail = f"on {here} of {len(held)} nodes (a node names 50 images at most); can the others pull it?"
+                yield Check("unknown", what, detail, FOUND_OUT)
+
+    yield from asked("images", FOUND_OUT, look)
+
+
+def _plain(image: str) -> str:
+    return image.removeprefix("docker.io/").removeprefix("library/")
+
+
+def _named(api: Api, kind: Kind, name: str, what: str, remedy: str) -> Iterator[Check]:
+    def look() -> Iterator[Check]:
+        try:
+            found = api.metadata(kind, name)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            yield Check("missing", what, "not there", remedy)
+            return
+        yield Check("ok", what, f"there since {found['metadata']['creationTimestamp']}")
+
+    yield from asked(what, f"kubectl get {kind.plural} {name} -n {api.namespace}", look)

@@ -1,0 +1,109 @@
+"""Is the API there, in which version, and which kinds and controllers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from argosy.steps.cluster.api import Api, ApiAway, ApiError
+from argosy.steps.cluster.kinds import NAMESPACE
+from argosy.workflows.cluster.doctor.check import Check, asked
+from argosy.workflows.cluster.doctor.needs import Needs
+from argosy.workflows.cluster.installation import ENFORCE
+
+OF_ARGO = ("workflows", "workflowtemplates", "workflowtaskresults")
+_DEPLOYMENTS = "/apis/apps/v1/deployments?labelSelector="
+_GROUPS: dict[str, tuple[str, str, str]] = {
+    "Argo Workflows": ("argoproj.io", "app=workflow-controller", "https://argo-workflows.readthedocs.io/en/latest/"),
+    "JobSet": ("jobset.x-k8s.io", "app.kubernetes.io/name=jobset", "https://jobset.sigs.k8s.io/docs/installation/"),
+    "Training Operator": (
+        "kubeflow.org/v1",
+        "control-plane=kubeflow-training-operator",
+        "https://www.kubeflow.org/docs/components/trainer/legacy-v1/installation/",
+    ),
+    "MPI Operator": (
+        "kubeflow.org/v2beta1",
+        "app.kubernetes.io/name=mpi-operator",
+        "https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/mpi/",
+    ),
+    "Trainer": (
+        "trainer.kubeflow.org",
+        "app.kubernetes.io/name=trainer",
+        "https://www.kubeflow.org/docs/components/trainer/operator-guides/installation/",
+    ),
+    "Volcano": ("batch.volcano.sh", "app=volcano-controller", "https://volcano.sh/en/docs/installation/"),
+    "Kueue": ("kueue.x-k8s.io", "app.kubernetes.io/name=kueue", "https://kueue.sigs.k8s.io/docs/installation/"),
+}
+"""What: its API group (and version, where several share it), the label of its
+controller's Deployment, where its installation is described."""
+
+
+def server(api: Api) -> Check:
+    """Whether the API answers, and its version."""
+    try:
+        version = json.loads(api.text("/version"))["gitVersion"]
+    except (ApiAway, ApiError, ValueError, KeyError) as error:
+        remedy = "see that `kubectl version` answers; name another cluster with --context or --kubeconfig"
+        return Check("missing", "API server", f"{api.server} does not answer: {error}", remedy)
+    return Check("ok", "API server", f"Kubernetes {version} at {api.server}")
+
+
+def namespace(api: Api) -> Iterator[Check]:
+    """Whether it is there, and which pods it takes."""
+    name = api.namespace
+
+    def look() -> Iterator[Check]:
+        found = api.get(NAMESPACE, name)
+        if found is None:
+            yield Check("missing", "namespace", name, f"argosy install -n {name} --create-namespace --apply")
+            return
+        level = (found["metadata"].get("labels") or {}).get(ENFORCE, "privileged")
+        yield Check("ok", "namespace", f"{name}, Pod Security {level}")
+
+    yield from asked("namespace", f"kubectl get namespace {name}", look)
+
+
+def kinds(api: Api, needs: Needs) -> Iterator[Check]:
+    """Argo's kinds, and those of the gang: who makes pods, PodGroup, Kueue's."""
+    served = {
+        group["name"]: [version["version"] for version in group["versions"]] for group in api.read("/apis")["groups"]
+    }
+    versions = {str(each["apiVersion"]) for each in needs.gang} | {"argoproj.io/v1alpha1"}
+    versions |= {"kueue.x-k8s.io/v1beta2"} if needs.queue else set()
+    wanted = versions | {version.partition("/")[0] for version in versions}
+    for what, (where, label, page) in _GROUPS.items():
+        group, _, version = where.partition("/")
+        if group in served and version in ("", *served[group]):
+            yield _installed(api, what, group, served[group], label, page)
+        elif where in wanted:
+            other = "" if what in ("Argo Workflows", "Kueue") else '; or write gang.runtime = "job", which needs none'
+            yield Check("missing", what, f"the cluster does not serve {where}", f"install it: {page}{other}")
+    if "scheduling.k8s.io" in wanted:
+        if "v1beta1" in served.get("scheduling.k8s.io", []):
+            yield Check("ok", "PodGroup", "scheduling.k8s.io/v1beta1")
+        else:
+            gate = "--feature-gates=GenericWorkload=true and --runtime-config=scheduling.k8s.io/v1beta1=true"
+            remedy = f"Kubernetes 1.37, its API server and scheduler with {gate}; or another gang.placement"
+            yield Check("missing", "PodGroup", "the cluster does not serve scheduling.k8s.io/v1beta1", remedy)
+
+
+def _installed(api: Api, what: str, group: str, versions: list[str], label: str, page: str) -> Check:
+    if group == "argoproj.io":
+        resources = {each["name"] for each in api.read(f"/apis/{group}/v1alpha1")["resources"]}
+        if lacking := [name for name in OF_ARGO if name not in resources]:
+            return Check("missing", what, f"its CRDs {', '.join(lacking)} are not there", f"install it whole: {page}")
+    return Check("ok", what, f"{group} {', '.join(versions)}; {_controller(api, label)}")
+
+
+def _controller(api: Api, label: str) -> str:
+    try:
+        found: list[dict[str, Any]] = api.read(_DEPLOYMENTS + label.replace("=", "%3D").replace("/", "%2F"))["items"]
+    except Exception as error:
+        return f"which controller runs cannot be seen ({' '.join(str(error).split())[:120]})"
+    for each in found:
+        images = [container["image"] for container in each["spec"]["template"]["spec"]["containers"]]
+        ready = (each.get("status") or {}).get("readyReplicas", 0)
+        where = f"{each['metadata']['namespace']}/{each['metadata']['name']}"
+        return f"controller {images[0].split('@')[0].rsplit('/', 1)[-1]}, {ready} ready in {where}"
+    return "no Deployment of its controller is seen: its version is not known"

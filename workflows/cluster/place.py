@@ -1,0 +1,42 @@
+"""Which cluster and namespace a command means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argosy.steps.cluster.api import Api
+
+PATIENCE_SECONDS = 10.0
+"""A person waits: an API server that is away is said soon."""
+
+
+@dataclass(frozen=True)
+class ClusterPlace:
+    """What the command line said; empty: what kubectl would take."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+
+    @property
+    def named(self) -> bool:
+        """Whether a cluster is meant, and not this machine."""
+        return bool(self.kubeconfig or self.context or self.namespace)
+
+    def reach(self) -> Api:
+        """The namespace's API; nothing is asked yet.
+
+        Raises:
+            InputError: there is no such kubeconfig or context.
+        """
+        from argosy.steps.cluster.api import connect
+
+        given = {"kubeconfig": self.kubeconfig, "context": self.context, "namespace": self.namespace}
+        return connect(**given, patience=PATIENCE_SECONDS)
+
+    def flags(self, namespace: str) -> list[str]:
+        """The options with which a later command finds the same namespace."""
+        named = [("--kubeconfig", self.kubeconfig), ("--context", self.context), ("-n", namespace)]
+        return [word for flag, value in named if value for word in (flag, value)]

@@ -1,0 +1,114 @@
+"""A Workflow object of the API as the state that the local engine writes: one form for all readers."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from argosy.steps.contract.errors import InputError
+from argosy.steps.record.building import RUN_NAME
+from argosy.steps.record.reading import moment, text
+from argosy.steps.runlog import Event
+
+YAML_SHA256 = "argosy.dev/yaml-sha256"
+"""Annotation: digest of the YAML that was submitted."""
+
+
+def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
+    """The state; a Workflow that no controller has seen yet has no phase.
+
+    Raises:
+        InputError: the controller keeps the nodes in a database.
+    """
+    metadata, status = _map(workflow, "metadata"), _map(workflow, "status")
+    annotations = facts_of(workflow)
+    return {
+        "name": text(metadata, "name"),
+        "uid": text(metadata, "uid"),
+        "yaml_sha256": str(annotations.get(YAML_SHA256, "")),
+        "annotations": annotations,
+        "parameters": _parameters(workflow),
+        "phase": text(status, "phase"),
+        "message": text(status, "message"),
+        "progress": text(status, "progress"),
+        "started": moment(status, "startedAt"),
+        "finished": moment(status, "finishedAt"),
+        "nodes": [_node(node) for node in _nodes(status)],
+    }
+
+
+def facts_of(workflow: Mapping[str, Any]) -> dict[str, str]:
+    """Annotations of the Workflow, and those that it will have from its template."""
+    below = _map(_map(_template(workflow), "workflowMetadata"), "annotations")
+    return {**below, **_map(_map(workflow, "metadata"), "annotations")}
+
+
+def is_ours(metadata: Mapping[str, Any]) -> bool:
+    """Whether an object's metadata say that it is a run of ours."""
+    return RUN_NAME in _map(metadata, "annotations")
+
+
+def told_by_nodes(state: Mapping[str, Any]) -> list[Event]:
+    """What our steps' outputs say, for a reader who cannot read the event log."""
+    found = []
+    for node in state["nodes"]:
+        kind, fields = _TOLD.get(node["templateName"], ("", {}))
+        outputs = node["outputs"]
+        values = {field: outputs[name] for field, name in fields.items() if outputs.get(name)}
+        if kind and values:
+            found.append(Event(node["finishedAt"] or 0.0, kind, "outputs", values))
+    return found
+
+
+_TOLD: dict[str, tuple[str, dict[str, str]]] = {
+    "snapshot": ("snapshot_taken", {"dataset_digest": "dataset-digest", "objects": "objects", "bytes": "bytes"}),
+    "admit": ("admission", {"decision": "decision", "reason": "reason"}),
+    "train": ("train_ended", {"checkpoint_digest": "checkpoint-digest"}),
+    "gate": ("gated", {"decision": "decision", "reason": "reason"}),
+}
+
+
+def _parameters(workflow: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for spec in (_template(workflow), _map(workflow, "spec")):
+        listed = _map(spec, "arguments").get("parameters")
+        for each in listed if isinstance(listed, list) else []:
+            found[str(each.get("name"))] = str(each.get("value", each.get("default", "")))
+    return found
+
+
+def _template(workflow: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _map(_map(workflow, "status"), "storedWorkflowTemplateSpec")
+
+
+def _nodes(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    packed = text(status, "compressedNodes")
+    nodes = json.loads(gzip.decompress(base64.b64decode(packed))) if packed else status.get("nodes")
+    if not nodes and status.get("offloadNodeStatusVersion"):
+        raise InputError(
+            "the controller keeps this Workflow's nodes in its database, which only the Argo server reads; ask there, "
+            "or give the run by its place in the store: argosy status s3://BUCKET/…/runs/RUN_ID"
+        )
+    yield from nodes.values() if isinstance(nodes, dict) else ()
+
+
+def _node(node: Mapping[str, Any]) -> dict[str, Any]:
+    outputs = _map(node, "outputs")
+    listed = outputs.get("parameters")
+    reference = _map(node, "templateRef")
+    return {
+        **{key: text(node, key) for key in ("id", "name", "displayName", "type", "phase", "message", "progress")},
+        "templateName": text(node, "templateName") or text(reference, "template"),
+        "startedAt": moment(node, "startedAt"),
+        "finishedAt": moment(node, "finishedAt"),
+        "exitCode": outputs.get("exitCode"),
+        "outputs": {str(each.get("name")): str(each.get("value", "")) for each in listed or []},
+    }
+
+
+def _map(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = record.get(key)
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,104 @@
+"""The pod of a gang's node, rendered: one per node, nothing that restarts on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.channel import COMMIT_SECONDS
+from argosy.steps.contract.objects import RUN_LABEL
+from argosy.workflows.gang.cache import cache_volume, profile_labels
+from argosy.workflows.gang.fabric import fabric_env, fabric_pod, fabric_resources, fabric_security
+from argosy.workflows.gang.launch_args import launch_args
+from argosy.workflows.gang.pod import (
+    POD_SECURITY,
+    claim_volume,
+    environment,
+    environment_sources,
+    pod_folders,
+)
+from argosy.workflows.spec.run import TrainingRun
+
+FABRIC_ANNOTATION = "argosy.dev/fabric"
+"""Whoever reads the manifest, lint among them, learns why the variables are as they are."""
+LOST_NODE_SECONDS = 30
+"""The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
+_TAINTS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+
+
+def node_template(run: TrainingRun, code_digest: str, container: str = "main") -> dict[str, Any]:
+    """The pod's template; ``code_digest`` is the SHA-256 of the code archive, empty when the image has the code.
+
+    ``container`` is the name of the ranks' container.
+    """
+    spec = _pod(run, code_digest, container)
+    if run.gang.runtime == "job":
+        # The Job sets the pods' host names; with the Service's domain they resolve. JobSet sets both.
+        spec["subdomain"] = run.name
+    if run.gang.placement == "native":
+        spec["schedulingGroup"] = {"podGroupName": run.name}
+    return {"metadata": _metadata(run), "spec": spec}
+
+
+def _metadata(run: TrainingRun) -> dict[str, Any]:
+    fabric, pod = run.fabric, run.gang.pod
+    named = {FABRIC_ANNOTATION: fabric.name} if fabric.name else {}
+    annotations = {**named, **fabric.annotations, **pod.annotations}
+    labels = {**fabric.labels, **pod.labels, RUN_LABEL: run.name, **profile_labels(run)}
+    return {"labels": labels, **({"annotations": annotations} if annotations else {})}
+
+
+def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
+    gang, fabric = run.gang, run.fabric
+    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": gang.shm_of(fabric)}}
+    own, own_mounts = pod_folders(data="/argosy/data", workspace="/argosy/workspace", tmp="/argosy/tmp")
+    claim, claim_mounts = claim_volume(run)
+    cache, cache_mounts = cache_volume(run)
+    container: dict[str, Any] = {
+        "name": name,
+        "image": run.image,
+        "command": LaunchArgs.command(),
+        "args": launch_args(run, code_digest).to_argv(),
+        "env": environment(run, *fabric_env(fabric)),
+        "resources": fabric_resources(fabric, gang.resources),
+        "securityContext": fabric_security(fabric),
+        "volumeMounts": [
+            {"name": "shm", "mountPath": "/dev/shm"},
+            *claim_mounts,
+            *cache_mounts,
+            *own_mounts,
+            *fabric.mounts,
+            *(volume.mount() for volume in gang.pod.volumes),
+        ],
+    }
+    if gang.pod.image_pull_policy:
+        container["imagePullPolicy"] = gang.pod.image_pull_policy
+    if run.secrets:
+        container["envFrom"] = environment_sources(run)
+    optional = {
+        "serviceAccountName": gang.service_account,
+        "priorityClassName": gang.priority_class,
+        "nodeSelector": dict(gang.node_selector),
+    }
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": run.deadlines.grace_seconds + COMMIT_SECONDS,
+        "automountServiceAccountToken": False,
+        "securityContext": POD_SECURITY,
+        **{name: value for name, value in optional.items() if value},
+        **fabric_pod(fabric, gang.pod),
+        "tolerations": _tolerations(run),
+        "containers": [container],
+        "volumes": [shm, *claim, *cache, *own, *fabric.volumes, *gang.pod.volume_manifests()],
+    }
+
+
+def _tolerations(run: TrainingRun) -> list[dict[str, Any]]:
+    given = [toleration.manifest() for toleration in run.gang.tolerations]
+    named = {toleration.key for toleration in run.gang.tolerations}
+    ours = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_NODE_SECONDS}
+        for key in _TAINTS
+        if key not in named
+    ]
+    return given + ours

@@ -1,0 +1,185 @@
+"""What can be asked of a run that was started, and told to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from argosy.steps.contract.errors import InputError
+from argosy.steps.record.building import prefix_of
+from argosy.steps.record.story import ending
+from argosy.steps.record.summary import summary
+from argosy.workflows.cli.run_folder import ENDED, RunFolder
+
+if TYPE_CHECKING:
+    from argosy.steps.record.facts import RunRecord
+    from argosy.workflows.cli.checkpoint.run import CheckpointedRun
+    from argosy.workflows.cli.finding import Run
+
+POLL_SECONDS, CLUSTER_POLL_SECONDS = 0.2, 2.0
+
+
+class RunFailed(Exception):
+    """A run that has ended without success; ``cause`` is one of docs' closed list, "" when it was only stopped."""
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+@dataclass(frozen=True)
+class SavedCheckpoint:
+    """A checkpoint of a run: ``bytes`` its size, ``created`` seconds since 1970, ``state`` live, corrupt, …"""
+
+    step: int
+    digest: str
+    bytes: int
+    created: float
+    final: bool
+    state: str
+
+
+class Handle:
+    """A run of this machine or of a cluster; every call asks anew."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __repr__(self) -> str:
+        return f"<argosy run {self.name} in {self._run.where}: {self.phase}>"
+
+    @property
+    def name(self) -> str:
+        """The workflow's name: what the command line calls it by."""
+        return self._run.name
+
+    @property
+    def phase(self) -> str:
+        """Pending, Running, Succeeded, Failed, Error; Interrupted: stopped, and it can go on."""
+        # In this order: an engine that ends in between has written its last word before it lets go.
+        goes_on = self._run.engine_runs() if isinstance(self._run, RunFolder) else True
+        phase = str(self._run.state().get("phase") or "Pending")
+        return phase if goes_on or phase in ENDED else "Interrupted"
+
+    @property
+    def done(self) -> bool:
+        """Whether it will not change by itself any more."""
+        return self.phase not in ("Pending", "Running")
+
+    @property
+    def metric(self) -> float | None:
+        """The number of the evaluation; None before it, or without [evaluation]."""
+        evaluation = self._run.record().evaluation
+        return None if evaluation is None else evaluation.value
+
+    @property
+    def promoted(self) -> bool:
+        """Whether its checkpoint passed the gate and was promoted."""
+        return self._run.record().promotion is not None
+
+    def status(self) -> dict[str, Any]:
+        """What ``argosy status --json`` prints: phase, attempts, steps, digests, metric, goodput, ….
+
+        The loss of the last step stands in ``loss``; None when the script told none.
+        """
+        record = self._run.record()
+        points = record.restarts[-1].points if record.restarts else ()
+        return {**summary(record, ""), "loss": points[-1].loss if points else None}
+
+    def wait(self, timeout: float | None = None, *, check: bool = True) -> str:
+        """Until it has ended; the phase. A KeyboardInterrupt ends the waiting, not the run.
+
+        Args:
+            timeout: seconds; None: for ever.
+            check: raise when it has not succeeded.
+
+        Raises:
+            TimeoutError: it goes on still.
+            RunFailed: it failed or was stopped; its text says why, its ``cause`` names the class.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while not self.done:
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError(f"{self.name} goes on after {timeout:g} s")
+            time.sleep(POLL_SECONDS if isinstance(self._run, RunFolder) else CLUSTER_POLL_SECONDS)
+        record = self._run.record()
+        if check and record.phase != "Succeeded":
+            raise _failure(self.name, record)
+        return self.phase
+
+    def logs(self, *, rank: int | None = None, tail: int | None = None, follow: bool = False) -> Iterator[str]:
+        """Lines that pods and ranks wrote: of one rank, of each pod the last ``tail``, or as they come."""
+        from argosy.workflows.cli.logs import records
+
+        return (str(each["text"]) for each in records(self._run, follow, rank, None, tail))
+
+    def checkpoints(self) -> list[SavedCheckpoint]:
+        """Those that are there, newest first.
+
+        Raises:
+            InputError: a workflow without a training has none.
+        """
+        commits = self._checkpointed().store.explain().commits
+        return [
+            SavedCheckpoint(each.step, each.digest, each.bytes, each.created, each.final, each.state)
+            for each in commits
+            if each.state != "pruned"
+        ]
+
+    def get_checkpoint(self, folder: str | Path, checkpoint: int | str | None = None) -> list[Path]:
+        """The files of a checkpoint (a step or the beginning of a digest; None: a resume's), each verified.
+
+        Raises:
+            InputError: there is no such checkpoint, or something else lies in the folder. StepError: it is corrupt.
+        """
+        from argosy.workflows.cli.checkpoint.get import fetch
+
+        named = None if checkpoint is None else str(checkpoint)
+        _, files = fetch(self._checkpointed(), named, Path(folder))
+        return [Path(folder) / name for name in files]
+
+    def stop(self) -> str:
+        """Stop it, as ``argosy stop`` does, and say how that went."""
+        from argosy.workflows.cli.stop import stop
+
+        return stop(self._run)[1]
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the HTML report as the run stands now; None: beside its logs."""
+        from argosy.workflows.cli.report import write_report
+
+        return write_report(self._run, None if path is None else Path(path))[1]
+
+    def _checkpointed(self) -> CheckpointedRun:
+        from argosy.steps.checkpoint.store import CheckpointStore
+        from argosy.workflows.cli.checkpoint.run import CheckpointedRun
+
+        store, prefix = self._run.store(), prefix_of(self._run.state())
+        if store is None or not prefix:
+            raise InputError(f"RUN {self.name!r}: a workflow without a training has no checkpoints; name another")
+        return CheckpointedRun(self.name, CheckpointStore(store, prefix))
+
+
+def _failure(name: str, record: RunRecord) -> RunFailed:
+    last = next((each for each in reversed(record.restarts) if each.failed), None)
+    if record.interrupted and not record.done:
+        return RunFailed(f"{name} was stopped ({record.interrupted}); run it again and it goes on", "")
+    if last is None:
+        return RunFailed(f"{name}: {record.phase}: {record.message}", "")
+    quote = f": {last.quote}" if last.quote else ""
+    return RunFailed(f"{name}: {record.phase}: {ending(last)}{quote}", last.cause or "")
+
+
+def find(name: str | None = None, *, namespace: str = "", state_dir: str | Path = ".argosy") -> Handle:
+    """A run that was started before: by its workflow's name, run id or uri; None: the one started last.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    from argosy.workflows.cli.finding import find as find_run
+    from argosy.workflows.cluster.place import ClusterPlace
+
+    return Handle(find_run(Path(state_dir).absolute(), name, ClusterPlace(namespace=namespace)))

@@ -1,0 +1,109 @@
+"""What starts the ranks: which commands of a pod launch them, and whether the pods of a workload are one training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.launchers import LAUNCHERS, TORCH
+from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.pod import Container, Pod, Role
+from argosy.workflows.manifests.process import Process
+from argosy.workflows.manifests.workload import Workload
+
+_RANK_VARIABLES: Final = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_NNODES", "TF_CONFIG", "NNODES")
+_GROUP_KEYS: Final = (
+    *("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.x-k8s.io/pod-group"),
+    *("pod-group-name", "kueue.x-k8s.io/pod-group-name"),
+)
+_ELASTIC_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
+
+
+def launches(pod: Pod, bundle: Bundle) -> Iterator[tuple[Container, Process]]:
+    """(container, command) of every launcher that a pod starts."""
+    for container in pod.containers:
+        for process in bundle.processes(container):
+            if process.program in LAUNCHERS:
+                yield container, process
+
+
+def torch_launch(pod: Pod, bundle: Bundle) -> tuple[Container, Process] | None:
+    """The first torchrun of a pod; None without one."""
+    found = ((each, process) for each, process in launches(pod, bundle) if process.program in TORCH)
+    return next(found, None)
+
+
+def waits_for_all(workload: Workload, bundle: Bundle) -> bool:
+    """Whether its pods are ranks of one collective: they have GPUs, or a launcher starts them."""
+    return workload.gpus != 0 or any(any(launches(role.pod, bundle)) for role in workload.roles)
+
+
+def option(process: Process, container: Container, bundle: Bundle, name: str) -> str | None:
+    """An option of torchrun, or its twin in the environment (``--max-restarts``, ``PET_MAX_RESTARTS``)."""
+    given = process.option(name)
+    if given is not None:
+        return given
+    variable = bundle.environment_of(process, container).get("PET_" + name.upper().replace("-", "_"))
+    return variable.value if variable is not None else None
+
+
+def rejoins(process: Process, container: Container, bundle: Bundle) -> bool:
+    """Whether a node that comes back is let in: a dynamic rendezvous, and agents that may start their ranks again."""
+    backend = option(process, container, bundle, "rdzv-backend")
+    restarts = option(process, container, bundle, "max-restarts")
+    return backend in _ELASTIC_BACKENDS and restarts not in (None, "0")
+
+
+def together(workload: Workload, bundle: Bundle) -> bool:
+    """Whether the pods of a workload are the ranks of one training, and not independent pieces of work."""
+    if not workload.gang or workload.family == "ray":
+        return False
+    if workload.family in ("job", "jobset", "volcano"):
+        trains = workload.family == "jobset" and workload.gpus != 0
+        return trains or _one_group(workload) or any(_is_rank(role, bundle) for role in workload.roles)
+    ranks = [role.replicas for role in workload.roles if not alone(workload, role)]  # initializers run before them
+    return workload.family != "trainer" or None in ranks or sum(number or 0 for number in ranks) > 1
+
+
+def alone(workload: Workload, role: Role) -> bool:
+    """Whether it is one pod that trains nothing (a driver, a data server, an initializer), restarted as it likes."""
+    trainer = workload.family == "trainer" and role.name == "node"
+    if any("sshd" in node.text for each in role.pod.containers for node in each.argv):
+        return True  # it waits for mpirun, whose failure is the gang's
+    return workload.family in ("jobset", "trainer") and role.replicas == 1 and role.pod.gpus == 0 and not trainer
+
+
+def _one_group(workload: Workload) -> bool:
+    """Whether pods with GPUs are asked for all at once: nobody does that to independent pieces of work."""
+    if workload.gpus == 0:
+        return False
+    if workload.family == "volcano":
+        return workload.spec["minAvailable"].number == workload.total
+    metadata = [role.template["metadata"] for role in workload.roles]
+    return any(each[place][key] for each in metadata for place in ("annotations", "labels") for key in _GROUP_KEYS)
+
+
+def _is_rank(role: Role, bundle: Bundle) -> bool:
+    for container, process in launches(role.pod, bundle):
+        if process.program not in TORCH or (option(process, container, bundle, "nnodes") or "1") != "1":
+            return True
+    main = role.pod.main
+    if main is None:
+        return False
+    variables = bundle.environment(main)
+    return "WORLD_SIZE" in variables or any(name in variables for name in _RANK_VARIABLES)
+
+
+def argo_template(workload: Workload) -> Node | None:
+    """The Argo template whose manifest the workload stands in; None for one that stands in no Workflow."""
+    host = workload.document.host
+    if host is None:
+        return None
+    spec = host.spec["workflowSpec"] or host.spec
+    line = workload.document.root.line
+    for template in spec["templates"]:
+        manifest = template.at("resource.manifest")
+        if manifest and manifest.line <= line <= manifest.last_line:
+            return template
+    return None

@@ -1,0 +1,221 @@
+"""Files into documents; what cannot be read becomes a finding, so that one bad file does not hide the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.manifests.composing import TooMuch, children, compose
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node, Origin
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+LARGEST: Final = 8 << 20
+"""Bytes of one file: a CRD is below 2 MiB, and whoever lints a dump of a cluster splits it."""
+_HELM: Final = re.compile(r"\{\{-?\s*(?:\.|include\b|template\b|if\b|range\b|with\b|end\b|toYaml\b|define\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A place in a file that is not YAML, or not what Kubernetes takes; ``harmless``: it changes nothing."""
+
+    rule: str
+    line: int
+    column: int
+    message: str
+    remedy: str
+    harmless: bool = False
+
+
+@dataclass(slots=True)
+class SourceFile:
+    """A file as it was read.
+
+    Args:
+        name: as it was given; ``<stdin>`` for the standard input.
+        text: the whole text.
+        roots: the YAML documents in it.
+        documents: the objects in it, nested ones after their host.
+        unreadable: what could not be read.
+    """
+
+    name: str
+    text: str
+    roots: list[Node] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+
+def find_files(path: Path) -> Iterator[Path]:
+    """The manifests below a folder in the order of their names; hidden folders are left out.
+
+    Raises:
+        InputError: there is no such file or folder.
+    """
+    if path.is_file():
+        yield path
+        return
+    if not path.is_dir():
+        raise InputError(f"{path}: no such file or folder; name a manifest, a folder of manifests, or - for stdin")
+    for found in sorted(path.rglob("*")):
+        hidden = any(part.startswith(".") for part in found.relative_to(path).parts)
+        if found.suffix in SUFFIXES and not hidden and found.is_file():
+            yield found
+
+
+def read_file(path: Path, name: str = "") -> SourceFile:
+    """Read one file, and no more of it than :data:`LARGEST` allows.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; name a file that can be read") from error
+    return read_text(data, name or str(path))
+
+
+def read_text(data: bytes, name: str) -> SourceFile:
+    """Read a file's bytes; whatever is wrong with them is in ``unreadable``."""
+    if len(data) > LARGEST:
+        message = f"the file has more than {LARGEST >> 20} MiB"
+        return SourceFile(name, "", unreadable=[Unreadable("YAML001", 1, 1, message, "split it")])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        bad = Unreadable("YAML001", line, 1, f"byte {data[error.start]:#04x} is not UTF-8", "save the file as UTF-8")
+        return SourceFile(name, "", unreadable=[bad])
+    source = SourceFile(name, text)
+    _read_documents(source)
+    return source
+
+
+def _read_documents(source: SourceFile) -> None:
+    origin = Origin(source.name)
+    try:
+        for index, composed in enumerate(compose(source.text)):
+            if isinstance(composed, TooMuch):
+                source.unreadable.append(Unreadable("YAML001", composed.line, 1, composed.message, composed.remedy))
+                continue
+            root = Node(composed, origin)
+            source.roots.append(root)
+            source.unreadable.extend(_wrong_keys(composed, set()))
+            source.documents.extend(_objects(root, index, source.text))
+    except yaml.YAMLError as error:
+        source.unreadable.append(_not_yaml(error, source.text))
+
+
+def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
+    if root["kind"].text.endswith("List") and root["items"].is_list:
+        for item in root["items"]:
+            yield from _objects(item, index, text)
+    elif root.is_mapping and (root["kind"] or root["apiVersion"]):
+        document = Document(root, index)
+        yield document
+        yield from _nested(document, text)
+
+
+def _nested(host: Document, text: str) -> Iterator[Document]:
+    """Objects that an object creates: a resource template's manifest, a raw artifact, a Sensor's source."""
+    if host.group != "argoproj.io":
+        return
+    for node in host.root.walk():
+        if _is_manifest(node):
+            yield from _manifest(node, host, text)
+        elif node.key == "resource" and node.is_mapping and node["kind"] and host.kind == "Sensor":
+            inner = Document(node, host.index, host)
+            yield inner
+            yield from _nested(inner, text)
+
+
+def _is_manifest(node: Node) -> bool:
+    holder = node.parent
+    if holder is None or not node.is_string:
+        return False
+    raw = node.key == "data" and holder.key == "raw" and "kind:" in node.text and "apiVersion:" in node.text
+    # What is got, deleted or patched is named, not described.
+    return raw or (node.key == "manifest" and holder["action"].text in ("create", "apply", "replace"))
+
+
+def _manifest(node: Node, host: Document, file_text: str) -> Iterator[Document]:
+    """A block of text keeps its lines, so what stands in it has a place; Argo's bare ``{{x}}`` is no YAML."""
+    line, column = node.line - 1, 0
+    if getattr(node.yaml, "style", None) in ("|", ">"):
+        line += 1
+        column = _indent(file_text, line)
+    text = re.sub(r"(?<![\"'\w}])\{\{[^{}\n]*\}\}(?![\"'\w])", lambda found: "x" * len(found.group()), node.text)
+    origin = Origin(node.origin.file, line, column, editable=False)
+    try:
+        for composed in compose(text):
+            if isinstance(composed, yaml.Node):
+                root = Node(composed, origin)
+                if root["kind"]:
+                    yield Document(root, host.index, host)
+    except yaml.YAMLError:
+        return
+
+
+def _indent(text: str, line: int) -> int:
+    """Spaces before the first line of a block that begins after ``line`` lines."""
+    found = next((each for each in text.split("\n")[line:] if each.strip()), "")
+    return len(found) - len(found.lstrip(" "))
+
+
+def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        seen_keys: dict[str, tuple[int, yaml.Node]] = {}
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            if not isinstance(key, yaml.ScalarNode):
+                yield Unreadable(
+                    *("YAML001", key.start_mark.line + 1, key.start_mark.column + 1),
+                    "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
+                    'quote it ("{{ … }}"), or render the template first: helm template CHART | argosy lint -',
+                )
+            if name and name != "<<" and name in seen_keys:
+                mark, (line, first) = key.start_mark, seen_keys[name]
+                same = _same(first, value)
+                yield Unreadable(
+                    *("YAML002", mark.line + 1, mark.column + 1),
+                    f"the key {name!r} stands twice in one mapping, first on line {line}"
+                    + (", with the same value" if same else ": what the first one says is lost"),
+                    "keep one: Kubernetes takes the last or refuses the file",
+                    harmless=same,
+                )
+            seen_keys[name] = (key.start_mark.line + 1, value)
+    for each in children(node):
+        yield from _wrong_keys(each, seen)
+
+
+def _same(one: yaml.Node, other: yaml.Node) -> bool:
+    """Whether two scalars say the same."""
+    scalars = isinstance(one, yaml.ScalarNode) and isinstance(other, yaml.ScalarNode)
+    return scalars and (one.tag, one.value) == (other.tag, other.value)
+
+
+def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:
+    mark = getattr(error, "problem_mark", None)
+    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+    if line > text.rstrip().count("\n") + 1:  # the end of the file: point at its last line instead
+        line, column = text.rstrip().count("\n") + 1, 1
+    what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
+    if _HELM.search(text):
+        return Unreadable(
+            *("YAML001", line, column, f"a Helm template, not a manifest ({what})"),
+            "render it first: helm template CHART | argosy lint -",
+        )
+    if any("\t" in each for each in text.split("\n")[line - 1 : line]):
+        what = "a tab where YAML wants spaces"
+    return Unreadable("YAML001", line, column, f"is not YAML: {what}", "mend the line, or the one before it")

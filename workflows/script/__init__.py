@@ -1,0 +1,1 @@
+"""What a training script gives away about itself, read from its syntax tree; it is never run."""

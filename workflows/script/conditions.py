@@ -1,0 +1,84 @@
+"""Which branches a script takes, as its flags are now."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+
+from argosy.workflows.script.bindings import Bindings
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.source import Function, Source, last_name
+
+_RANKS = re.compile(r"rank|gpu|world|device|nodes")
+"""Flags that whoever starts the ranks may set."""
+
+
+class Conditions:
+    """The values of flags, and what is true of them."""
+
+    def __init__(
+        self, source: Source, flags: Mapping[str, Flag], given: Mapping[str, str | None], bindings: Bindings
+    ) -> None:
+        """``flags`` by attribute; ``given``: those on the command line, and settings of the script's own file."""
+        self._source = source
+        self._flags = flags
+        self._given = given
+        self._bindings = bindings
+
+    def flag(self, name: str) -> str | None:
+        """What a flag has now: as given, else its default."""
+        given = self._given.get(name)
+        return self._flags[name].default if given is None and name in self._flags else given
+
+    def absent(self, node: ast.expr) -> Flag | None:
+        """The flag that the expression is, when it is neither given nor has a value by default."""
+        shown = [node, *(self._bindings.bound(node) if isinstance(node, ast.Name) else [])]
+        for each in shown:
+            flag = self._flags.get(each.attr) if isinstance(each, ast.Attribute) else None
+            if flag is not None and not (flag.default or flag.computed) and flag.attribute not in self._given:
+                return flag
+        return None
+
+    def holds(self, test: ast.expr, depth: int = 4) -> bool | None:
+        """Whether a test is true as the flags are now; None: only a run could tell."""
+        if isinstance(test, ast.Constant):
+            return bool(test.value)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.holds(test.operand, depth)
+            return None if inner is None else not inner
+        if isinstance(test, ast.Name) and depth:
+            said = {self.holds(each, depth - 1) for each in (*self._bindings.bound(test), *self._bindings.passed(test))}
+            return said.pop() if len(said) == 1 else None
+        if isinstance(test, ast.Attribute):
+            return self._is_set(test.attr)
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
+            return None
+        other, how = test.comparators[0].value, test.ops[0]
+        if other is True and isinstance(how, ast.Is | ast.Eq):
+            return self.holds(test.left, depth)
+        value = self.flag(last_name(test.left))
+        if not value or not isinstance(other, str) or not isinstance(how, ast.Eq | ast.NotEq):
+            return None
+        return (value == other) == isinstance(how, ast.Eq)
+
+    def _is_set(self, name: str) -> bool | None:
+        """Whether a flag has a value that counts as true; None: not known, or another place sets it."""
+        flag = self._flags.get(name)
+        if flag is None or flag.computed or name in self._bindings.attributes or _RANKS.search(name):
+            return None
+        return name in self._given or (flag.default or "0") != "0"
+
+    def runs(self, node: ast.AST) -> bool | None:
+        """Whether what stands in a branch is run as the flags are now; None: only a run could tell."""
+        sure: bool | None = True
+        for below, above in pairwise([node, *self._source.above(node)]):
+            if isinstance(above, Function):
+                break
+            if isinstance(above, ast.If) and below is not above.test:
+                holds = self.holds(above.test)
+                if holds is not None and holds != (below in above.body):
+                    return False
+                sure = sure if holds is not None else None
+        return sure

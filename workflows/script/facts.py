@@ -1,0 +1,164 @@
+"""What a training script gives away about itself, read from its syntax tree; the script is never run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from argosy.workflows.script.data import DataFacts, data_facts
+from argosy.workflows.script.flags import Flag, declared, given
+from argosy.workflows.script.reached import reached_calls
+from argosy.workflows.script.resuming import loading_flag, resume_flag
+from argosy.workflows.script.saves import SavedAt, fixed, loaded, saves
+from argosy.workflows.script.settings import settings_of
+from argosy.workflows.script.source import Source, argument, last_name, read_source
+from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
+from argosy.workflows.script.values import Values
+
+DISTRIBUTED = frozenset(
+    {"init_process_group", "DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"}
+    | {"deepspeed", "Accelerator", "init_device_mesh"}
+)
+_TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
+STEP_TOTALS = ("steps", "max_steps", "num_steps", "total_steps", "train_steps", "max_iters", "iters", "iterations")
+EPOCH_TOTALS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
+
+
+@dataclass(frozen=True)
+class ScriptFacts:
+    """What was found; places are ``line 12`` of the script or ``utils.py:12`` of a module beside it."""
+
+    flags: tuple[Flag, ...]
+    saves: tuple[SavedAt, ...]
+    unclear_saves: tuple[tuple[str, Flag | None], ...]
+    """Where it saves to a path which only a run could tell, and the flag that would tell it."""
+    checkpointer: str | None
+    """Where it uses argosy.Checkpointer."""
+    distributed: tuple[str, str] | None
+    """What it spreads over ranks with, and where."""
+    cuda: str | None
+    init_from: str | None
+    """Where nanoGPT's init_from == "resume" stands."""
+    loads: str = ""
+    """Where it loads by itself what it saved."""
+    end: int | None = None
+    """The last step it would report, as its flags say: an epoch if it prints epochs only. None: not known."""
+    trainer: TrainerFacts | None = None
+    """The library that saves for it."""
+    data: DataFacts | None = None
+    """How it is told where its data lie."""
+    own_ranks: str = ""
+    """Where it starts or counts its ranks itself, whatever torchrun says."""
+    restored_by: Flag | None = None
+    """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+
+    def flag(self, name: str) -> Flag:
+        """The flag of that name."""
+        return next(flag for flag in self.flags if flag.name == name)
+
+    def resume_flag(self) -> Flag | None:
+        """The flag that makes the script go on from its checkpoint."""
+        return resume_flag(self.flags, self.trainer.resume_flags if self.trainer else ()) or self.restored_by
+
+
+def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Path] = ()) -> ScriptFacts:
+    """Parse the script and the modules beside it, or in ``folders``, that it imports.
+
+    ``arguments`` are what it will be called with, they win over the flags' defaults.
+
+    Raises:
+        InputError: no such file, a folder, too large, not text, or not Python.
+    """
+    source = read_source(path, folders)
+    source.calls = reached_calls(source)
+    return _facts(source, arguments, settings_of(source, path.parent))
+
+
+def _facts(source: Source, arguments: Sequence[str], settings: dict[str, str]) -> ScriptFacts:
+    flags = declared(source)
+    told = given(arguments, flags)
+    values = Values(source, flags, {**settings, **told})
+    places, unclear = saves(source, values)
+    used = list(_used(source, values))
+    return ScriptFacts(
+        flags=flags,
+        saves=places,
+        unclear_saves=unclear,
+        checkpointer=_checkpointer(source),
+        distributed=next(((name, where) for name, where in used if name in DISTRIBUTED), None),
+        cuda=next((where for name, where in used if name in ("cuda", "nccl")), None),
+        init_from=_init_from(source),
+        loads=loaded(source, values, fixed(places)),
+        end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
+        trainer=trainer_facts(source, values),
+        data=data_facts(source),
+        own_ranks=_own_ranks(source, values),
+        restored_by=loading_flag(source, values),
+    )
+
+
+def _end(values: dict[str, str | None], calls: list[ast.Call]) -> int | None:
+    names = STEP_TOTALS if _prints_steps(calls) else (*STEP_TOTALS, *EPOCH_TOTALS)
+    return next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
+
+
+def _prints_steps(calls: list[ast.Call]) -> bool:
+    """Whether a text that is handed to any function looks like ``step 10``."""
+    texts = (
+        node.value
+        for call in calls
+        for argument in call.args
+        for node in ast.walk(argument)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    return any(re.search(r"(?i)\b(step|iter(ation)?)s?\b", text) for text in texts)
+
+
+def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
+    """Names that stand where the script comes to as its flags are."""
+    for node in source.nodes:
+        name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+        if name in (*DISTRIBUTED, "cuda", "nccl") and values.conditions.runs(node) is not False:
+            yield name, source.where(node)
+
+
+def _own_ranks(source: Source, values: Values) -> str:
+    """Where the script starts its ranks, or is told of them by its own flags; "" where it reads what torchrun tells."""
+    for node in source.nodes:
+        if isinstance(node, ast.Compare) and "env://" in [getattr(each, "value", "") for each in node.comparators]:
+            told = values.conditions.flag(last_name(node.left))
+            if told is not None and told != "env://":
+                return source.where(node)
+    if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
+        return ""
+    own = (
+        call
+        for call in source.calls
+        if (last_name(call.func) == "spawn" and call.args)
+        or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
+    )
+    return next((source.where(call) for call in own), "")
+
+
+def _checkpointer(source: Source) -> str | None:
+    """Argosy's own: others have a class of that name too."""
+    for node in source.nodes:
+        own = isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "argosy"
+        if own and any(alias.name == "Checkpointer" for alias in node.names):  # type: ignore[attr-defined]
+            return source.where(node)
+        owner = node.value if isinstance(node, ast.Attribute) and node.attr == "Checkpointer" else None
+        if isinstance(owner, ast.Name) and owner.id == "argosy":
+            return source.where(node)
+    return None
+
+
+def _init_from(source: Source) -> str | None:
+    for node in source.nodes:
+        if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name) or node.left.id != "init_from":
+            continue
+        if any(isinstance(each, ast.Constant) and each.value == "resume" for each in node.comparators):
+            return source.where(node)
+    return None

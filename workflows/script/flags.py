@@ -1,0 +1,121 @@
+"""The flags that a script declares: with argparse, click, or as fields of a dataclass that becomes a parser."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain
+
+_PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A command line flag that the script declares; ``default`` None: none, or one that only a run could tell."""
+
+    name: str
+    takes_value: bool
+    default: str | None
+    required: bool
+    where: str
+    dest: str = ""
+    computed: bool = False
+    """It has a default, which is no text."""
+
+    @property
+    def attribute(self) -> str:
+        """Its name in the parsed arguments."""
+        return self.dest or self.name.lstrip("-").replace("-", "_")
+
+
+def declared(source: Source) -> tuple[Flag, ...]:
+    """Each flag once, in the order of the source."""
+    found: dict[str, Flag] = {}
+    for flag in [_argument(call, source) for call in source.calls]:
+        if flag is not None:
+            found.setdefault(flag.name, flag)
+    for flag in (*_fields(source), *_of_fire(source)):
+        found.setdefault(flag.name, flag)
+    return tuple(found.values())
+
+
+def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
+    """``--out x``, ``-out x`` and ``--out=x`` as {"out": "x"}; a flag alone as {"flag": None}."""
+    told: dict[str, str | None] = {}
+    attributes = {flag.name: flag.attribute for flag in flags}
+    for index, word in enumerate(arguments):
+        flag, equals, value = word.partition("=")
+        if flag.startswith("-"):
+            after = arguments[index + 1] if index + 1 < len(arguments) else None
+            told[attributes.get(flag, flag.lstrip("-").replace("-", "_"))] = value if equals else after
+    return told
+
+
+def _argument(call: ast.Call, source: Source) -> Flag | None:
+    """``add_argument("--out", default="x")`` or ``click.option("--out", default="x")``."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("add_argument", "option"):
+        return None
+    names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    long = [name for name in names if name.startswith("--")] or [name for name in names if re.match(r"-\w\w", name)]
+    if not long:
+        return None
+    keywords = {word.arg: word.value for word in call.keywords}
+    action = keywords.get("action")
+    stores = action is None or (isinstance(action, ast.Constant) and action.value in ("store", "append"))
+    switch = keywords.get("is_flag")
+    return Flag(
+        name=long[0],
+        takes_value=stores and not (isinstance(switch, ast.Constant) and switch.value is True),
+        default=plain(keywords.get("default")),
+        required=_is_true(keywords.get("required")),
+        where=source.where(call),
+        dest=plain(keywords.get("dest")) or "",
+        computed=_is_computed(keywords.get("default"))
+        or (action is not None and "store_true" not in ast.unparse(action)),
+    )
+
+
+def _is_computed(node: ast.expr | None) -> bool:
+    return node is not None and (not isinstance(node, ast.Constant) or node.value is True)
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _of_fire(source: Source) -> list[Flag]:
+    """Parameters of the function that ``fire.Fire(main)`` or ``typer.run(main)`` makes a command of."""
+    named = {
+        each.id
+        for call in source.calls
+        if last_name(call.func) in ("Fire", "run") and len(call.args) == 1
+        for each in call.args
+        if isinstance(each, ast.Name)
+    }
+    found = []
+    for function in source.nodes:
+        if isinstance(function, Function) and function.name in named:
+            names = [*function.args.args]
+            defaults = [None] * (len(names) - len(function.args.defaults)) + [*function.args.defaults]
+            for each, value in zip(names, defaults, strict=True):
+                switch = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+                found.append(Flag(f"--{each.arg}", not switch, plain(value), value is None, source.where(each)))
+    return found
+
+
+def _fields(source: Source) -> list[Flag]:
+    """Fields of dataclasses, where a parser of the script makes flags of them."""
+    used = {getattr(node, "id", None) or getattr(node, "attr", None) for node in source.nodes}
+    if not used & {*_PARSERS}:
+        return []
+    found = []
+    for node in source.nodes:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and source.class_of(node) is not None:
+            value = node.value
+            if isinstance(value, ast.Call):
+                value = argument(value, "default")
+            found.append(Flag(f"--{node.target.id}", True, plain(value), False, source.where(node)))
+    return found

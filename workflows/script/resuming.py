@@ -1,0 +1,37 @@
+"""How a script is told to go on: by a flag, by a path, or by itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.values import Values
+
+_KNOWN = ("resume", "resume_from_checkpoint", "resume_from", "resume_checkpoint", "resume_from_step", "auto_resume")
+_NEVER = re.compile(r"(^|_)(no|not|dont|reset|lr|optimizer|optim|strict|only|id|run_id|wandb|weights)(_|$)")
+_LOADED = re.compile(r"(^|_)(checkpoint|ckpt|restart|restore|snapshot|load)(_|$)")
+_GOES_ON = re.compile(r"(?i)optim\w*(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
+_STARTS = re.compile(r"pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
+
+
+def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
+    """The flag that makes the script go on from its checkpoint; ``more``: what the library's users call it."""
+    named = {flag.attribute: flag for flag in flags}
+    known = [*_KNOWN, *(name.lstrip("-").replace("-", "_") for name in more)]
+    exact = next((named[name] for name in known if name in named), None)
+    like = (flag for name, flag in named.items() if "resume" in name and not _NEVER.search(name))
+    return exact or next(like, None)
+
+
+def loading_flag(source: Source, values: Values) -> Flag | None:
+    """The flag with the path of a checkpoint that is loaded, in a script that loads its optimizer's state, too."""
+    goes_on = any(_GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
+    for call in source.calls if goes_on else ():
+        if last_name(call.func) == "load" and call.args and "torch" in ast.unparse(call.func):
+            flag = values.untold(call.args[0])
+            if flag is not None and _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):
+                return flag
+    return None

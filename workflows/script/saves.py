@@ -1,0 +1,243 @@
+"""Where a script saves, and whether it loads that again by itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.source import Function, Source, last_name
+from argosy.workflows.script.values import OUTSIDE, Values
+
+_OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
+_FILES = {"save": 1, "save_file": 1}
+"""torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
+DCP = "torch.distributed.checkpoint"
+_OF_EACH_RANK = {
+    "save_state": ("Accelerate", "random_states_{rank}.pkl"),
+    "save": (DCP, "__{rank}_*.distcp"), "async_save": (DCP, "__{rank}_*.distcp"),
+}  # fmt: skip
+"""Of calls that write a folder: which library it is, and what it writes in each rank."""
+_MOVES = ("replace", "rename", "move")
+_COPIES = ("copy", "copyfile", "copy2")
+_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
+_LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
+_TRIES = ("open", "load", "load_state", "read_bytes")
+_MOST_CALLERS = 10
+"""Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
+_ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
+_STATE = ("optim", "epoch", "step", "iter", "sched")
+"""What a checkpoint holds beside the model: it names one that a run can go on from."""
+
+
+@dataclass(frozen=True)
+class SavedAt:
+    """Where a checkpoint is written: a folder relative to the working directory and a glob.
+
+    ``whole``: more than the model goes into it. ``unless``: the flag without which nothing is saved here.
+    ``library``: whose ranks all write into it, each a ``rank_file`` ("": one rank writes).
+    """
+
+    folder: str
+    pattern: str
+    where: str
+    whole: bool = False
+    unless: str = ""
+    library: str = ""
+    rank_file: str = ""
+
+
+def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tuple[str, Flag | None], ...]]:
+    """The places, those with a whole state first; and where it saves to a path that only a run could tell, with the
+    flag that would tell it.
+    """
+    found: dict[tuple[str, str], SavedAt] = {}
+    unclear, wrappers = [], _wrappers(source)
+    for call in source.calls:
+        for target, ending in _targets(call, wrappers):
+            globs = values.guesses(target)
+            by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending else ("", "")
+            whole, unless = bool(ending) or _holds_a_state(call, values), _unless(call, source, values)
+            if not unless and values.conditions.runs(call) is False:
+                continue
+            if not any(not glob.startswith(OUTSIDE) for glob in globs):
+                unclear.append((source.where(call), values.untold(target)))
+            for path in (PurePosixPath(glob) for glob in globs if not _temporary(glob)):
+                saved = SavedAt(str(path.parent), path.name + ending, source.where(call), whole, unless, *by_rank)
+                found.setdefault((saved.folder, saved.pattern), saved)
+    kept = _with_copies(source, values, found)
+    return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
+
+
+def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
+    """With folders that do not change: a folder per checkpoint (``out/checkpoint-*``) becomes part of the glob.
+
+    All that such a folder holds belongs to the checkpoint, unless the files themselves are numbered: then it is the
+    folder of a run. A folder of which nothing is known is left out.
+    """
+    found: dict[tuple[str, str], SavedAt] = {}
+    for each in places:
+        parts = each.folder.split("/")
+        at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
+        if parts[:1] == ["*"]:
+            continue
+        numbered = "*" in each.pattern.removesuffix("/**/*")
+        below = [*parts[at:], each.pattern] if numbered else [parts[at], "**/*"] if at < len(parts) else [each.pattern]
+        folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
+        found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
+    return tuple(found.values())
+
+
+def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
+    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
+    for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
+        name = last_name(call.func)
+        if name in _SEARCHES and _is_searched(call, values, places):
+            return source.where(call)
+        asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        if name not in _LOOKS and not (name in _TRIES and _may_miss(call, source)):
+            continue
+        for glob in (glob for each in asked for glob in values.guesses(each)):
+            path = PurePosixPath(glob)
+            if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
+                return source.where(call)
+    return ""
+
+
+def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether it is made only when somebody says so: ``if resume: found = sorted(folder.glob("*.pt"))``."""
+    if values.conditions.runs(call) is False:
+        return True
+    tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
+    return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
+
+
+def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
+    """Whether the call lists files of a folder that is saved to."""
+    asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+    found = [PurePosixPath(text) for each in asked if (text := values.folder(each)) is not None]
+    return any(
+        str(path) == each.folder or (str(path.parent) == each.folder and _alike(path.name, each.pattern))
+        for each in places
+        if "/" not in each.pattern
+        for path in found
+    )
+
+
+def _alike(one: str, other: str) -> bool:
+    one = re.sub(r"[*?]+", "*", one)
+    return fnmatchcase(one, other) or fnmatchcase(other, one)
+
+
+def _may_miss(call: ast.Call, source: Source) -> bool:
+    """Whether a file that is not there is no error."""
+    handlers = [each for above in source.above(call) if isinstance(above, ast.Try) for each in above.handlers]
+    return any("FileNotFoundError" in ast.unparse(each.type) for each in handlers if each.type is not None)
+
+
+def _targets(call: ast.Call, wrappers: set[str]) -> Iterator[tuple[ast.expr, str]]:
+    """What names the file (or folder, with ``/**/*``), for calls that write a checkpoint or move one into place."""
+    if not isinstance(call.func, ast.Attribute):
+        if call.args[1:] and getattr(call.func, "id", "") in wrappers:
+            yield call.args[1], ""
+        return
+    name, owner = call.func.attr, call.func.value
+    base = last_name(owner)
+    keywords = {word.arg: word.value for word in call.keywords}
+    if name in _FILES and base in _OF_TORCH:
+        keyword = keywords.get("f", keywords.get("filename"))
+        target = call.args[1] if len(call.args) > 1 else keyword
+        if target is not None and not isinstance(call.args[0] if call.args else target, ast.Starred):
+            yield target, ""
+    elif name in wrappers and len(call.args) > 1:
+        yield call.args[1], ""
+    elif name == "save" and base == "fabric" and call.args:
+        yield call.args[0], ""
+    elif name == "save_state" and (folder := call.args[0] if call.args else keywords.get("output_dir")) is not None:
+        yield folder, "/**/*"
+    elif name in ("save", "async_save") and "checkpoint_id" in keywords:
+        yield keywords["checkpoint_id"], "/**/*"
+    elif name in _MOVES and base in ("os", "shutil") and len(call.args) == 2:
+        yield call.args[1], ""
+
+
+def _wrappers(source: Source) -> set[str]:
+    """Functions that hand all their arguments to ``torch.save``."""
+    return {
+        function.name
+        for function in source.nodes
+        if isinstance(function, Function) and function.args.vararg is not None
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "save"
+        and any(isinstance(each, ast.Starred) for each in call.args)
+    }
+
+
+def _holds_a_state(call: ast.Call, values: Values) -> bool:
+    """Whether what is saved has an optimizer, a step or an epoch in it."""
+    if not call.args:
+        return False
+    shown = [call.args[0], *values.bindings.origins(call.args[0])]
+    words = [
+        word.value.lower()
+        for each in shown
+        for word in ast.walk(each)
+        if isinstance(word, ast.Constant) and isinstance(word.value, str)
+    ]
+    words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
+    return any(part in word for word in words for part in _STATE)
+
+
+def _unless(call: ast.Call, source: Source, values: Values, depth: int = 3) -> str:
+    """The flag that must be given so that the call is made: ``if args.save_model:``, also around all callers."""
+    below: ast.AST = call
+    for above in source.above(call):
+        if isinstance(above, ast.If) and below in above.body:
+            both = isinstance(above.test, ast.BoolOp) and isinstance(above.test.op, ast.And)
+            for part in above.test.values if both and isinstance(above.test, ast.BoolOp) else [above.test]:
+                flag = values.conditions.absent(_asked(part))
+                if flag is not None and any(word in flag.attribute for word in _ABOUT_SAVING):
+                    return flag.name
+        if isinstance(above, Function):
+            callers = values.bindings.calls_of(above)
+            asked = callers if depth and len(callers) <= _MOST_CALLERS else []
+            needed = [_unless(each, source, values, depth - 1) for each in asked]
+            return needed[0] if needed and all(needed) else ""
+        below = above
+    return ""
+
+
+def _asked(test: ast.expr) -> ast.expr:
+    """What the test wants to be there: X of ``X``, ``X is not None``, ``X == "epoch"``, ``isinstance(X, int)``."""
+    if isinstance(test, ast.Compare) and not isinstance(test.ops[0], ast.Is | ast.NotEq):
+        return test.left
+    if isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance" and test.args:
+        return test.args[0]
+    return test
+
+
+def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], SavedAt]) -> list[SavedAt]:
+    """Copies of a saved file are saved too: ``shutil.copyfile(filename, "model_best.pth.tar")``."""
+    copied = []
+    for call in source.calls:
+        name = last_name(call.func)
+        if name not in _COPIES or len(call.args) != 2:
+            continue
+        froms = {(str(PurePosixPath(glob).parent), PurePosixPath(glob).name) for glob in values.guesses(call.args[0])}
+        target = values.guess(call.args[1])
+        if froms & found.keys() and target is not None:
+            pure = PurePosixPath(target)
+            copied.append(SavedAt(str(pure.parent), pure.name, source.where(call)))
+    return [*found.values(), *(each for each in copied if (each.folder, each.pattern) not in found)]
+
+
+def _temporary(path: str) -> bool:
+    """A file that is written first and renamed then: the name after it is the checkpoint."""
+    name = PurePosixPath(path).name
+    return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp")) or ".tmp" in name

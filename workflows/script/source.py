@@ -1,0 +1,132 @@
+"""The script and the modules beside it that it imports, as one list of nodes: who stands in which function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from argosy.steps.contract.errors import InputError
+
+LARGEST_SCRIPT = 4 << 20
+MOST_MODULES = 60
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = Function | ast.Module
+
+
+class Source:
+    """Nodes of all modules, the script's first; the tree is never run."""
+
+    def __init__(self, modules: Sequence[tuple[str, ast.Module]]) -> None:
+        """``modules``: the file's name, "" for the script itself, and its tree."""
+        self.nodes: list[ast.AST] = []
+        self._file: dict[ast.AST, str] = {}
+        self._parent: dict[ast.AST, ast.AST] = {}
+        for name, tree in modules:
+            found = sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0))
+            self.nodes += found
+            for node in found:
+                self._file[node] = name
+                for child in ast.iter_child_nodes(node):
+                    self._parent[child] = node
+        self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    def file(self, node: ast.AST) -> str:
+        """The module that it stands in, "" for the script itself."""
+        return self._file[node]
+
+    def where(self, node: ast.AST) -> str:
+        """``line 12`` of the script, ``utils.py:12`` of another."""
+        name, line = self._file[node], getattr(node, "lineno", 1)
+        return f"{name}:{line}" if name else f"line {line}"
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes that it stands in, the nearest first."""
+        while (found := self._parent.get(node)) is not None:
+            yield found
+            node = found
+
+    def scopes(self, node: ast.AST) -> Iterator[Scope]:
+        """The functions that it stands in, the nearest first, then its module."""
+        return (each for each in self.above(node) if isinstance(each, Scope))
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose method it stands in."""
+        return next((each for each in self.above(node) if isinstance(each, ast.ClassDef)), None)
+
+
+def last_name(node: ast.expr) -> str:
+    """``c`` of ``a.b.c`` and of ``c``; "" of anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def argument(call: ast.Call, name: str, place: int = -1) -> ast.expr | None:
+    """What a call gives a parameter, by its name or at its ``place`` (-1: by its name only)."""
+    keyword = next((word.value for word in call.keywords if word.arg == name), None)
+    starred = any(isinstance(each, ast.Starred) for each in call.args)
+    return call.args[place] if keyword is None and 0 <= place < len(call.args) and not starred else keyword
+
+
+def plain(node: ast.expr | None) -> str | None:
+    """A constant as a flag's default has it; None for none, a switch and what only a run could tell."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return None if value is None or isinstance(value, bool) else str(value)
+
+
+def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
+    """Parse the script, and what it imports from its own folder and from ``folders``.
+
+    Raises:
+        InputError: no such file, a folder, too large, not text, or not Python. Of what it imports nothing is asked.
+    """
+    modules, waiting, seen = list[tuple[str, ast.Module]](), [path.resolve()], set[Path]()
+    roots = list(dict.fromkeys([path.resolve().parent, *(folder.resolve() for folder in folders)]))
+    while waiting and len(modules) < MOST_MODULES:
+        file = waiting.pop(0)
+        if file in seen:
+            continue
+        seen.add(file)
+        try:
+            tree = _parsed(path if not modules else file)
+        except InputError:
+            if not modules:
+                raise
+            continue
+        modules.append((_short(file, roots) if modules else "", tree))
+        waiting += _imported(tree, file, roots)
+    return Source(modules)
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        if path.stat().st_size > LARGEST_SCRIPT:
+            raise InputError(f"SCRIPT {path}: larger than {LARGEST_SCRIPT >> 20} MiB; name the training script itself")
+        return ast.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise InputError(f"SCRIPT {path}: {error.strerror}; name your training script") from error
+    except SyntaxError as error:
+        raise InputError(f"SCRIPT {path}:{error.lineno or 1}: not Python ({error.msg}); name a .py file") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"SCRIPT {path}: not Python ({error}); name a .py file") from error
+
+
+def _short(file: Path, roots: Sequence[Path]) -> str:
+    return next((str(file.relative_to(root)) for root in roots if file.is_relative_to(root)), file.name)
+
+
+def _imported(tree: ast.Module, file: Path, roots: Sequence[Path]) -> list[Path]:
+    """Files of the modules that it imports, those that lie beside it."""
+    names = list[tuple[list[Path], str]]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [([*roots], alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = [*roots] if node.level == 0 else [file.parents[node.level - 1]]
+            module = node.module or ""
+            names += [(base, module), *((base, f"{module}.{alias.name}".strip(".")) for alias in node.names)]
+    found = []
+    for base, name in names:
+        parts = Path(*name.split(".")) if name else Path("__init__")
+        tried = (folder / part for folder in base for part in (parts.with_suffix(".py"), parts / "__init__.py"))
+        found += [each for each in tried if name and each.is_file()][:1]
+    return found

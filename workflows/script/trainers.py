@@ -1,0 +1,162 @@
+"""How a script saves that leaves it to a library: Hugging Face's Trainer, Lightning, DeepSpeed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argosy.workflows.script.source import Source, argument, last_name
+from argosy.workflows.script.values import Values
+
+_PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
+_ZERO = "zero_optimization"
+
+
+@dataclass(frozen=True)
+class TrainerFacts:
+    """``folder`` None: where it saves cannot be read, and ``remedy`` says what to do; ``where``: the place.
+
+    ``include``, ``expect`` and ``marker`` are those of ``[checkpoint]``; ``expect`` holds for several ranks only.
+    ``resume_args``: what makes it go on, where the script itself declares no flag for that; ``resumes`` False: the
+    script never asks the library to go on.
+    """
+
+    library: str
+    where: str
+    folder: str | None
+    remedy: str = ""
+    include: tuple[str, ...] = ()
+    include_here: tuple[str, ...] = ()
+    """Where it saves beside the code."""
+    unit: tuple[str, ...] = ()
+    expect: tuple[str, ...] = ()
+    marker: str = ""
+    resume_flags: tuple[str, ...] = ()
+    resume_args: tuple[str, ...] = ()
+    resumes: str = ""
+    devices: int | None = None
+    args: tuple[str, ...] = ()
+    """Without which it does not train."""
+
+
+def trainer_facts(source: Source, values: Values) -> TrainerFacts | None:
+    """What the script's calls say; None where no library saves."""
+    imported = {
+        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
+        for node in source.nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    if imported & {"lightning", "pytorch_lightning"}:
+        return _lightning(source, values)
+    if "deepspeed" in imported and (found := _deepspeed(source, values)) is not None:
+        return found
+    return _transformers(source, values) if "transformers" in imported or "trl" in imported else None
+
+
+def _transformers(source: Source, values: Values) -> TrainerFacts | None:
+    trainer = next((call for call in source.calls if last_name(call.func).endswith("Trainer")), None)
+    settings = next(
+        (call for call in source.calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None
+    )
+    parser = next((call for call in source.calls if last_name(call.func) in _PARSERS), None)
+    if trainer is None or (settings is None and parser is None):
+        return None
+    place = argument(settings, "output_dir", 0) if settings is not None else None
+    folder = _certain(values, place) if place is not None else values.conditions.flag("output_dir") if parser else None
+    resumes = _resumes(source.calls, "train", "resume_from_checkpoint")
+    declared = settings is None and parser is not None and resumes == "variable"
+    return TrainerFacts(
+        library=f"transformers.{last_name(trainer.func)}",
+        where=source.where(settings or trainer),
+        folder=folder,
+        remedy="say where, as in `argosy init SCRIPT -- --output_dir out`, or name the folder with --opaque FOLDER",
+        # Everything in its folder: the final model lies beside the checkpoints.
+        include_here=("checkpoint-*/**/*",),
+        expect=("rng_state_{rank}.pth",),
+        marker="trainer_state.json",
+        resume_args=("--resume_from_checkpoint", "{newest}") if declared else (),
+        resumes=resumes,
+    )
+
+
+def _lightning(source: Source, values: Values) -> TrainerFacts | None:
+    trainer = next((call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")), None)
+    if trainer is None:
+        return None
+    saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
+    place = argument(saver, "dirpath", 0) if saver is not None else None
+    devices = argument(trainer, "devices")
+    by_cli = last_name(trainer.func) == "LightningCLI"
+    resumes = "variable" if by_cli else _resumes(source.calls, "fit", "ckpt_path")
+    folder, include = (None if place is None else _certain(values, place)), ("*.ckpt",)
+    if place is None and resumes:
+        # Without a dirpath they go where its logger writes; each start has a version of its own there.
+        logs = not _is_false(_setting(trainer, "logger"))
+        folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
+    named = saver is not None and argument(saver, "filename", 1) is not None
+    return TrainerFacts(
+        library=f"lightning.{last_name(trainer.func)}",
+        where=source.where(saver or trainer),
+        folder=folder,
+        remedy="write ModelCheckpoint(dirpath='checkpoints', save_last=True) into it, and fit(..., ckpt_path='last')",
+        include=include,
+        unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
+        resume_flags=("--ckpt_path", "--ckpt-path"),
+        resume_args=("--ckpt_path", "{newest}") if by_cli else (),
+        resumes=resumes,
+        args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
+        devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
+    )
+
+
+def _setting(call: ast.Call, name: str) -> ast.expr | None:
+    """A keyword of the call, or of a dict that it is given."""
+    for word in call.keywords:
+        if word.arg == name:
+            return word.value
+        if isinstance(word.value, ast.Dict):
+            for key, value in zip(word.value.keys, word.value.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == name:
+                    return value
+    return None
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _deepspeed(source: Source, values: Values) -> TrainerFacts | None:
+    saver = next(
+        (call for call in source.calls if last_name(call.func) == "save_checkpoint" and call.args + call.keywords), None
+    )
+    if saver is None or not isinstance(saver.func, ast.Attribute):
+        return None
+    place = argument(saver, "save_dir", 0)
+    zero = any(isinstance(node, ast.Constant) and node.value == _ZERO for node in source.nodes)
+    return TrainerFacts(
+        library="DeepSpeed",
+        where=source.where(saver),
+        folder=None if place is None else _certain(values, place),
+        remedy="name the folder with --opaque FOLDER (relative, as the script writes it)",
+        expect=("*zero_pp_rank_{rank}_*optim_states.pt",) if zero else (),
+        marker="latest",
+        resumes="variable" if any(last_name(call.func) == "load_checkpoint" for call in source.calls) else "",
+    )
+
+
+def _certain(values: Values, place: ast.expr) -> str | None:
+    """A folder of which everything is known."""
+    found = values.folder(place)
+    return None if found is None or "*" in found else found
+
+
+def _resumes(calls: Sequence[ast.Call], method: str, keyword: str) -> str:
+    """ "variable": the script's arguments decide; "itself": it looks for its newest checkpoint; "": never."""
+    given = [argument(call, keyword) for call in calls if last_name(call.func) == method]
+    found = next((value for value in given if value is not None), None)
+    if found is None or (isinstance(found, ast.Constant) and not found.value):
+        return ""
+    looks = isinstance(found, ast.Constant) or any(last_name(call.func) == "get_last_checkpoint" for call in calls)
+    return "itself" if looks else "variable"

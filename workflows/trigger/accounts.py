@@ -1,0 +1,47 @@
+"""Who may do what for a trigger: three accounts, each with the least."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.workflows.spec.run import TrainingRun
+from argosy.workflows.templates.trigger import need_trigger
+from argosy.workflows.trigger.argo_events import SENSOR_ACCOUNT, SOURCE_ACCOUNT
+from argosy.workflows.trigger.deciding import ACCOUNT
+
+_ARGO = "argoproj.io"
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def account_documents(run: TrainingRun, namespace: str) -> list[dict[str, Any]]:
+    """ServiceAccounts, Roles and RoleBindings in the order in which they are applied.
+
+    The step that decides creates and lists Workflows (and ends them, with ``while_running = "replace"``); a Sensor
+    creates Workflows and nothing else; an EventSource may do nothing.
+
+    Raises:
+        InputError: the run has no trigger.
+    """
+    trigger = need_trigger(run)
+    deciding = ["create", "list", *(["patch"] if trigger.while_running == "replace" else [])]
+    found = _account(ACCOUNT, namespace, [("workflows", deciding), ("workflowtaskresults", ["create", "patch"])])
+    if trigger.on == "marker" and trigger.event_source:
+        found += _account(SENSOR_ACCOUNT, namespace, [("workflows", ["create"])])
+        found += _account(SOURCE_ACCOUNT, namespace, [])
+    return found
+
+
+def _account(name: str, namespace: str, rights: list[tuple[str, list[str]]]) -> list[dict[str, Any]]:
+    metadata = {"name": name, "namespace": namespace, "labels": {"app.kubernetes.io/managed-by": "argosy"}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    if not rights:
+        return [account]
+    rules = [{"apiGroups": [_ARGO], "resources": [resource], "verbs": verbs} for resource, verbs in rights]
+    binding = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+    }
+    return [account, {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules}, binding]

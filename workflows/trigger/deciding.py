@@ -1,0 +1,79 @@
+"""What decides on a cluster: a WorkflowTemplate of one step, asked by a Sensor, Argo's own events, or the clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hera.workflows import Parameter, WorkflowTemplate
+from hera.workflows.models import PodGC, TTLStrategy
+
+from argosy.workflows.spec.run import TrainingRun
+from argosy.workflows.templates.container import step_container
+from argosy.workflows.templates.inputs import given
+from argosy.workflows.templates.retries import step_retries
+from argosy.workflows.templates.trigger import need_trigger, trigger_args
+
+API = "argoproj.io/v1alpha1"
+ACCOUNT = "argosy-trigger"
+RECONCILE_MARKERS, RECONCILE_OTHERS = "*/10 * * * *", "* * * * *"
+_KEPT_SECONDS = 24 * 3600
+_EMPTY = {"payload": "", "source": "reconciler"}
+
+
+def trigger_name(run: TrainingRun) -> str:
+    """Name of everything that belongs to the run's trigger."""
+    return f"{run.name}-trigger"
+
+
+def deciding_documents(run: TrainingRun) -> list[dict[str, Any]]:
+    """The WorkflowTemplate that decides, the CronWorkflow that finds what an event lost, the WorkflowEventBinding.
+
+    Raises:
+        InputError: the run has no trigger.
+    """
+    trigger, name = need_trigger(run), trigger_name(run)
+    usual = RECONCILE_MARKERS if trigger.on == "marker" else RECONCILE_OTHERS
+    cron = {
+        "schedules": [trigger.schedule or usual],
+        "timezone": "UTC",
+        "concurrencyPolicy": "Forbid",
+        "startingDeadlineSeconds": 300,
+        "successfulJobsHistoryLimit": 1,
+        "failedJobsHistoryLimit": 3,
+        "workflowSpec": {"workflowTemplateRef": {"name": name}},
+    }
+    binding = {
+        "event": {"selector": f'discriminator == "{run.name}"'},
+        "submit": {
+            "workflowTemplateRef": {"name": name},
+            "arguments": {
+                "parameters": [
+                    # In base64, so that nothing in it is a placeholder to Argo or a variable to the kubelet.
+                    {"name": "payload", "valueFrom": {"event": "sprig.b64enc(toJson(payload))"}},
+                    {"name": "source", "valueFrom": {"event": '"argo-server"'}},
+                ]
+            },
+        },
+    }
+    return [
+        _template(run, name),
+        {"apiVersion": API, "kind": "CronWorkflow", "metadata": {"name": name}, "spec": cron},
+        {"apiVersion": API, "kind": "WorkflowEventBinding", "metadata": {"name": name}, "spec": binding},
+    ]
+
+
+def _template(run: TrainingRun, name: str) -> dict[str, Any]:
+    with WorkflowTemplate(
+        name=name,
+        entrypoint="decide",
+        arguments=[Parameter(name=key, value=value) for key, value in _EMPTY.items()],
+        service_account_name=ACCOUNT,
+        pod_gc=PodGC(strategy="OnWorkflowSuccess"),
+        ttl_strategy=TTLStrategy(seconds_after_completion=_KEPT_SECONDS),
+    ) as template:
+        args = trigger_args(run, payload=given("payload"), source=given("source"))
+        inputs = [Parameter(name=key, value=f"{{{{workflow.parameters.{key}}}}}") for key in _EMPTY]
+        container = step_container(run, "decide", args, retries=step_retries(), inputs=inputs)
+        container.service_account_name = None
+    document: dict[str, Any] = template.build().model_dump(exclude_none=True, by_alias=True)
+    return document
