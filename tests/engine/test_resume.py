@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError
-from argosy.steps.pods.processes import carrying
+from argosy.steps.pods.processes import carrying, start_time
 from argosy.workflows.engine.api import RunOptions, latest_unfinished, run
 
 TEMPLATES = """
@@ -100,6 +101,19 @@ def test_killed_and_run_again(file: Path, tmp_path: Path) -> None:
     assert latest_unfinished(state_dir, state["yaml_sha256"], {}) is None
 
 
+@contextmanager
+def still_leaving(state_dir: Path) -> Iterator[None]:
+    """A first process of b's pod that has written its ending and is not gone yet."""
+    record = max((state_dir / "runs/wf/nodes").rglob("process.json"), key=lambda path: path.stat().st_mtime_ns)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        known = json.loads(record.read_text()) | {"pid": process.pid, "start_time": start_time(process.pid)}
+        record.write_text(json.dumps(known))
+        try:
+            yield
+        finally:
+            process.kill()
+
+
 def test_a_success_that_no_engine_noted_is_not_done_again(file: Path, tmp_path: Path) -> None:
     state_dir = tmp_path / "state"
     engine = begin(file, state_dir)
@@ -111,7 +125,8 @@ def test_a_success_that_no_engine_noted_is_not_done_again(file: Path, tmp_path: 
         time.sleep(0.02)
     engine.kill()
     engine.communicate()
-    again = run(file.read_bytes(), RunOptions(state_dir=state_dir, workflow_name="wf"))
+    with still_leaving(state_dir):
+        again = run(file.read_bytes(), RunOptions(state_dir=state_dir, workflow_name="wf"))
     assert again.phase == "Succeeded"
     assert [(state_dir / "volumes/data" / name).read_text() for name in "abc"] == ["x\n"] * 3
 

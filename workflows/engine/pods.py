@@ -13,6 +13,7 @@ from typing import Any
 
 from argosy.steps.pods.pod import PodEnding, PodSpec, adopt, start
 from argosy.workflows.engine import artifacts
+from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.node import ERROR, FAILED, RUNNING, SUCCEEDED, NodeState
 from argosy.workflows.engine.pod_environment import (
     PodIdentity,
@@ -22,7 +23,7 @@ from argosy.workflows.engine.pod_environment import (
 )  # fmt: skip
 from argosy.workflows.engine.pod_job import PodJob, is_ours
 from argosy.workflows.engine.pod_patch import grace_seconds
-from argosy.workflows.engine.volumes import mounts_of, volumes_of
+from argosy.workflows.engine.volumes import mounts_of, place_configs, read_only, volumes_of
 
 VIRTUAL_NODE = "node-0"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
@@ -45,6 +46,7 @@ class PodRunner:
     run_dir: Path
     claims: Path
     lifeline: int
+    configs: ConfigMaps
     inject: tuple[str, ...] = ()
     nodes: int | None = None
     settled: list[tuple[NodeState, dict[str, Any]]] = field(default_factory=list)
@@ -160,6 +162,12 @@ class PodRunner:
             spec = self._spec(job)
             assert job.files is not None
             artifacts.place_inputs(job.template, job.files)
+        except artifacts.InputMissing as error:
+            self._end_node(node, ERROR, f"init: Error (exit code 64): {error}")
+            return
+        except LookupError as error:
+            self._end_node(node, ERROR, f"{error}; Argo would keep this pod Pending for ever")
+            return
         except OSError as error:
             names = [each["name"] for each in job.template["inputs"].get("artifacts") or []]
             self._end_node(
@@ -183,11 +191,14 @@ class PodRunner:
     def _succeeded_before(self, job: PodJob) -> bool:
         """Settle a pod that succeeded while no engine looked: the last one was killed before it could note it.
 
-        A failure is not taken over: it may be a consequence of the engine's end.
+        A failure is not taken over: it may be a consequence of the engine's end. The pod's first process may
+        still be leaving when its ending is written already, so it is ended, not asked.
         """
         before = adopt(job.folder)
-        ending = before.poll() if before is not None else None
-        if ending is None or ending.lost or ending.exit_code != 0:
+        if before is None:
+            return False
+        ending = before.kill()
+        if ending.lost or ending.exit_code != 0:
             return False
         self._spec(job)
         self._settle(job, ending)
@@ -199,6 +210,7 @@ class PodRunner:
         isolated = not is_ours(container.get("command"))
         root = job.folder / "root"
         volumes = volumes_of(self.spec, job.template, self.workflow)
+        place_configs(volumes, self.configs, job.folder)
         mounts = mounts_of(container, volumes, job.folder, self.claims)
         job.files = artifacts.PodFiles(root, mounts)
         (root / "tmp").mkdir(parents=True, exist_ok=True)
@@ -207,7 +219,7 @@ class PodRunner:
             node_id=node.id, pod=node.pod, virtual_node=VIRTUAL_NODE, run_dir=self.run_dir, root=root,
             inject=self.inject, nodes=self.nodes,
         )  # fmt: skip
-        own = container_environment(container, identity)
+        own = container_environment(container, identity, self.configs)
         command = command_line(container, own)
         if "script" in job.template:
             script = job.files.at(_SCRIPT_PATH)
@@ -231,7 +243,7 @@ class PodRunner:
         return PodSpec(
             name=node.pod, command=command, env={**base_environment(identity, mounts, isolated=isolated), **own},
             root=root, mounts=mounts, token=f"{self.uid}/{node.pod}", log=job.folder / "log", folder=job.folder,
-            workdir=workdir, isolate=isolated,
+            workdir=workdir, isolate=isolated, read_only=read_only(container, volumes),
         )  # fmt: skip
 
     def _end_node(self, node: NodeState, phase: str, message: str) -> None:
