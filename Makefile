@@ -23,8 +23,8 @@ demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, ga
 
 test: $(READY) ## checks and tests, then those on a real cluster (root)
 	@$(MAKE) --no-print-directory check
-	@$(BIN)/pytest -n 3 --dist loadfile --ignore=tests/cluster
-	@if reason=$$($(BIN)/python -m tests.cluster able); then $(BIN)/pytest tests/cluster; \
+	@bash scripts/tests.sh -n 3 --dist loadfile --ignore=tests/cluster
+	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster; \
 	else echo "tests/cluster: skipped, $$reason"; fi
 
 cluster: $(READY) ## a real Kubernetes with Argo on this machine, no Docker (root; ARGOSY_CLUSTER=2: a second one)
