@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
 
 
 def child_command(module: str, *words: object, bare: bool = False) -> list[str]:
@@ -21,3 +26,16 @@ def child_environ(**more: str) -> dict[str, str]:
     known = sys.path if sys.flags.safe_path else sys.path[1:]
     paths = [*filter(None, known), str(Path(__file__).absolute().parents[2])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+
+
+def die_with_parent() -> Callable[[], None]:
+    """A ``preexec_fn``: SIGKILL when the parent dies, at once if it is dead already."""
+    libc = ctypes.CDLL(None)
+    parent = os.getpid()
+
+    def prepare() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return prepare

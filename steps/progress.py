@@ -44,6 +44,17 @@ def streamed(*, bytes: float, fetched_bytes: float, requests: float, refetched: 
     _send({"type": "streamed", **record, "waited_seconds": waited_seconds, "time": time.time()})
 
 
+def preflight(*, summary: str, flaws: list[str], seconds: float, enforced: bool) -> None:
+    """Say what was found of the gang before its first step (rank 0)."""
+    told = {"summary": summary, "flaws": flaws, "seconds": round(seconds, 1), "enforced": enforced}
+    _send({"type": "preflight", **told, "time": time.time()})
+
+
+def failed(cause: str, message: str, *, code: int, node: str) -> None:
+    """End this start of the gang: its ``cause`` is known, and so is the ``node`` that is at fault, unless empty."""
+    _send({"type": "failure", "cause": cause, "message": message, "code": code, "node": node})
+
+
 def _send(record: dict[str, Any]) -> None:
     handle = os.environ.get(env.PROGRESS_FD)
     if handle is None:

@@ -34,6 +34,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "step": ("attempt", "restart", "rank", "step", "loss", "tokens_per_second", "end_step"),
     "environment": ("attempt", "restart", "node", "variables", "findings"),
     "transport": ("attempt", "restart", "node", "state", "sentence", "remedy", "profile"),
+    "preflight": ("summary", "flaws", "seconds", "enforced"),
     "stalled": ("attempt", "restart", "step", "seconds", "longest"),
     "checkpoint_committed": (
         "step",

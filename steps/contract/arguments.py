@@ -225,6 +225,7 @@ class LaunchArgs(StepArgs):
     filled_variables: str = option("names of variables whose values hold {data} and the like, with commas", default="")
     fabric_variables: str = option("names of the variables that the fabric profile sets, with commas", default="")
     transport: str = option("what another transport than expected does: warn (empty), enforce or off", default="")
+    preflight: str = option("what a node that is slow or not reached does: off (empty), warn or enforce", default="")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.agent import Agent, shim
-from argosy.steps.launch.rank_child import die_with_parent
 
 
 class Plain(Agent):

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from argosy.steps.child_python import child_command
 from argosy.steps.code import unpack
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.placeholders import fill
+from argosy.steps.contract.transport import ExpectedTransport
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.paths import resolve
 from argosy.steps.store.base import ObjectStore
@@ -47,6 +49,18 @@ def rank_command(
     """
     entry = ["-m", args.module] if args.module else [args.script]
     return [sys.executable, *entry, *(fill(text, environ) for text in (*args.arg, *further)), *resume]
+
+
+def preflight_command(args: LaunchArgs, assignment: Assignment) -> list[str]:
+    """What stands before a rank's command so that the gang is checked first; empty: nothing is checked.
+
+    Once in a gang: a restart on the same pods would find the same nodes.
+    """
+    if not args.preflight or assignment.restart > 0:
+        return []
+    expected = ExpectedTransport.from_json(args.expected_transport) if args.expected_transport else None
+    floor = 0.0 if expected is None else expected.busbw_floor_gbs
+    return child_command("argosy.steps.preflight", f"--mode={args.preflight}", f"--floor={floor:g}", "--")
 
 
 @contextlib.contextmanager

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract import env as names
 
-_PR_SET_PDEATHSIG = 1
 _NOT_FOUND, _NOT_RUNNABLE = 127, 126
 
 
@@ -22,19 +20,6 @@ class RankChild:
     process: subprocess.Popen[bytes]
     output: int
     progress: int
-
-
-def die_with_parent() -> Callable[[], None]:
-    """A ``preexec_fn``: SIGKILL when the parent dies, at once if it is dead already."""
-    libc = ctypes.CDLL(None)
-    parent = os.getpid()
-
-    def prepare() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return prepare
 
 
 def start_rank(command: Sequence[str], environ: dict[str, str]) -> RankChild:

@@ -8,6 +8,7 @@ from typing import Any
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 from argosy.steps.launch.step_clock import Word
@@ -16,6 +17,7 @@ _STEP_FIELDS: dict[str, Callable[[Any], Any]] = {
     "rank": int, "step": int, "time": float, "loss": float, "tokens": float, "end_step": int,
 }  # fmt: skip
 _COMMIT_FIELDS = ("step", "digest", "bytes", "seconds", "generation", "final")
+_PREFLIGHT_FIELDS = ("summary", "flaws", "seconds", "enforced")
 _STREAM_FIELDS: dict[str, Callable[[Any], Any]] = {
     "rank": int, "bytes": int, "fetched_bytes": int, "requests": int, "refetched": int, "waited_seconds": float,
 }  # fmt: skip
@@ -73,6 +75,10 @@ class RankRecords:
             named = {name: record[name] for name in ("fault", "rank", "step", "phase")}
             self._reporter.event("injected", node=self._node, **named)
         elif kind == "failure":
-            self._reporter.fail(StepError(Cause(record["cause"]), record["message"], quote=record["message"]))
+            code = ExitCode(record["code"]) if "code" in record else None
+            error = StepError(Cause(record["cause"]), record["message"], quote=record["message"], code=code)
+            self._reporter.fail(error, node=record.get("node"))
+        elif kind == "preflight":
+            self._reporter.event("preflight", **{name: record[name] for name in _PREFLIGHT_FIELDS})
         elif kind == "note":
             print(f"argosy: {record['message']}", flush=True)

@@ -111,8 +111,11 @@ class Reporter:
             self._endings.append(ending)
             self._wake()
 
-    def fail(self, error: StepError, digest: str = "") -> None:
-        """launch itself failed; the first failure stays. ``digest`` of a checkpoint that is damaged."""
+    def fail(self, error: StepError, digest: str = "", node: str | None = None) -> None:
+        """launch itself failed; the first failure stays. ``digest`` of a checkpoint that is damaged; ``node`` that is
+        at fault, when it need not be this one, "": nobody knows.
+        """
+        own = node is None
         with self._changed:
             if self._error is None:
                 self._error = Trouble(
@@ -120,8 +123,8 @@ class Reporter:
                     message=str(error),
                     quote=error.quote,
                     code=int(error.code),
-                    pod=self._identity.pod,
-                    node=self._identity.node,
+                    pod=self._identity.pod if own else "",
+                    node=self._identity.node if node is None else node,
                     time=time.time(),
                     digest=digest,
                 )

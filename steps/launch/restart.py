@@ -20,7 +20,7 @@ from argosy.steps.launch.arithmetic import check_arithmetic
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.identity import Identity
-from argosy.steps.launch.prepare import prepare_code, prepared_data, rank_command
+from argosy.steps.launch.prepare import preflight_command, prepare_code, prepared_data, rank_command
 from argosy.steps.launch.rank_hub import RankHub
 from argosy.steps.launch.records import RankRecords
 from argosy.steps.launch.reporter import Reporter
@@ -111,6 +111,7 @@ class NodeRestart:
         environ.update(self._saves.environment())
         filled(environ, args.filled_variables.split(","))
         command = rank_command(args, assignment.args, self._saves.restore(environ), environ)
+        command = preflight_command(args, assignment) + command
         self._go_on()
         folder = resolve(RANKS_FOLDER) / f"{assignment.attempt}-{assignment.restart}"
         environ[SHIM] = ShimSettings(

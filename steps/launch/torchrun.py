@@ -11,9 +11,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.agent import PYTHON, Agent, shim
-from argosy.steps.launch.rank_child import die_with_parent
 
 
 def _arguments(assignment: Assignment, nproc_per_node: int, command: Sequence[str]) -> list[str]:

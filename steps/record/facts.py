@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argosy.steps.record.preflight import Preflight
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.transport import Transport
 
@@ -241,6 +242,7 @@ class RunRecord:
     """Why it may hang, while no step comes for longer than its own pauses explain."""
     environment_findings: tuple[str, ...] = ()
     """What is wrong with the variables of NCCL and its neighbours, a sentence each."""
+    preflight: Preflight | None = None
 
     @property
     def done(self) -> bool:

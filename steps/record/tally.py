@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argosy.steps.record.naming import node_name
+from argosy.steps.record.preflight import preflight_of
 from argosy.steps.record.reading import moment, number, text, texts, whole
 from argosy.steps.record.restarts import as_it_ended, cause_of, told_by
 from argosy.steps.record.stalling import stall_sentence
@@ -202,6 +203,10 @@ def _transport(_: Tally, event: Event) -> str:
     return f"{line}\n    {remedy}" if remedy else line
 
 
+def _preflight(_: Tally, event: Event) -> str:
+    return f"preflight: {preflight_of(event).sentence}"
+
+
 def _evaluated(_: Tally, event: Event) -> str:
     value = number(event.fields, "value")
     shown = text(event.fields, "value") if value is None else figure(value)
@@ -232,6 +237,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "node_excluded": _excluded,
     "environment": Tally._environment,
     "transport": _transport,
+    "preflight": _preflight,
     "evaluated": _evaluated,
     "gated": _gated,
     "promoted": _promoted,

@@ -71,6 +71,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "gang.nproc_per_node": (3, {}),
     "gang.fabric": ("tcp", {}),
     "gang.transport": ("off", {}),
+    "gang.preflight": ("warn", {}),
     "gang.fabric_parameters": ({"interface": "eth1"}, {"gang": {"nnodes": 2, "fabric": "tcp"}}),
     "gang.fabric_profile": ({"name": "ours", "about": "Ours.", "env": [{"name": "A", "value": "b"}]}, {}),
     "gang.shm_size": ("512Mi", {}),

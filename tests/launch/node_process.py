@@ -13,11 +13,11 @@ import sys
 import time
 from pathlib import Path
 
+from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment, Ending
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.identity import Identity
-from argosy.steps.launch.rank_child import die_with_parent
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 from argosy.steps.store import open_store

@@ -141,6 +141,11 @@ WRONG = [
     (GOOD + "[gang]\nnproc_per_node = 4\n[gang.resources]\ngpu = 2", "gang.nproc_per_node = 4: more ranks than", "= 2"),
     (GOOD + '[gang]\nnnodes = 2\nfabric = "single-node"', "gang.fabric = 'single-node': one node's loopback", "tcp"),
     (GOOD + '[gang]\ntransport = "enforce"', "gang.transport = 'enforce': has nothing to compare", "gang.fabric"),
+    (
+        GOOD + '[gang]\npreflight = "warn"\nlauncher = "plain"',
+        "gang.preflight = 'warn': needs torch",
+        "leave preflight out",
+    ),
     (GOOD + '[gang]\ntransport = "on"', "gang.transport = 'on': must be 'warn', 'enforce' or 'off'", "explain-config"),
     (GOOD + '[gang]\nshm_size = "9Gi"', "gang.shm_size = '9Gi': /dev/shm counts towards", "raise resources.memory"),
     (GOOD + '[gang]\nshm_size = "lots"', "gang.shm_size = 'lots': must be a Kubernetes quantity", "16Gi"),

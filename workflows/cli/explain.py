@@ -98,7 +98,9 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
 
 def _network(record: RunRecord) -> list[str]:
     latest = latest_transports(record.transports)
-    told = [f"Transport {line}." for line in transport_lines(latest)]
+    checked = record.preflight
+    told = [f"Preflight: {said}." for said in (checked.summary, *checked.flaws)] if checked else []
+    told += [f"Transport {line}." for line in transport_lines(latest)]
     told += [f"  To mend it: {remedy}" for remedy in remedies(latest)]
     return told + [f"Environment: {found}." for found in record.environment_findings]
 

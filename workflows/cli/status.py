@@ -85,6 +85,8 @@ def _training(record: RunRecord) -> list[str]:
     for number, each in enumerate(record.restarts, 1):
         if each.failed:
             found.append(f"  attempt {number}: ended at step {each.last_step}, {ending(each)}")
+    if record.preflight:
+        found.append(f"  preflight: {record.preflight.sentence}")
     if record.transports:
         lines = transport_lines(latest_transports(record.transports))
         more = f" (and {count(len(lines) - 1, 'more line')}: argosy explain)" if len(lines) > 1 else ""

@@ -54,6 +54,7 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         expected_transport="" if expected is None else expected.to_json(),
         fabric_variables=",".join(setting.name for setting in run.fabric.env if setting.name not in run.env),
         transport=_unless(gang.transport, "warn"),
+        preflight=_unless(gang.preflight, "off"),
     )
 
 

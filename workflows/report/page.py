@@ -88,6 +88,7 @@ def render(record: RunRecord, words: LastWords | None = None) -> str:
         parts=_parts(record),
         flags=gate_flags(record),
         wall=_wall(record),
+        preflight=record.preflight,
         transports=_shortened(latest_transports(record.transports)),
     )
 

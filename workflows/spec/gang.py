@@ -129,6 +129,11 @@ class Gang(Table):
         description="What happens when NCCL's log shows another network than fabric is for. warn: the run's log and "
         "report say so. enforce: the run ends with nccl_network_init. off: NCCL's log is not read.",
     )
+    preflight: Literal["off", "warn", "enforce"] = Field(
+        default="off",
+        description="Checks before the first step of a new gang, 10 to 60 seconds: are all nodes reached, is one "
+        "slower than the rest? warn: the run's log and report say so. enforce: the gang starts again without it.",
+    )
     node_selector: dict[LabelKey, LabelValue] = Field(
         default={}, description="Labels that the gang's nodes must have: label = value."
     )
@@ -198,6 +203,13 @@ class Gang(Table):
                 "name the network in gang.fabric, or leave transport out",
                 field="transport",
                 value=self.transport,
+            )
+        if self.preflight != "off" and self.launcher != "torchrun":
+            raise Refusal(
+                f"needs torch, and launcher = {self.launcher!r} does without",
+                "leave preflight out",
+                field="preflight",
+                value=self.preflight,
             )
         gpu = self.resources.gpu
         if gpu and self.nproc_per_node > gpu:

@@ -1,0 +1,130 @@
+"""What is wrong with a gang, and which node it is: pure rules over what was gathered.
+
+A node is named only when no other node explains what was seen. Thresholds: half of the median for what crosses the
+network, as DLRover's network check has it; a fifth below the median for what a node computes alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.preflight.gathered import Gathered
+
+SLOW_LINK: Final = 0.5
+SLOW_NODE: Final = 0.8
+FLOOR: Final = 0.7
+"""Of the bandwidth that the profile states: it is that of the largest messages on an idle fabric."""
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One thing that is wrong; ``node`` is empty when nobody can be named."""
+
+    cause: Cause
+    text: str
+    node: str = ""
+
+    @property
+    def code(self) -> ExitCode:
+        """A named node is left out of the next gang."""
+        return ExitCode.SUSPECT_NODE if self.node else self.cause.exit_code
+
+
+def judge(found: Gathered) -> list[Flaw]:
+    """Everything that is wrong, the worst first; empty: nothing."""
+    if found.dead:
+        return _dead_links(found)
+    return [*_unlike(found), *_slow_links(found), *_slow_nodes(found), *_below_floor(found)]
+
+
+def _dead_links(found: Gathered) -> list[Flaw]:
+    """A node is named when it is in most of its links' failures and they are more than anybody else's."""
+    left, flaws = set(found.dead), []
+    while left:
+        degree = Counter(node for pair in left for node in pair)
+        (worst, most), *others = degree.most_common()
+        tried = sum(worst in pair for pair in found.links)
+        if most < 2 or 2 * most <= tried or (others and others[0][1] == most):
+            break
+        name = found.names[worst]
+        text = f"{name} and {most} of {tried} nodes do not reach each other"
+        flaws.append(Flaw(Cause.RENDEZVOUS_CONNECT, text, name))
+        left = {pair for pair in left if worst not in pair}
+    pairs = [f"{found.names[a]} and {found.names[b]}" for a, b in sorted(left)]
+    if pairs:
+        more = f", and {len(pairs) - _NAMED} more pairs" if len(pairs) > _NAMED else ""
+        text = f"these do not reach each other: {'; '.join(pairs[:_NAMED])}{more}"
+        flaws.append(Flaw(Cause.RENDEZVOUS_CONNECT, text))
+    return flaws
+
+
+def _unlike(found: Gathered) -> list[Flaw]:
+    kinds = Counter(found.software)
+    if len(kinds) < 2:
+        return []
+    usual = kinds.most_common(1)[0][0]
+    other = [f"{name} has {kind}" for name, kind in zip(found.names, found.software, strict=True) if kind != usual]
+    text = f"nodes differ: most have {usual}, {'; '.join(other[:_NAMED])}"
+    return [Flaw(Cause.NCCL_INVALID_USAGE, text)]
+
+
+def _slow_links(found: Gathered) -> list[Flaw]:
+    """A node that is slow with everybody it met, where the others are fast with at least one."""
+    best: dict[int, float] = {}
+    met = Counter(node for pair in found.pairs for node in pair)
+    for pair, speed in found.pairs.items():
+        for node in pair:
+            best[node] = max(best.get(node, 0.0), speed)
+    usual = median(best.values()) if best else 0.0
+    return [
+        Flaw(
+            Cause.NCCL_TIMEOUT,
+            f"{found.names[node]} exchanges at most {speed:.3g} GB/s with any of the {met[node]} nodes it met; "
+            f"half of the gang's nodes reach {usual:.3g} GB/s",
+            found.names[node],
+        )
+        for node, speed in sorted(best.items(), key=lambda each: each[1])
+        if met[node] > 1 and speed < SLOW_LINK * usual
+    ]
+
+
+def _slow_nodes(found: Gathered) -> list[Flaw]:
+    if len(found.compute) < 3:
+        return []
+    usual = median(found.compute)
+    return [
+        Flaw(
+            Cause.CUDA_HARDWARE,
+            f"{found.names[node]} took {seconds:.3g} s for multiplications that take the median node {usual:.3g} s",
+            found.names[node],
+        )
+        for node, seconds in sorted(enumerate(found.compute), key=lambda each: -each[1])
+        if usual < SLOW_NODE * seconds
+    ]
+
+
+def _below_floor(found: Gathered) -> list[Flaw]:
+    if not found.floor or not found.all_reduce or found.all_reduce >= FLOOR * found.floor:
+        return []
+    text = (
+        f"all_reduce of {found.size / 2**20:g} MiB reaches {found.all_reduce:.3g} GB/s; "
+        f"the fabric's profile states {found.floor:g} GB/s"
+    )
+    return [Flaw(Cause.NCCL_NETWORK_INIT, text)]
+
+
+def summary(found: Gathered) -> str:
+    """What was measured, one sentence."""
+    said = [f"{len(found.links) - len(found.dead)} of {len(found.links)} links between {len(found.names)} nodes work"]
+    if found.pairs:
+        slowest, fastest = min(found.pairs.values()), max(found.pairs.values())
+        said.append(f"two nodes exchange {slowest:.3g} to {fastest:.3g} GB/s each way")
+    if found.all_reduce:
+        said.append(f"all_reduce of {found.size / 2**20:g} MiB: {found.all_reduce:.3g} GB/s bus bandwidth")
+    return "; ".join(said)

@@ -1,0 +1,211 @@
+"""The checks of one rank: ``python -m argosy.steps.preflight.rank --mode=warn``, once in each rank of a gang.
+
+What ranks learn they put into the store of torchrun's agent, under a name of their own; rank 0 reads it and judges.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
+
+from argosy.steps import progress
+from argosy.steps.contract import env
+from argosy.steps.preflight import reach
+from argosy.steps.preflight.exchange import Exchange
+from argosy.steps.preflight.gathered import Gathered, dialled, partners
+from argosy.steps.preflight.judgement import Flaw, judge, summary
+
+LIMIT = datetime.timedelta(seconds=60)
+"""For each thing that one rank waits for another to do."""
+MOST_DIALLED = 16
+ROUNDS = 3
+"""Partners that a node exchanges data with: with two slow ones met by chance, the third tells."""
+HOLD_SECONDS = 60.0
+"""How long ranks wait to be ended once rank 0 has told why: if they failed too, that would look like the reason."""
+_TOLD = 400
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where this rank stands, from torchrun's environment."""
+
+    rank: int
+    world: int
+    local: int
+    locals: int
+    """Ranks of this node."""
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Read it."""
+        names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+        return cls(*(int(os.environ[name]) for name in names))
+
+    @property
+    def node(self) -> int:
+        """Number of the node; every node has as many ranks."""
+        return self.rank // self.locals
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return self.world // self.locals
+
+
+class Checks:
+    """What one rank does; ``node`` and everything that waits ends with an error after :data:`LIMIT`."""
+
+    def __init__(self, place: Place, floor: float) -> None:
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        self._place, self._floor = place, floor
+        self._store = PrefixStore("argosy/preflight", TCPStore(host, port, is_master=False, timeout=LIMIT))
+        self._address = reach.own_address(host, port)
+
+    def run(self) -> Gathered | None:
+        """All of them; what was gathered on rank 0, None on the others."""
+        found = self._links()
+        dead = bool(int(self._agreed("dead", None if found is None else str(len(found.dead)))))
+        return found if dead else self._measured(found)
+
+    def end(self, word: str | None) -> str:
+        """Rank 0 says how it ends, the others hear it."""
+        return self._agreed("end", word)
+
+    def _agreed(self, key: str, word: str | None) -> str:
+        if word is not None:
+            self._store.set(key, word)
+            return word
+        return self._store.get(key).decode()
+
+    def _links(self) -> Gathered | None:
+        place, store = self._place, self._store
+        if place.local == 0:
+            with reach.answering(self._address) as port:
+                own = {"name": os.environ.get(env.NODE_NAME) or socket.gethostname(), "software": _software()}
+                store.set(f"node/{place.node}", json.dumps({**own, "address": self._address, "port": port}))
+                whom = dialled(place.node, place.nodes, MOST_DIALLED)
+                places = {each: self._node(each) for each in whom}
+                where = {each: (found["address"], found["port"]) for each, found in places.items()}
+                store.set(f"unreached/{place.node}", json.dumps(reach.unreached(whom, where)))
+                self._all_nodes("dialled")
+        if place.rank != 0:
+            return None
+        nodes = [self._node(number) for number in range(place.nodes)]
+        tried = {(node, other) for node in range(place.nodes) for other in dialled(node, place.nodes, MOST_DIALLED)}
+        dead = {(node, other) for node in range(place.nodes) for other in json.loads(store.get(f"unreached/{node}"))}
+        return Gathered(
+            names=[node["name"] for node in nodes],
+            software=[node["software"] for node in nodes],
+            links={(min(pair), max(pair)) for pair in tried},
+            dead={(min(pair), max(pair)) for pair in dead},
+            floor=self._floor,
+        )
+
+    def _node(self, number: int) -> dict[str, Any]:
+        return dict(json.loads(self._store.get(f"node/{number}")))
+
+    def _all_nodes(self, what: str) -> None:
+        """Wait until every node got here: a node that is being dialled must not close its door."""
+        if self._store.add(what, 1) == self._place.nodes:
+            self._store.set(f"{what}/all", "1")
+        self._store.wait([f"{what}/all"], LIMIT)
+
+    def _measured(self, found: Gathered | None) -> Gathered | None:
+        place = self._place
+        exchange = Exchange(place.rank, place.world, place.local, PrefixStore("group", self._store), LIMIT)
+        with contextlib.closing(exchange):
+            first = exchange.first_size()
+            size = int(self._agreed("size", str(first) if place.rank == 0 else None))
+            met = partners(place.node, place.nodes, ROUNDS)
+            own = {
+                "pairs": [exchange.pair(None if other is None else self._peer(other), size) for other in met],
+                "compute": exchange.compute(),
+                "all_reduce": exchange.all_reduce(size),
+            }
+            self._store.set(f"rank/{place.rank}", json.dumps(own))
+            if found is None:
+                return None
+            told = [json.loads(self._store.get(f"rank/{rank}")) for rank in range(place.world)]
+        return replace(found, size=size, **_gathered(told, place, size))
+
+    def _peer(self, node: int) -> int:
+        """The rank with our own local number: on a machine with rails it has the same one."""
+        return node * self._place.locals + self._place.local
+
+
+def _gathered(told: Sequence[dict[str, Any]], place: Place, size: int) -> dict[str, Any]:
+    nodes = [told[first : first + place.locals] for first in range(0, place.world, place.locals)]
+    pairs = {}
+    for node, ranks in enumerate(nodes):
+        for turn, other in enumerate(partners(node, place.nodes, ROUNDS)):
+            if other is not None and node < other:
+                seconds = max(each["pairs"][turn] for each in (*ranks, *nodes[other]))
+                pairs[node, other] = place.locals * size / seconds / 1e9
+    compute = [max(each["compute"] for each in ranks) for ranks in nodes]
+    reduced = max(each["all_reduce"] for each in told)
+    return {
+        "pairs": pairs,
+        "compute": compute if all(compute) else [],
+        "all_reduce": 2 * (place.world - 1) / place.world * size / reduced / 1e9,
+    }
+
+
+def _software() -> str:
+    if not torch.cuda.is_available():
+        return f"torch {torch.__version__}"
+    nccl = ".".join(map(str, torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]
+    return f"torch {torch.__version__}, NCCL {nccl}, {torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+
+
+def tell(found: Gathered, flaws: Sequence[Flaw], enforce: bool, seconds: float) -> None:
+    """Into the rank's log and the run's event log; under ``enforce`` the first flaw ends the start."""
+    said = summary(found)
+    print(f"argosy: preflight: {said} ({seconds:.1f} s)", flush=True)
+    for flaw in flaws:
+        print(f"argosy: {'' if enforce else 'warning: '}preflight: {flaw.text}", flush=True)
+    progress.preflight(
+        summary=said[:_TOLD], flaws=[flaw.text[:_TOLD] for flaw in flaws[:4]], seconds=seconds, enforced=enforce
+    )
+    if flaws and enforce:
+        worst = flaws[0]
+        text = f"preflight: {worst.text} (gang.preflight = enforce)"
+        progress.failed(str(worst.cause), text, code=int(worst.code), node=worst.node)
+
+
+def main() -> int:
+    """0: the training may start."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--mode", choices=("warn", "enforce"), required=True)
+    parser.add_argument("--floor", type=float, default=0.0)
+    options = parser.parse_args()
+    place, began = Place.from_environment(), time.monotonic()
+    checks = Checks(place, options.floor)
+    found = checks.run()
+    if found is None:
+        word = checks.end(None)
+    else:
+        flaws, enforce = judge(found), options.mode == "enforce"
+        tell(found, flaws, enforce, time.monotonic() - began)
+        word = checks.end("stop" if flaws and enforce else "go")
+    if word == "stop":
+        time.sleep(HOLD_SECONDS)
+        return 75
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # tearing torch down takes longer than it is worth

@@ -1,0 +1,64 @@
+"""Whether nodes can connect to each other at all: plain TCP, before anything that would wait for minutes."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+CONNECT_SECONDS = 5.0
+_AT_ONCE = 16
+_GREETING = b"argosy"
+
+
+def own_address(toward: str, port: int) -> str:
+    """The address of this node on the way to ``toward``; nothing is sent.
+
+    Raises:
+        OSError: the name does not resolve, or there is no way.
+    """
+    family, kind, _, _, where = socket.getaddrinfo(toward, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(where)
+        return str(probe.getsockname()[0])
+
+
+@contextlib.contextmanager
+def answering(address: str) -> Iterator[int]:
+    """Greet whoever connects; the port."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family, backlog=1024) as server:
+        thread = threading.Thread(target=_serve, args=(server,), name="preflight", daemon=True)
+        thread.start()
+        yield int(server.getsockname()[1])
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def _serve(server: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            caller, _ = server.accept()
+            with caller, contextlib.suppress(OSError):
+                caller.settimeout(CONNECT_SECONDS)
+                caller.sendall(_GREETING)
+
+
+def unreached(whom: Sequence[int], places: Mapping[int, tuple[str, int]]) -> list[int]:
+    """Those of ``whom`` that did not answer; two tries each, so that one lost packet condemns nobody."""
+
+    def answers(node: int) -> bool:
+        for _ in range(2):
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(places[node], timeout=CONNECT_SECONDS) as caller,
+            ):
+                if caller.recv(len(_GREETING)) == _GREETING:
+                    return True
+        return False
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [node for node, well in zip(whom, pool.map(answers, whom), strict=True) if not well]
