@@ -75,23 +75,45 @@ def _unlike(found: Gathered) -> list[Flaw]:
 
 
 def _slow_links(found: Gathered) -> list[Flaw]:
-    """A node that is slow with everybody it met, where the others are fast with at least one."""
-    best: dict[int, float] = {}
+    best, usual = _best(found)
     met = Counter(node for pair in found.pairs for node in pair)
-    for pair, speed in found.pairs.items():
-        for node in pair:
-            best[node] = max(best.get(node, 0.0), speed)
-    usual = median(best.values()) if best else 0.0
     return [
         Flaw(
             Cause.NCCL_TIMEOUT,
-            f"{found.names[node]} exchanges at most {speed:.3g} GB/s with any of the {met[node]} nodes it met; "
+            f"{found.names[node]} exchanges at most {best[node]:.3g} GB/s with any of the {met[node]} nodes it met; "
             f"half of the gang's nodes reach {usual:.3g} GB/s",
             found.names[node],
         )
-        for node, speed in sorted(best.items(), key=lambda each: each[1])
-        if met[node] > 1 and speed < SLOW_LINK * usual
+        for node in slow_ends(found)
     ]
+
+
+def _best(found: Gathered) -> tuple[dict[int, float], float]:
+    """What each node reaches with somebody, and the median of that, GB/s."""
+    best: dict[int, float] = {}
+    for pair, speed in found.pairs.items():
+        for node in pair:
+            best[node] = max(best.get(node, 0.0), speed)
+    return best, median(best.values()) if best else 0.0
+
+
+def slow_ends(found: Gathered) -> list[int]:
+    """Nodes that are slow with everybody they met, where others are fast with at least one; the slowest first."""
+    best, usual = _best(found)
+    met = Counter(node for pair in found.pairs for node in pair)
+    slow = [node for node, speed in best.items() if met[node] > 1 and speed < SLOW_LINK * usual]
+    return sorted(slow, key=best.__getitem__)
+
+
+def second_look(found: Gathered) -> list[tuple[int, int]]:
+    """Who has to exchange once more, one pair after the other while the rest is still: each slow node with a fast one.
+
+    What slowed it may have been the others' traffic, or that it met slow ones only.
+    """
+    slow = slow_ends(found)[:_NAMED]
+    best, _ = _best(found)
+    fast = sorted((node for node in best if node not in slow), key=best.__getitem__, reverse=True)
+    return [(node, fast[0]) for node in slow]
 
 
 def _slow_nodes(found: Gathered) -> list[Flaw]:

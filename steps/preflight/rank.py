@@ -25,7 +25,7 @@ from argosy.steps.contract import env
 from argosy.steps.preflight import reach
 from argosy.steps.preflight.exchange import Exchange
 from argosy.steps.preflight.gathered import Gathered, dialled, partners
-from argosy.steps.preflight.judgement import Flaw, judge, summary
+from argosy.steps.preflight.judgement import Flaw, judge, second_look, summary
 
 LIMIT = datetime.timedelta(seconds=60)
 """For each thing that one rank waits for another to do."""
@@ -134,11 +134,37 @@ class Checks:
                 "compute": exchange.compute(),
                 "all_reduce": exchange.all_reduce(size),
             }
-            self._store.set(f"rank/{place.rank}", json.dumps(own))
-            if found is None:
-                return None
-            told = [json.loads(self._store.get(f"rank/{rank}")) for rank in range(place.world)]
-        return replace(found, size=size, **_gathered(told, place, size))
+            told = self._told("rank", own)
+            if told is not None and found is not None:
+                found = replace(found, size=size, **_gathered(told, place, size))
+            return self._again(exchange, found, size)
+
+    def _again(self, exchange: Exchange, found: Gathered | None, size: int) -> Gathered | None:
+        place = self._place
+        pairs = json.loads(self._agreed("again", None if found is None else json.dumps(second_look(found))))
+        own = []
+        for pair in pairs:
+            other = sum(pair) - place.node if place.node in pair else None
+            own.append(exchange.pair(None if other is None else self._peer(other), size))
+        told = self._told("again", own) if pairs else None
+        if found is None or told is None:
+            return found
+        faster = dict(found.pairs)
+        for turn, (node, other) in enumerate(pairs):
+            seconds = max(told[rank][turn] for rank in (*self._ranks(node), *self._ranks(other)))
+            key = (min(node, other), max(node, other))
+            faster[key] = max(faster.get(key, 0.0), place.locals * size / seconds / 1e9)
+        return replace(found, pairs=faster)
+
+    def _told(self, what: str, own: Any) -> list[Any] | None:
+        """Every rank's word on rank 0, in their order; None on the others."""
+        self._store.set(f"{what}/{self._place.rank}", json.dumps(own))
+        if self._place.rank != 0:
+            return None
+        return [json.loads(self._store.get(f"{what}/{rank}")) for rank in range(self._place.world)]
+
+    def _ranks(self, node: int) -> range:
+        return range(node * self._place.locals, (node + 1) * self._place.locals)
 
     def _peer(self, node: int) -> int:
         """The rank with our own local number: on a machine with rails it has the same one."""
