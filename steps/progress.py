@@ -50,9 +50,9 @@ def preflight(*, summary: str, flaws: list[str], seconds: float, enforced: bool)
     _send({"type": "preflight", **told, "time": time.time()})
 
 
-def failed(cause: str, message: str, *, code: int, node: str) -> None:
+def failed(cause: str, message: str, *, node: str) -> None:
     """End this start of the gang: its ``cause`` is known, and so is the ``node`` that is at fault, unless empty."""
-    _send({"type": "failure", "cause": cause, "message": message, "code": code, "node": node})
+    _send({"type": "failure", "cause": cause, "message": message, "node": node})
 
 
 def _send(record: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ class Cause(CauseRow):
     NCCL_IB_ERROR = (
         "nccl_ib_error",
         ExitCode.SUSPECT_NODE,
-        "An InfiniBand or RoCE operation failed.",
+        "An InfiniBand or RoCE operation failed, or a node's network is slower than that of its peers.",
         "Check the port's state and counters on the node named here; memlock and GID index are configuration.",
     )
     NCCL_INVALID_USAGE = (

@@ -8,7 +8,6 @@ from typing import Any
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import StepError
-from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 from argosy.steps.launch.step_clock import Word
@@ -75,8 +74,7 @@ class RankRecords:
             named = {name: record[name] for name in ("fault", "rank", "step", "phase")}
             self._reporter.event("injected", node=self._node, **named)
         elif kind == "failure":
-            code = ExitCode(record["code"]) if "code" in record else None
-            error = StepError(Cause(record["cause"]), record["message"], quote=record["message"], code=code)
+            error = StepError(Cause(record["cause"]), record["message"], quote=record["message"])
             self._reporter.fail(error, node=record.get("node"))
         elif kind == "preflight":
             self._reporter.event("preflight", **{name: record[name] for name in _PREFLIGHT_FIELDS})

@@ -12,7 +12,6 @@ from statistics import median
 from typing import Final
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.preflight.gathered import Gathered
 
 SLOW_LINK: Final = 0.5
@@ -29,11 +28,6 @@ class Flaw:
     cause: Cause
     text: str
     node: str = ""
-
-    @property
-    def code(self) -> ExitCode:
-        """A named node is left out of the next gang."""
-        return ExitCode.SUSPECT_NODE if self.node else self.cause.exit_code
 
 
 def judge(found: Gathered) -> list[Flaw]:
@@ -54,7 +48,7 @@ def _dead_links(found: Gathered) -> list[Flaw]:
             break
         name = found.names[worst]
         text = f"{name} and {most} of {tried} nodes do not reach each other"
-        flaws.append(Flaw(Cause.RENDEZVOUS_CONNECT, text, name))
+        flaws.append(Flaw(Cause.NCCL_IB_ERROR, text, name))
         left = {pair for pair in left if worst not in pair}
     pairs = [f"{found.names[a]} and {found.names[b]}" for a, b in sorted(left)]
     if pairs:
@@ -75,34 +69,35 @@ def _unlike(found: Gathered) -> list[Flaw]:
 
 
 def _slow_links(found: Gathered) -> list[Flaw]:
-    best, usual = _best(found)
-    met = Counter(node for pair in found.pairs for node in pair)
+    best, met = _best(found)
     return [
         Flaw(
-            Cause.NCCL_TIMEOUT,
-            f"{found.names[node]} exchanges at most {best[node]:.3g} GB/s with any of the {met[node]} nodes it met; "
-            f"half of the gang's nodes reach {usual:.3g} GB/s",
-            found.names[node],
+            Cause.NCCL_IB_ERROR,
+            f"{name} exchanges at most {best[name]:.3g} GB/s with any of the {len(met[name])} nodes it met; "
+            f"half of the gang's nodes reach {median(best.values()):.3g} GB/s",
+            name,
         )
-        for node in slow_ends(found)
+        for name in _slow(best, met)
     ]
 
 
-def _best(found: Gathered) -> tuple[dict[int, float], float]:
-    """What each node reaches with somebody, and the median of that, GB/s."""
-    best: dict[int, float] = {}
+def _best(found: Gathered) -> tuple[dict[str, float], dict[str, set[str]]]:
+    """What each node reaches with another one, GB/s, and whom it met; pods that share a node cross no network."""
+    best, met = dict[str, float](), dict[str, set[str]]()
     for pair, speed in found.pairs.items():
-        for node in pair:
-            best[node] = max(best.get(node, 0.0), speed)
-    return best, median(best.values()) if best else 0.0
+        names = {found.names[number] for number in pair}
+        for name in names if len(names) == 2 else ():
+            best[name] = max(best.get(name, 0.0), speed)
+            met.setdefault(name, set()).update(names - {name})
+    return best, met
 
 
-def slow_ends(found: Gathered) -> list[int]:
+def _slow(best: dict[str, float], met: dict[str, set[str]]) -> list[str]:
     """Nodes that are slow with everybody they met, where others are fast with at least one; the slowest first."""
-    best, usual = _best(found)
-    met = Counter(node for pair in found.pairs for node in pair)
-    slow = [node for node, speed in best.items() if met[node] > 1 and speed < SLOW_LINK * usual]
-    return sorted(slow, key=best.__getitem__)
+    usual = median(best.values()) if best else 0.0
+    return sorted(
+        (name for name in best if len(met[name]) > 1 and best[name] < SLOW_LINK * usual), key=best.__getitem__
+    )
 
 
 def second_look(found: Gathered) -> list[tuple[int, int]]:
@@ -110,10 +105,10 @@ def second_look(found: Gathered) -> list[tuple[int, int]]:
 
     What slowed it may have been the others' traffic, or that it met slow ones only.
     """
-    slow = slow_ends(found)[:_NAMED]
-    best, _ = _best(found)
-    fast = sorted((node for node in best if node not in slow), key=best.__getitem__, reverse=True)
-    return [(node, fast[0]) for node in slow]
+    best, met = _best(found)
+    slow = _slow(best, met)[:_NAMED]
+    fastest = max((name for name in best if name not in slow), key=best.__getitem__, default="")
+    return [(found.names.index(name), found.names.index(fastest)) for name in slow]
 
 
 def _slow_nodes(found: Gathered) -> list[Flaw]:

@@ -207,7 +207,7 @@ def tell(found: Gathered, flaws: Sequence[Flaw], enforce: bool, seconds: float) 
     if flaws and enforce:
         worst = flaws[0]
         text = f"preflight: {worst.text} (gang.preflight = enforce)"
-        progress.failed(str(worst.cause), text, code=int(worst.code), node=worst.node)
+        progress.failed(str(worst.cause), text, node=worst.node)
 
 
 def main() -> int:

@@ -27,13 +27,12 @@ SILENT_SECONDS = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Timeouts:
-    """Seconds without a sign of life, and without a step (0: never), after which a restart is not well; and whether a
-    pause that is longer than the run's own explain is a hang.
-    """
+    """Seconds without a sign of life, and without a step (0: never), after which a restart is not well."""
 
     heartbeat: float
     hang: float
     act_on_stall: bool = False
+    """Whether a pause that is longer than the run's own explain is a hang."""
 
 
 @dataclass
@@ -102,7 +101,8 @@ class Watch:
                 view.endings[ending.rank] = replace(ending, pod=report.pod, node=report.node)
             self._step(ending.rank, ending.last_step, now)
         if report.error is not None:
-            view.error = replace(report.error, pod=report.pod, node=report.node)
+            error = report.error  # one without a pod speaks of the gang, and may name another node
+            view.error = replace(error, pod=report.pod, node=report.node) if error.pod else error
             if report.error.cause == Cause.CHECKPOINT_CORRUPT and report.error.digest:
                 self.corrupt_digests.add(report.error.digest)
         for rank, step in report.furthest.items():

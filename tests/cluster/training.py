@@ -65,7 +65,7 @@ AWS_ENDPOINT_URL = "{endpoint}"
 AWS_REGION = "us-east-1"
 
 [gang]
-nnodes = 2
+nnodes = {nnodes}
 resources.cpu = "50m"
 resources.memory = "2Gi"
 {gang}
@@ -103,6 +103,7 @@ class Training:
     script: str = SCRIPT
     args: tuple[str, ...] = ()
     """Of another script than ours."""
+    nnodes: int | str = 2
 
     @property
     def bucket(self) -> str:
@@ -121,7 +122,12 @@ class Training:
         ours = {"top": "", "gang": "", "deadlines": "", "retry": "", "checkpoint": 'include = ["state.json"]'}
         args = json.dumps(self.args or [str(self.steps), str(self.seconds)])
         text = RUN.format(
-            name=self.name, args=args, bucket=self.bucket, endpoint=self.cluster.s3_endpoint, **{**ours, **self.tables}
+            name=self.name,
+            nnodes=json.dumps(self.nnodes),
+            args=args,
+            bucket=self.bucket,
+            endpoint=self.cluster.s3_endpoint,
+            **{**ours, **self.tables},
         )
         (self.folder / "run.toml").write_text(text)
         command = [*ARGOSY, "compile", "run.toml", "-o", "workflow.yaml", "--push"]

@@ -21,7 +21,7 @@ def gathered(
 ) -> Gathered:
     links = {tuple(sorted((a, b))) for a in range(nodes) for b in dialled(a, nodes, MOST_DIALLED)}
     met = {tuple(sorted((a, b))) for a in range(nodes) for b in partners(a, nodes, ROUNDS) if b is not None and a != b}
-    pairs = {pair: draw(jitter) * (0.3 if bad & set(pair) else 1.0) for pair in sorted(met)}
+    pairs = {pair: draw(jitter) * (0.25 if bad & set(pair) else 1.0) for pair in sorted(met)}
     broken = {pair for pair in links if dead & set(pair)}
     names = [f"node-{number}" for number in range(nodes)]
     return Gathered(names=names, software=["torch 2"] * nodes, links=links, dead=broken, pairs={} if dead else pairs)  # type: ignore[arg-type]
@@ -32,7 +32,7 @@ def test_one_slow_node_is_named_and_nobody_else(data: st.DataObject, nodes: int)
     slow = data.draw(st.integers(0, nodes - 1))
     flaws = judge(gathered(nodes, data.draw, bad=frozenset({slow})))
     assert [flaw.node for flaw in flaws] == [f"node-{slow}"]
-    assert flaws[0].code == ExitCode.SUSPECT_NODE
+    assert flaws[0].cause.exit_code == ExitCode.SUSPECT_NODE
 
 
 @given(st.data(), st.integers(1, 40))
@@ -52,7 +52,7 @@ def test_one_dead_link_blames_neither_end(data: st.DataObject, nodes: int) -> No
     whole = gathered(nodes, data.draw)
     pair = data.draw(st.sampled_from(sorted(whole.links)))
     [flaw] = judge(Gathered(names=whole.names, software=whole.software, links=whole.links, dead={pair}))
-    assert (flaw.node, flaw.code) == ("", ExitCode.TRANSIENT)
+    assert (flaw.node, flaw.cause.exit_code) == ("", ExitCode.TRANSIENT)
     assert all(f"node-{number}" in flaw.text for number in pair)
 
 
@@ -63,11 +63,17 @@ def test_two_nodes_can_only_be_compared_with_the_profile() -> None:
     assert judge(found) == []
     [flaw] = judge(Gathered(**{**vars(found), "floor": 40.0}))
     assert flaw == Flaw(flaw.cause, "all_reduce of 1 MiB reaches 0.1 GB/s; the fabric's profile states 40 GB/s")
-    assert flaw.code == ExitCode.CONFIGURATION
+    assert flaw.cause.exit_code == ExitCode.CONFIGURATION
     assert summary(found) == (
         "1 of 1 links between 2 nodes work; two nodes exchange 0.1 to 0.1 GB/s each way; "
         "all_reduce of 1 MiB: 0.1 GB/s bus bandwidth"
     )
+
+
+def test_pods_that_share_a_node_are_one() -> None:
+    """What two of them exchange crosses no network: the node across a slow link must not look slow beside them."""
+    pairs = {(0, 1): 0.58, (0, 2): 0.002, (1, 2): 0.002}
+    assert judge(Gathered(names=["b", "b", "c"], software=["x"] * 3, links=set(pairs), pairs=pairs)) == []
 
 
 def test_other_software_and_slow_gpus_are_named() -> None:

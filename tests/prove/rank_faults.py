@@ -139,6 +139,7 @@ def _key(event: Event) -> str:
 def _here(root: Path) -> tuple[list[Event], dict[str, str], str]:
     text = RUN.format(
         name="blamed",
+        nnodes=2,
         steps=4 * FAULTS + 6,
         seconds=0.05,
         bucket=f"file://{root.parent}",

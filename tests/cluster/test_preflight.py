@@ -1,0 +1,32 @@
+"""A slow cable between real nodes, found before the first step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cluster import network
+from tests.cluster.cluster import Cluster
+from tests.cluster.training import new_training
+
+SLOW = "node-b"
+
+
+def test_a_node_with_a_slow_cable_is_left_out(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """Its bytes arrive, its connections open, kubelet and API server are content: only the training would crawl."""
+    tables = {"gang": 'preflight = "enforce"'}
+    training = new_training(cluster, namespace, tmp_path / "run", steps=5, nnodes=3, tables=tables)
+    network.limit(cluster.instance, SLOW, "40mbit")
+    try:
+        training.submit()
+        assert training.ended() == "Succeeded", training.tale()
+    finally:
+        network.limit(cluster.instance, SLOW, None)
+    first, second = training.events("preflight")
+    assert first.fields["flaws"][0].startswith(f"{SLOW} exchanges at most 0.00"), first
+    assert first.fields["summary"].startswith("3 of 3 links between 3 nodes work"), first
+    assert second.fields["flaws"] == []
+    assert [event.fields["node"] for event in training.events("node_excluded")] == [SLOW]
+    (failed,) = training.events("restart_ended")
+    assert (failed.fields["cause"], failed.fields["last_step"]) == ("nccl_ib_error", 0), failed
+    assert f"preflight: {SLOW} exchanges" in failed.fields["quote"]
+    print(f"preflight: {first.fields['seconds']} s and {second.fields['seconds']} s")
