@@ -9,6 +9,7 @@ shared: a folder.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import random
@@ -52,8 +53,8 @@ def post(path: str, record: dict[str, Any]) -> dict[str, Any]:
         except urllib.error.HTTPError as error:
             if error.code == 410:
                 sys.exit(73)
-        except OSError:
-            pass  # the supervisor is away: training goes on
+        except (OSError, http.client.HTTPException, ValueError):
+            pass  # the supervisor is away, perhaps since the middle of its answer: training goes on
         if TERMINATED:
             sys.exit(76)
         time.sleep(0.05)
