@@ -17,24 +17,12 @@ _DEVICES: Final = Path("/dev")
 def check_arithmetic(args: LaunchArgs, assignment: Assignment) -> None:
     """The effective batch against the ranks that are really there, and the ranks against the pod's GPUs.
 
-    The compiler computed batch and learning rate for a number of ranks; a manifest that was edited since, or
-    a gang that got another number of nodes, would train with a batch that nobody declared.
-
     Raises:
-        StepError: the declared batch is for another number of ranks (``launcher_usage``).
+        StepError: no whole number of micro steps makes the declared batch with so many ranks (``launcher_usage``).
     """
-    ranks = assignment.nnodes * args.nproc_per_node
-    if args.effective_batch_size and args.micro_batch_size:
-        here = args.micro_batch_size * args.accumulation_steps * ranks
-        if here != args.effective_batch_size:
-            text = (
-                f"the effective batch of {args.effective_batch_size} is not what {ranks} ranks "
-                f"({assignment.nnodes} nodes x {args.nproc_per_node}) make: {args.micro_batch_size} samples x "
-                f"{args.accumulation_steps} micro steps x {ranks} = {here}; compile the run for this gang"
-            )
-            raise StepError(Cause.LAUNCHER_USAGE, text, quote=text)
-        if assignment.node_rank == 0:
-            print(f"argosy: {_batch(args, ranks)}", flush=True)
+    steps = accumulation(args, assignment)
+    if args.effective_batch_size and args.micro_batch_size and assignment.node_rank == 0:
+        print(f"argosy: {_batch(args, steps, assignment.nnodes * args.nproc_per_node)}", flush=True)
     gpus = visible_gpus()
     if 0 < gpus != args.nproc_per_node:
         less = "share them" if gpus < args.nproc_per_node else f"leave {gpus - args.nproc_per_node} idle"
@@ -42,10 +30,32 @@ def check_arithmetic(args: LaunchArgs, assignment: Assignment) -> None:
         print(f"argosy: {text}", file=sys.stderr, flush=True)
 
 
-def _batch(args: LaunchArgs, ranks: int) -> str:
+def accumulation(args: LaunchArgs, assignment: Assignment) -> int:
+    """Micro steps per optimizer step, so that the effective batch and its learning rate stay what was declared.
+
+    An elastic gang that goes on with fewer nodes takes more of them.
+
+    Raises:
+        StepError: see :func:`check_arithmetic`.
+    """
+    if not (args.effective_batch_size and args.micro_batch_size):
+        return args.accumulation_steps
+    ranks = assignment.nnodes * args.nproc_per_node
+    steps, rest = divmod(args.effective_batch_size, args.micro_batch_size * ranks)
+    if rest or not steps:
+        text = (
+            f"the effective batch of {args.effective_batch_size} is no multiple of what {ranks} ranks "
+            f"({assignment.nnodes} nodes x {args.nproc_per_node}) take in one micro step: {args.micro_batch_size} "
+            f"samples x {ranks} = {args.micro_batch_size * ranks}; compile the run for this gang"
+        )
+        raise StepError(Cause.LAUNCHER_USAGE, text, quote=text)
+    return steps
+
+
+def _batch(args: LaunchArgs, steps: int, ranks: int) -> str:
     rate = f"; learning rate {args.learning_rate:g}" if args.learning_rate is not None else ""
     return (
-        f"batch: {args.micro_batch_size} samples x {args.accumulation_steps} micro steps x {ranks} ranks = "
+        f"batch: {args.micro_batch_size} samples x {steps} micro steps x {ranks} ranks = "
         f"{args.effective_batch_size} per optimizer step{rate}"
     )
 

@@ -9,6 +9,7 @@ from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
+from argosy.steps.launch.arithmetic import accumulation
 
 _WITHHELD = (names.CHANNEL_URL, names.CHANNEL_TOKEN, names.LIFELINE_FD, names.FAULT, names.INJECT, names.PROGRESS_FD)
 """Ours alone: a training script has no business with the control channel."""
@@ -19,7 +20,7 @@ def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str
     """The whole environment of the ranks of one restart; what the user set stays."""
     environ = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
     environ.update(_run(args, assignment))
-    environ.update(_batch(args))
+    environ.update(_batch(args, assignment))
     if args.checkpoint_failure_hours:
         environ[names.FAILURE_HOURS] = repr(args.checkpoint_failure_hours)
     if data_path:
@@ -52,10 +53,10 @@ def _run(args: LaunchArgs, assignment: Assignment) -> dict[str, str]:
     }
 
 
-def _batch(args: LaunchArgs) -> dict[str, str]:
+def _batch(args: LaunchArgs, assignment: Assignment) -> dict[str, str]:
     declared = {
         names.MICRO_BATCH: str(args.micro_batch_size or ""),
-        names.ACCUMULATION: str(args.accumulation_steps),
+        names.ACCUMULATION: str(accumulation(args, assignment)),
         names.EFFECTIVE_BATCH: str(args.effective_batch_size or ""),
         names.LEARNING_RATE: "" if args.learning_rate is None else repr(args.learning_rate),
     }

@@ -47,11 +47,11 @@ class Gangs:
         print(f"argosy: adopted gang {gang.name}", file=sys.stderr)
         return gang, restart if under_way else None
 
-    def create(self, avoid: str = "") -> SupervisedGang:
-        """The next gang, without the node ``avoid`` if it can be spared."""
+    def create(self, avoid: str = "", enough: int = 0) -> SupervisedGang:
+        """The next gang, without the node ``avoid`` if it can be spared; ``enough`` nodes, 0: as many as there are."""
         context = self._context
         attempt = 1 + max([context.ledger.last_attempt(), *(record.attempt for record in context.host.gangs())])
-        excluded, nnodes = self._placement(avoid)
+        excluded, nnodes = self._placement(avoid, enough)
         gang = SupervisedGang(
             name=context.settings.gang_name(attempt), attempt=attempt, nnodes=nnodes, excluded=excluded
         )
@@ -68,9 +68,9 @@ class Gangs:
         context.create(gang)
         return gang
 
-    def _placement(self, avoid: str) -> tuple[tuple[str, ...], int]:
+    def _placement(self, avoid: str, enough: int) -> tuple[tuple[str, ...], int]:
         """Nodes to leave out and the number of nodes to take: fewer when the gang is elastic and some are gone."""
-        context, wanted = self._context, self._context.manifest.nnodes
+        context, wanted = self._context, enough or self._context.manifest.nnodes
         excluded = context.ledger.excluded()
         avoiding = tuple(sorted({*excluded, avoid} - {""}))
         room = context.host.room(avoiding)

@@ -32,6 +32,7 @@ class Supervisor:
         self._context = context
         self._gangs = Gangs(context)
         self._avoid = ""
+        self._enough = 0
 
     def run(self) -> int:
         """0 when a verified commit reached the declared end; else the exit code of the verdict.
@@ -51,7 +52,7 @@ class Supervisor:
             else:
                 gang = self._prepare(left.gang, left.outcome, left.decision)
             while True:
-                gang = gang or self._gangs.create(self._avoid)
+                gang = gang or self._gangs.create(self._avoid, self._enough)
                 outcome = self._run_restart(gang, entry)
                 entry = None
                 if outcome.verdict is None:
@@ -178,7 +179,7 @@ class Supervisor:
         context, verdict = self._context, outcome.verdict
         assert verdict is not None
         context.channel.order(Orders(command="stop", root=_told(verdict)))
-        self._avoid = decision.avoid
+        self._avoid, self._enough = decision.avoid, outcome.enough
         replace_gang = bool(decision.exclude or decision.avoid) or Trait.NEW_PODS in verdict.cause.traits
         kept = have_stopped(context, gang, outcome.restart, hasty=replace_gang) and not replace_gang
         if not kept:

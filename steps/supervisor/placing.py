@@ -19,6 +19,8 @@ from argosy.steps.verdict import PodFact, Verdict, judge
 TICK_SECONDS = 0.2
 QUIET_SECONDS = 2.0
 """A gang is placed in a moment as a rule; of that nobody needs to be told."""
+ELASTIC_SECONDS = 30.0
+"""So long an elastic gang that has nodes enough waits for the rest of them."""
 STUCK_SECONDS = 60.0
 """So long a pod may say that it cannot start before it is believed: Secrets and images may be a moment late."""
 STUCK = (
@@ -49,6 +51,8 @@ class Placing:
         self._gang = gang
         self._expect = expect
         self._told: tuple[Standing, int] | None = None
+        self.enough = 0
+        """With how many nodes an elastic gang could start that did not get all of them; 0: it has to be whole."""
 
     def wait(self) -> Verdict | None:
         """None once every pod has its node or one has ended; otherwise why that never came.
@@ -58,6 +62,7 @@ class Placing:
         """
         context, began = self._context, time.monotonic()
         clock = PlacementClock(context.settings.args.placement_timeout_seconds)
+        elastic = PlacementClock(min(ELASTIC_SECONDS, clock.limit_seconds))
         while True:
             states = self._expect()
             standing = context.host.standing(self._gang.name)
@@ -70,6 +75,9 @@ class Placing:
             if standing.phase == "lost":
                 return judge([], [], [PodFact(name=self._gang.name, reason="Deleted", message=standing.why)])
             now = time.monotonic()
+            if elastic.is_over(standing, now) and self._has_enough(states):
+                self.enough = sum(bool(state.node) for state in states)
+                return self._released(states, elastic.limit_seconds, standing.why)
             if clock.is_over(standing, now):
                 return self._released(states, clock.limit_seconds, standing.why)
             if now - began > QUIET_SECONDS:
@@ -95,9 +103,13 @@ class Placing:
         text = f"gang {self._gang.name} is {standing.phase}, {placed} of {self._gang.nnodes} pods have a node{why}"
         print(f"argosy: {text}", file=sys.stderr, flush=True)
 
+    def _has_enough(self, states: list[PodState]) -> bool:
+        return self._context.settings.args.min_nnodes <= sum(bool(state.node) for state in states) < self._gang.nnodes
+
     def _released(self, states: list[PodState], limit: float, why: str) -> Verdict:
         placed = [state.node for state in states if state.node]
         quote = f"{len(placed)} of {self._gang.nnodes} pods had a node {limit:g} s after the gang was admitted"
+        quote += ", enough to go on with" if self.enough else ""
         return Verdict(
             cause=Cause.UNSCHEDULABLE,
             exit_code=int(ExitCode.TRANSIENT),

@@ -32,6 +32,8 @@ class Outcome:
     steps: int = 0
     endings: tuple[Ending, ...] = ()
     corrupt: tuple[str, ...] = ()
+    enough: int = 0
+    """So many nodes an elastic gang is to go on with; 0: with as many as it can get."""
 
 
 class GangRestart:
@@ -43,6 +45,7 @@ class GangRestart:
         self._number = number
         self._asked_at = 0.0
         self._states: list[PodState] = []
+        self._enough = 0
 
     def run(self) -> Outcome:
         """From the check-in to the end.
@@ -53,7 +56,7 @@ class GangRestart:
         """
         found = self._gather()
         if isinstance(found, Verdict):
-            return Outcome(restart=self._number, verdict=found)
+            return Outcome(restart=self._number, verdict=found, enough=self._enough)
         entry = self._begin(found)
         self._assign(entry)
         return self._watch(entry)
@@ -69,8 +72,10 @@ class GangRestart:
     def _gather(self) -> dict[str, CheckIn] | Verdict:
         """Check-ins of all pods, or why they never came."""
         context, known = self._context, set[str]()
-        found = Placing(context, self._gang, lambda: self._expect(now=True)).wait()
+        placing = Placing(context, self._gang, lambda: self._expect(now=True))
+        found = placing.wait()
         if found is not None:
+            self._enough = placing.enough
             return found
         began, stuck_at = time.monotonic(), 0.0
         while True:

@@ -105,6 +105,7 @@ _CLASSES = (
 
 def _plain(message: str) -> str:
     """The class of a message: the message itself, but for what is chance or another library's wording."""
+    message = STAND_IN.sub("…", message)
     for pattern, name in _CLASSES:
         match = pattern.fullmatch(message)
         if match:

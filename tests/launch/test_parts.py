@@ -12,6 +12,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -277,6 +278,10 @@ def test_environment_of_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
     assert {name: environ.get(name) for name in expected} == expected
     assert names.EFFECTIVE_BATCH not in environ
+    elastic = replace(args, accumulation_steps=2, effective_batch_size=4 * 2 * 6)
+    for nnodes, steps in ((6, "2"), (4, "3"), (3, "4")):
+        environ = rank_environment(elastic, replace(assignment(), nnodes=nnodes), data_path="", data_uri="")
+        assert (environ[names.ACCUMULATION], environ[names.EFFECTIVE_BATCH]) == (steps, "48")
     monkeypatch.delenv("WANDB_RUN_ID")
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     environ = rank_environment(args, assignment(), data_path="", data_uri="")

@@ -125,11 +125,11 @@ def test_nothing_is_set_where_nothing_is_expected(given: dict[str, str], tmp_pat
 def test_a_batch_for_another_number_of_ranks_ends_the_run_before_it_begins(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     write(gang, SILENT)
-    gang.start(script="train.py", nproc_per_node=2, micro_batch_size=8, effective_batch_size=32)
+    gang.start(script="train.py", nproc_per_node=2, micro_batch_size=8, effective_batch_size=40)
     gang.assign()
     gang.until(lambda: bool(gang.errors()), 30, "error")
     assert gang.errors()[0]["cause"] == "launcher_usage"
-    assert "2 ranks (1 nodes x 2) make: 8 samples x 1 micro steps x 2 = 16" in gang.errors()[0]["quote"]
+    assert "2 ranks (1 nodes x 2) take in one micro step: 8 samples x 2 = 16;" in gang.errors()[0]["quote"]
     gang.order("exit", 78)
     assert gang.exit_codes() == [78]
 

@@ -233,8 +233,8 @@ WRONG = [
     (GOOD + "[batch]\nmicro_batch_size = 1\nbase_batch_size = 8", "batch.base_learning_rate: is required", "neither"),
     (
         GOOD + '[batch]\nmicro_batch_size = 1\n[gang]\nnnodes = "2:4"',
-        "batch: the world size is not known",
-        "one number",
+        "batch.accumulation_steps = 1: the effective batch of 4 samples would not stay the same with 3 of 4 nodes",
+        "accumulation_steps = 3 or",
     ),
     (GOOD + '[notify]\nwebhook_secret = "A"', "notify.webhook_secret = 'A': must be a Kubernetes name", "lower-case"),
     ("name = ", "not TOML: ", "line 1"),

@@ -38,6 +38,9 @@ class LateHost(processes.ProcessHost):
     def standing(self, name: str) -> Standing:
         return Standing(phase=self._line(name)[1], why=f"as the script says: {self._line(name)[1]}")
 
+    def room(self, excluded: tuple[str, ...]) -> int | None:
+        return None  # as on a cluster, where only the scheduler knows
+
     def pods(self, name: str) -> list[PodState]:
         return super().pods(name)[: self._line(name)[2]]
 

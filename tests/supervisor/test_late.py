@@ -57,3 +57,15 @@ def test_a_supervisor_killed_while_its_gang_waits_leaves_it_to_the_next(rig: Rig
     rig.late = []
     assert rig.run() == 0, rig.log()
     assert len({event.fields["gang"] for event in rig.events("gang_deleted")}) == 1
+
+
+def test_an_elastic_gang_goes_on_with_fewer_nodes_and_asks_for_all_the_next_time(rig: Rig) -> None:
+    rig.nnodes = 3
+    rig.late = [[[0, "placing", 2]]]
+    rig.plan["faults"] = [{"index": 1, "step": 5, "how": "segv"}]  # goes on elsewhere: a new gang
+    rig.options = {"placement_timeout_seconds": 1, "min_nnodes": 2, "max_restarts": 1}
+    assert rig.run() == 0, rig.log()
+    assert [event.fields["nnodes"] for event in rig.events("gang_created")] == [3, 2, 3]
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["unschedulable", "native_crash"]
+    assert "2 of 3 pods had a node 1 s after the gang was admitted, enough to go on with" in rig.log()
+    assert rig.assignments()[-1]["resume_step"] == 3

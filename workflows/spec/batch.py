@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd, lcm
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -36,6 +37,23 @@ class Batch(Table):
     def effective_batch_size(self, world_size: int) -> int:
         """Samples per optimizer step over all ranks."""
         return self.micro_batch_size * self.accumulation_steps * world_size
+
+    def check_elastic(self, fewest: int, most: int, nproc_per_node: int) -> None:
+        """Accept a batch that each number of nodes can make with whole micro steps.
+
+        Raises:
+            Refusal: one cannot; the field is relative to the run.
+        """
+        effective = self.effective_batch_size(most * nproc_per_node)
+        for nodes in range(fewest, most + 1):
+            if effective % (self.micro_batch_size * nodes * nproc_per_node):
+                whole = lcm(*(each // gcd(each, most) for each in range(fewest, most + 1)))
+                raise Refusal(
+                    f"the effective batch of {effective} samples would not stay the same with {nodes} of {most} nodes",
+                    f"write accumulation_steps = {whole} or a multiple of it, or give gang.nnodes one number",
+                    field="batch.accumulation_steps",
+                    value=self.accumulation_steps,
+                )
 
     def learning_rate(self, world_size: int) -> float | None:
         """By the linear rule: base_learning_rate x effective batch / base_batch_size; None if not declared."""

@@ -123,12 +123,8 @@ class TrainingRun(Table):
             )
         if "promotion" in self.model_fields_set and self.evaluation is None:
             raise Refusal("has no effect without [evaluation]", "add [evaluation], or remove it", field="promotion")
-        if self.batch is not None and self.gang.elastic:
-            raise Refusal(
-                f"the world size is not known before the start (gang.nnodes = {self.gang.nnodes!r})",
-                "give gang.nnodes one number, or remove [batch] and compute in the script",
-                field="batch",
-            )
+        if self.batch is not None:
+            self.batch.check_elastic(self.gang.min_nnodes, self.gang.max_nnodes, self.gang.nproc_per_node)
         check_contradictions(self)
         self._check_trigger()
         for field, uri in self.uris().items():
