@@ -102,3 +102,26 @@ def test_prometheus_is_told_of_a_running_gang(cluster: Cluster, namespace: str, 
     assert told["argosy_attempts_total"] == 2
     assert told["argosy_failures_total"] == 1
     assert training.ended() == "Succeeded", training.tale()
+
+
+def test_an_elastic_gang_trains_on_the_nodes_there_are_and_grows_with_the_next_gang(
+    cluster: Cluster, namespace: str, slots: None, tmp_path: Path
+) -> None:
+    tables = {"gang": f'resources.extended = {{ "{SLOT}" = "1" }}'}
+    training = new_training(cluster, namespace, tmp_path / "run", steps=30, nnodes="2:3", tables=tables)
+
+    def sizes() -> list[int]:
+        return [int(event.fields["nnodes"]) for event in training.events("gang_created")]
+
+    cluster.nodes["node-c"].offer(SLOT, 0)
+    try:
+        training.submit()
+        training.until_committed(5)
+        assert sizes() == [3, 2], training.tale()
+    finally:
+        offer_slots(cluster)
+    training.kubectl("delete", "pod", training.pods()[0]["metadata"]["name"], "--wait=false")
+    assert training.ended() == "Succeeded", training.tale()
+    assert sizes() == [3, 2, 3], training.tale()
+    assert training.events("restart_ended")[0].fields["cause"] == "unschedulable"
+    assert training.events("restart_began")[-1].fields["restored_step"] >= 5
