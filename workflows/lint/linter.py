@@ -24,6 +24,8 @@ from argosy.workflows.manifests.workload import Workload
 Wanted = Callable[[str], bool]
 _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
+_SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
+"""What they judge has no words in capitals: such a word is a script's to replace."""
 
 
 def lint(
@@ -66,6 +68,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
 
 def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
+    templates = {file.name for file in files if file.template}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for kind, things in _things(bundle).items():
         checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]
@@ -73,7 +76,11 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
             document = _document(thing)
             for rule, check in checks:
                 for problem in islice(check(thing, bundle), _MOST):
-                    finding = _whole(document, bundle, _finding(rule, problem, lines))
+                    finding = _finding(rule, problem, lines)
+                    if finding.file in templates or (document is not None and bundle.is_patch(document)):
+                        finding = replace(finding, level=Level(max(Level.NOTE, finding.level - 1)))
+                    elif problem.node.replaced or (finding.rule in _SMALL and problem.node.capitals):
+                        finding = replace(finding, level=min(Level.WARNING, finding.level))
                     causes[_cause(finding, document, bundle)].append(finding)
     yield from (_joined(found) for found in causes.values())
 
@@ -97,13 +104,6 @@ def _joined(found: list[Finding]) -> Finding:
     return replace(
         first, message=first.message + more, edits=tuple(edit for each in [first, *rest] for edit in each.edits)
     )
-
-
-def _whole(document: Document | None, bundle: Bundle, finding: Finding) -> Finding:
-    """The finding, a level lower where the object is a part of one, which others complete."""
-    if finding.level > Level.NOTE and document is not None and bundle.is_patch(document):
-        return replace(finding, level=Level(finding.level - 1))
-    return finding
 
 
 def _document(thing: object) -> Document | None:

@@ -25,12 +25,16 @@ _NO_STRING: Final = re.compile(
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE"
     r"|n|N|no|No|NO|off|Off|OFF|false|False|FALSE"
 )
-# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, the __X__, @X@
-# that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Chainsaw's ($x), an
-# ellipsis. Never guessed.
+# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, the __X__, @X@, %X%
+# that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Python's {x} and %(x)s,
+# <%= x %>, [[ .x ]], Chainsaw's ($x), an ellipsis. Never guessed.
 _FILLED_LATER: Final = re.compile(
-    r"\{\{|\$\(|\$\{|^<[^<>]+>$|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|@[A-Z][A-Z0-9_]*@|PLACEHOLDER|^\(\$\w+\)$|^\.\.\.$"
+    r"\{\{|\$\(|\$\{|<%|\[\[ ?\.|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*\{\w+\}\S*$|^\(\$\w+\)$|^\.\.\.$"
+    r"|PLACEHOLDER|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|([@%#])[A-Z][A-Z0-9_]*\1"
 )
+# What a reader of a guide writes something else for; a word that a script replaces, where no capitals can stand.
+_REPLACED: Final = re.compile(r"(?i)\S*(\byour[-_]|change[-_]?me|replace[-_]?(me|with|this)|\btodo\b|\bx{3,}\b)\S*")
+_CAPITALS: Final = re.compile(r"(?<![A-Za-z0-9 ])[A-Z][A-Z_]+(?![a-z])")
 # envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
 _ONE_VARIABLE: Final = re.compile(r"\$[A-Za-z_]\w*")
 
@@ -139,6 +143,16 @@ class Node:
         if _FILLED_LATER.search(text) is not None or (not self.origin.editable and "xxxxx" in text):
             return True
         return isinstance(self.key, str) and _ONE_VARIABLE.fullmatch(text) is not None
+
+    @property
+    def replaced(self) -> bool:
+        """Whether its words ask for others: what is wrong with them is no fault of the file."""
+        return _REPLACED.fullmatch(self.text) is not None
+
+    @property
+    def capitals(self) -> bool:
+        """Whether a script may replace a word of it (``train-JOBNAME-ID``): where there are small letters."""
+        return _CAPITALS.search(self.text) is not None
 
     @property
     def number(self) -> int | None:

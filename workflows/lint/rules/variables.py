@@ -40,12 +40,20 @@ _PREFIXES: Final = (
 )
 # In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
 _NOTED: Final = ("NCCL018", "NCCL038", "TORCH009")
-for _name, _level in CHECKED.items():
+# With these nothing starts. A name that NCCL ignores fails nothing, and a program of the image may read it.
+_FAILING: Final = ("NCCL035", "TORCH008")
+
+
+def _level(name: str, word: str) -> Level:
+    return Level.NOTE if name in _NOTED else min(Level.of(word), Level.ERROR if name in _FAILING else Level.WARNING)
+
+
+for _name, _word in CHECKED.items():
     if _name != _FIRST:
-        declare(_name, Level.NOTE if _name in _NOTED else Level.of(_level))
+        declare(_name, _level(_name, _word))
 
 
-@rule(_FIRST, Level.of(CHECKED[_FIRST]), on=Container)
+@rule(_FIRST, _level(_FIRST, CHECKED[_FIRST]), on=Container)
 def environment(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """Every rule on variables, for each process that the container starts."""
     seen = set()
@@ -147,7 +155,7 @@ def _resources(container: Container) -> frozenset[str] | None:
 def _problem(found: EnvironmentFinding, variables: Mapping[str, Variable], container: Container) -> Problem:
     variable = next((variables[name] for name in found.variables if name in variables), None)
     node, inside = (_place(found, variable), variable.text) if variable is not None else (container.node["env"], "")
-    level = Level.NOTE if found.rule in _NOTED else Level.of(found.level)
+    level = _level(found.rule, found.level)
     return Problem(node, found.message, found.remedy, _edits(found, variables), level, inside, found.rule)
 
 

@@ -29,8 +29,6 @@ _ONE_LABEL: Final = (
     "JAXJob",
     "PaddleJob",
 )
-# A script's train-JOBNAME-ID: nobody writes words in capitals for what Kubernetes has in small letters.
-_WORD_TO_REPLACE: Final = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])")
 _ANY_NAME: Final = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 _MEANT: Final = {
     **dict.fromkeys(("nvidia.com/gpus", "nvidia.com/gpu", "nvidia/gpu", "nvidia.com/cuda"), "nvidia.com/gpu"),
@@ -63,7 +61,6 @@ def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
             node,
             f"{node.text!r} is no name for a {document.kind}, and the API refuses it",
             f"lower-case letters, digits, dashes{also}, a letter or digit at both ends, at most {most} characters",
-            level=Level.WARNING if _WORD_TO_REPLACE.search(node.text) else None,
         )
 
 

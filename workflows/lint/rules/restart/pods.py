@@ -100,6 +100,8 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         policy = role.restart_policy
         if workload.document.kind == "TrainJob" or policy.open or _rejoins(role, bundle) or alone(workload, role):
             continue
+        if any(each.node["restartPolicy"] for each in role.pod.containers):  # a container has rules of its own
+            continue
         if (policy.text or default) not in ("OnFailure", "Always") or (policy.text == "Always" and role.job):
             continue
         written = f"restartPolicy: {policy.text}" if policy else f"no restartPolicy, which {whose} {default}"
