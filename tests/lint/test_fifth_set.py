@@ -157,3 +157,14 @@ def test_a_name_that_nccl_does_not_read_fails_nothing(name: str) -> None:
 @pytest.mark.parametrize(("more", "warns"), [("", True), (", restartPolicy: OnFailure", False)])
 def test_a_container_with_a_restart_policy_of_its_own_is_meant_so(more: str, warns: bool) -> None:
     assert (("RESTART004", "warning") in {each[:2] for each in found(GANG.format(more=more), "RESTART")}) is warns
+
+
+@pytest.mark.parametrize(("limit", "warns"), [("6", True), ("2048000", False)])
+def test_a_limit_of_thousands_is_meant(limit: str, warns: bool) -> None:
+    text = GANG.format(more="").replace("backoffLimit: 0", f"backoffLimit: {limit}")
+    assert (("RESTART001", "warning") in {each[:2] for each in found(text, "RESTART")}) is warns
+
+
+def test_a_device_that_a_script_writes_is_not_compared() -> None:
+    text = pod("resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: NUM_GPUS}}")
+    assert "error" not in {each[1] for each in found(text, "MEM")}

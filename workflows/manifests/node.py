@@ -136,23 +136,17 @@ class Node:
     @property
     def open(self) -> bool:
         """Whether somebody fills it in later (``{{…}}``, ``$(…)``, ``${…}``): its value is not known here."""
-        if not self.is_scalar:
-            return False
+        if isinstance(self.yaml, yaml.MappingNode):  # an unquoted {{ x }}
+            return any(isinstance(key, yaml.MappingNode) for key, _ in self.yaml.value)
         # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
         text = self.text
         if _FILLED_LATER.search(text) is not None or (not self.origin.editable and "xxxxx" in text):
             return True
         return isinstance(self.key, str) and _ONE_VARIABLE.fullmatch(text) is not None
 
-    @property
-    def replaced(self) -> bool:
-        """Whether its words ask for others: what is wrong with them is no fault of the file."""
-        return _REPLACED.fullmatch(self.text) is not None
-
-    @property
-    def capitals(self) -> bool:
-        """Whether a script may replace a word of it (``train-JOBNAME-ID``): where there are small letters."""
-        return _CAPITALS.search(self.text) is not None
+    def replaced(self, *, small: bool) -> bool:
+        """Whether its words ask for others; ``small``: capitals have no place here but for a script to replace."""
+        return _REPLACED.fullmatch(self.text) is not None or (small and _CAPITALS.search(self.text) is not None)
 
     @property
     def number(self) -> int | None:

@@ -49,7 +49,6 @@ class SourceFile:
         roots: the YAML documents in it.
         documents: the objects in it, nested ones after their host.
         unreadable: what could not be read.
-        template: another program makes manifests of it.
     """
 
     name: str
@@ -57,7 +56,6 @@ class SourceFile:
     roots: list[Node] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
-    template: bool = False
 
 
 def find_files(path: Path) -> Iterator[Path]:
@@ -125,7 +123,6 @@ def _read_documents(source: SourceFile) -> None:
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
-        source.template = True
     source.unreadable.extend(wrong)
 
 
@@ -146,14 +143,10 @@ def _nested(host: Document, text: str) -> Iterator[Document]:
     for node in host.root.walk():
         if _is_manifest(node):
             yield from _manifest(node, host, text)
-        elif node.key == "resource" and _holder(node) == "source" and node["kind"] and host.kind == "Sensor":
+        elif node.parent is not None and (node.parent.key, node.key, host.kind) == ("source", "resource", "Sensor"):
             inner = Document(node, host.index, host)
             yield inner
             yield from _nested(inner, text)
-
-
-def _holder(node: Node) -> str | int:
-    return node.parent.key if node.parent is not None else ""
 
 
 def _is_manifest(node: Node) -> bool:

@@ -39,13 +39,13 @@ _PREFIXES: Final = (
     "MELLANOX_",
 )
 # In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
-_NOTED: Final = ("NCCL018", "NCCL038", "TORCH009")
+_WORST: Final = dict.fromkeys(("NCCL018", "NCCL038", "TORCH009"), Level.NOTE)
 # With these nothing starts. A name that NCCL ignores fails nothing, and a program of the image may read it.
-_FAILING: Final = ("NCCL035", "TORCH008")
+_WORST.update({"NCCL035": Level.ERROR, "TORCH008": Level.ERROR})
 
 
 def _level(name: str, word: str) -> Level:
-    return Level.NOTE if name in _NOTED else min(Level.of(word), Level.ERROR if name in _FAILING else Level.WARNING)
+    return min(Level.of(word), _WORST.get(name, Level.WARNING))
 
 
 for _name, _word in CHECKED.items():
@@ -73,7 +73,7 @@ def _environments(container: Container, bundle: Bundle) -> Iterator[tuple[Proces
     main = container.pod.main
     if not container.init and main is not None and main.node.yaml is not container.node.yaml:
         kind = "sidecar"
-    commands = [each for each in bundle.processes(container) if _sets_something(each)]
+    commands = [each for each in bundle.processes(container) if each.assignments]
     launchers = [each for each in bundle.processes(container) if each.program in _MPI]
     if launchers and kind == "ranks":
         passed = {set_.name for each in launchers for set_ in each.assignments if set_.how == "-x"}
@@ -86,10 +86,6 @@ def _environments(container: Container, bundle: Bundle) -> Iterator[tuple[Proces
         yield kind, bundle.environment(container)
     for each in commands:
         yield kind, bundle.environment_of(each, container)
-
-
-def _sets_something(command: Command) -> bool:
-    return bool(command.assignments)
 
 
 def _forwarded(command: Command, base: Mapping[str, Variable]) -> dict[str, Variable]:

@@ -42,16 +42,17 @@ def _known(document: Document, bundle: Bundle) -> bool:
     return bool(type_of_kind(document.api_version, document.kind)) or bundle.workload(document) is not None
 
 
-def _later(node: Node) -> bool:
-    """Whether a part of a name is filled in later: no name has a dollar sign, and sed's ``MODEL_NAME`` is none."""
-    return node.open or "$" in node.text or re.search(r"[A-Z]{2,}_[A-Z]{2,}", node.text) is not None
-
-
 @rule("API008", Level.ERROR, on=Document)
 def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A name that Kubernetes refuses."""
     node = document.metadata["name"]
-    if not node.is_scalar or _later(node) or document.kind in _ANY_NAME or not _known(document, bundle):
+    if (
+        not node.is_scalar
+        or node.open
+        or "$" in node.text
+        or document.kind in _ANY_NAME
+        or not _known(document, bundle)
+    ):
         return
     fits = _LABEL if document.kind in _ONE_LABEL else _SUBDOMAIN
     if fits.fullmatch(node.text) is None or len(node.text) > 253:
@@ -96,7 +97,7 @@ def parts(pod: Pod) -> Iterator[Problem]:
 
 
 def _part(name: Node, what: str) -> Iterator[Problem]:
-    if name.is_scalar and not _later(name) and _LABEL.fullmatch(name.text) is None:
+    if name.is_scalar and not name.open and "$" not in name.text and _LABEL.fullmatch(name.text) is None:
         yield Problem(
             name,
             f"{name.text!r} is no name for a {what}, and the API refuses it",

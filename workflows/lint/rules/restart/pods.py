@@ -39,7 +39,7 @@ def backoff(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             continue
         if alone(workload, role):
             continue
-        if limit.open or (limit and limit.number in (0, None)):
+        if limit.open or (limit and not 0 < (limit.number or 0) < 1000):  # thousands are meant
             continue
         what = f"backoffLimit: {limit.text}" if limit else "backoffLimit is not written, which means 6"
         yield Problem(
