@@ -12,7 +12,7 @@ from argosy.steps.nccl.facts import Span
 from argosy.workflows.lint.finding import Finding, Level, Problem
 from argosy.workflows.lint.rule import RULES, Rule
 from argosy.workflows.lint.rules import load
-from argosy.workflows.lint.suppression import Suppression, judge, suppressions
+from argosy.workflows.lint.suppression import judge, suppressions
 from argosy.workflows.manifests.argo_templates import ArgoWorkflow
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
@@ -24,6 +24,8 @@ from argosy.workflows.manifests.workload import Workload
 Wanted = Callable[[str], bool]
 _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
+_SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
+"""What they judge has no words in capitals: such a word is a script's to replace."""
 
 
 def lint(
@@ -47,13 +49,10 @@ def lint(
 
 def _kept(file: SourceFile, found: Iterable[Finding], wanted: Wanted) -> list[Finding]:
     comments = suppressions(file)
-    kept = [finding for finding in found if not _hidden(finding, comments)]
+    # sum, not any: every comment is asked, so that all that serve are used
+    kept = [finding for finding in found if not sum(each.hides(finding) for each in comments)]
     kept.extend(judge(comments, file.name))
     return sorted((finding for finding in kept if wanted(finding.rule)), key=lambda finding: finding.order)
-
-
-def _hidden(finding: Finding, comments: Iterable[Suppression]) -> bool:
-    return sum(each.hides(finding) for each in comments) > 0  # every comment is asked, so that all that serve are used
 
 
 def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
@@ -66,6 +65,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
 
 def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
+    templates = {file.name for file in files for each in file.unreadable if each.harmless and each.rule == "YAML001"}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for kind, things in _things(bundle).items():
         checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]
@@ -73,7 +73,11 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
             document = _document(thing)
             for rule, check in checks:
                 for problem in islice(check(thing, bundle), _MOST):
-                    finding = _whole(document, bundle, _finding(rule, problem, lines))
+                    finding = _finding(rule, problem, lines)
+                    if finding.file in templates or (document is not None and bundle.is_patch(document)):
+                        finding = replace(finding, level=Level(max(Level.NOTE, finding.level - 1)))
+                    elif problem.node.replaced(small=finding.rule in _SMALL):
+                        finding = replace(finding, level=min(Level.WARNING, finding.level))
                     causes[_cause(finding, document, bundle)].append(finding)
     yield from (_joined(found) for found in causes.values())
 
@@ -97,13 +101,6 @@ def _joined(found: list[Finding]) -> Finding:
     return replace(
         first, message=first.message + more, edits=tuple(edit for each in [first, *rest] for edit in each.edits)
     )
-
-
-def _whole(document: Document | None, bundle: Bundle, finding: Finding) -> Finding:
-    """The finding, a level lower where the object is a part of one, which others complete."""
-    if finding.level > Level.NOTE and document is not None and bundle.is_patch(document):
-        return replace(finding, level=Level(finding.level - 1))
-    return finding
 
 
 def _document(thing: object) -> Document | None:

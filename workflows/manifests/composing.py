@@ -79,10 +79,10 @@ def _too_much(root: yaml.Node) -> TooMuch | None:
     open_ids: set[int] = set()
     stack = [(root, False)]
     while stack:
-        if len(sizes) > MOST_VALUES:
-            return _too_many(root)
         node, closing = stack.pop()
         below = children(node)
+        if max(len(sizes), len(below)) > MOST_VALUES:
+            return _too_many(root)
         if closing:
             open_ids.discard(id(node))
             sizes[id(node)] = min(1 + sum(sizes[id(each)] for each in below), MOST_VALUES + 1)

@@ -73,16 +73,8 @@ def container_processes(container: Container, documents: Documents) -> list[Proc
     """The commands that a container starts; scripts from ConfigMaps that are mounted are followed."""
     source = container.node["source"]
     if source.is_string and container.node["command"]:  # Argo's script template
-        return _of_script(container, source)
+        return processes([*container.node["command"], made_text(source, "-c"), source])
     return processes(container.argv, mounted_scripts(container, documents))
-
-
-def _of_script(container: Container, source: Node) -> list[Process]:
-    return processes([*container.node["command"], *_dash_c(source), source])
-
-
-def _dash_c(source: Node) -> list[Node]:
-    return [made_text(source, "-c")]
 
 
 def mounted_scripts(container: Container, documents: Documents) -> dict[str, Node]:

@@ -25,12 +25,16 @@ _NO_STRING: Final = re.compile(
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE"
     r"|n|N|no|No|NO|off|Off|OFF|false|False|FALSE"
 )
-# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, the __X__, @X@
-# that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Chainsaw's ($x), an
-# ellipsis. Never guessed.
+# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, the __X__, @X@, %X%
+# that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Python's {x} and %(x)s,
+# <%= x %>, [[ .x ]], Chainsaw's ($x), an ellipsis. Never guessed.
 _FILLED_LATER: Final = re.compile(
-    r"\{\{|\$\(|\$\{|^<[^<>]+>$|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|@[A-Z][A-Z0-9_]*@|PLACEHOLDER|^\(\$\w+\)$|^\.\.\.$"
+    r"\{\{|\$\(|\$\{|<%|\[\[ ?\.|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*\{\w+\}\S*$|^\(\$\w+\)$|^\.\.\.$"
+    r"|PLACEHOLDER|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|([@%#])[A-Z][A-Z0-9_]*\1"
 )
+# What a reader of a guide writes something else for; a word that a script replaces, where no capitals can stand.
+_REPLACED: Final = re.compile(r"(?i)\S*(\byour[-_]|change[-_]?me|replace[-_]?(me|with|this)|\btodo\b|\bx{3,}\b)\S*")
+_CAPITALS: Final = re.compile(r"(?<![A-Za-z0-9 ])[A-Z][A-Z_]+(?![a-z])")
 # envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
 _ONE_VARIABLE: Final = re.compile(r"\$[A-Za-z_]\w*")
 
@@ -132,13 +136,17 @@ class Node:
     @property
     def open(self) -> bool:
         """Whether somebody fills it in later (``{{…}}``, ``$(…)``, ``${…}``): its value is not known here."""
-        if not self.is_scalar:
-            return False
+        if isinstance(self.yaml, yaml.MappingNode):  # an unquoted {{ x }}
+            return any(isinstance(key, yaml.MappingNode) for key, _ in self.yaml.value)
         # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
         text = self.text
         if _FILLED_LATER.search(text) is not None or (not self.origin.editable and "xxxxx" in text):
             return True
         return isinstance(self.key, str) and _ONE_VARIABLE.fullmatch(text) is not None
+
+    def replaced(self, *, small: bool) -> bool:
+        """Whether its words ask for others; ``small``: capitals have no place here but for a script to replace."""
+        return _REPLACED.fullmatch(self.text) is not None or (small and _CAPITALS.search(self.text) is not None)
 
     @property
     def number(self) -> int | None:

@@ -18,7 +18,13 @@ from argosy.workflows.manifests.node import Node, Origin
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 LARGEST: Final = 8 << 20
 """Bytes of one file: a CRD is below 2 MiB, and whoever lints a dump of a cluster splits it."""
-_HELM: Final = re.compile(r"\{\{-?\s*(?:\.|include\b|template\b|if\b|range\b|with\b|end\b|toYaml\b|define\b)")
+# What another program fills in before anybody applies the file: Helm, Jinja, sed, envsubst on a line of its own. Argo's
+# own variables are no such thing: Argo, too, reads YAML first.
+_TEMPLATE: Final = re.compile(
+    r"\{%|<%|@@\w+@@|^\s*\$\{\w+\}\s*$|\{\{(?!-?\s*[=\"']?\s*"
+    r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ def read_text(data: bytes, name: str) -> SourceFile:
 
 
 def _read_documents(source: SourceFile) -> None:
-    origin = Origin(source.name)
+    origin, wrong = Origin(source.name), list[Unreadable]()
     try:
         for index, composed in enumerate(compose(source.text)):
             if isinstance(composed, TooMuch):
@@ -108,10 +114,16 @@ def _read_documents(source: SourceFile) -> None:
                 continue
             root = Node(composed, origin)
             source.roots.append(root)
-            source.unreadable.extend(_wrong_keys(composed, set()))
+            wrong.extend(_wrong_keys(composed, set()))
             source.documents.extend(_objects(root, index, source.text))
     except yaml.YAMLError as error:
-        source.unreadable.append(_not_yaml(error, source.text))
+        wrong.append(_not_yaml(error, source.text))
+    first = next((each for each in wrong if each.rule == "YAML001"), None)
+    if first and (Path(source.name).suffix not in ("", *SUFFIXES) or _TEMPLATE.search(source.text)):
+        what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
+        remedy = "render it first, as in helm template CHART | argosy lint -"
+        wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
+    source.unreadable.extend(wrong)
 
 
 def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
@@ -131,7 +143,7 @@ def _nested(host: Document, text: str) -> Iterator[Document]:
     for node in host.root.walk():
         if _is_manifest(node):
             yield from _manifest(node, host, text)
-        elif node.key == "resource" and node.is_mapping and node["kind"] and host.kind == "Sensor":
+        elif node.parent is not None and (node.parent.key, node.key, host.kind) == ("source", "resource", "Sensor"):
             inner = Document(node, host.index, host)
             yield inner
             yield from _nested(inner, text)
@@ -182,7 +194,7 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
                 yield Unreadable(
                     *("YAML001", key.start_mark.line + 1, key.start_mark.column + 1),
                     "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
-                    'quote it ("{{ … }}"), or render the template first: helm template CHART | argosy lint -',
+                    'quote it ("{{ … }}")',
                 )
             if name and name != "<<" and name in seen_keys:
                 mark, (line, first) = key.start_mark, seen_keys[name]
@@ -211,11 +223,6 @@ def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:
     if line > text.rstrip().count("\n") + 1:  # the end of the file: point at its last line instead
         line, column = text.rstrip().count("\n") + 1, 1
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
-    if _HELM.search(text):
-        return Unreadable(
-            *("YAML001", line, column, f"a Helm template, not a manifest ({what})"),
-            "render it first: helm template CHART | argosy lint -",
-        )
     if any("\t" in each for each in text.split("\n")[line - 1 : line]):
         what = "a tab where YAML wants spaces"
     return Unreadable("YAML001", line, column, f"is not YAML: {what}", "mend the line, or the one before it")

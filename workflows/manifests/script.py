@@ -65,7 +65,7 @@ def commands(script: str) -> tuple[Command, ...]:
             break
         words: list[str] = []
         for token in [*tokens, "\n"]:
-            if not _is_operator(token):
+            if token != "\n" and (not token or set(token) - set(";&|()")):
                 words.append(token)
                 continue
             operator = "\n" if set(token) <= set("()") else token
@@ -83,10 +83,6 @@ def _steps(words: Sequence[str], sign: int) -> int:
     if sign < 0:
         return -1 if words[0] in _CLOSES else 0
     return 1 if words[0] in _OPENS or words[-1] == "{" else 0
-
-
-def _is_operator(token: str) -> bool:
-    return token == "\n" or (bool(token) and set(token) <= set(";&|()"))
 
 
 def _lines(script: str) -> Iterator[tuple[str, list[str]]]:

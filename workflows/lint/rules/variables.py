@@ -39,13 +39,21 @@ _PREFIXES: Final = (
     "MELLANOX_",
 )
 # In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
-_NOTED: Final = ("NCCL018", "NCCL038", "TORCH009")
-for _name, _level in CHECKED.items():
+_WORST: Final = dict.fromkeys(("NCCL018", "NCCL038", "TORCH009"), Level.NOTE)
+# With these nothing starts. A name that NCCL ignores fails nothing, and a program of the image may read it.
+_WORST.update({"NCCL035": Level.ERROR, "TORCH008": Level.ERROR})
+
+
+def _level(name: str, word: str) -> Level:
+    return min(Level.of(word), _WORST.get(name, Level.WARNING))
+
+
+for _name, _word in CHECKED.items():
     if _name != _FIRST:
-        declare(_name, Level.NOTE if _name in _NOTED else Level.of(_level))
+        declare(_name, _level(_name, _word))
 
 
-@rule(_FIRST, Level.of(CHECKED[_FIRST]), on=Container)
+@rule(_FIRST, _level(_FIRST, CHECKED[_FIRST]), on=Container)
 def environment(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """Every rule on variables, for each process that the container starts."""
     seen = set()
@@ -65,7 +73,7 @@ def _environments(container: Container, bundle: Bundle) -> Iterator[tuple[Proces
     main = container.pod.main
     if not container.init and main is not None and main.node.yaml is not container.node.yaml:
         kind = "sidecar"
-    commands = [each for each in bundle.processes(container) if _sets_something(each)]
+    commands = [each for each in bundle.processes(container) if each.assignments]
     launchers = [each for each in bundle.processes(container) if each.program in _MPI]
     if launchers and kind == "ranks":
         passed = {set_.name for each in launchers for set_ in each.assignments if set_.how == "-x"}
@@ -78,10 +86,6 @@ def _environments(container: Container, bundle: Bundle) -> Iterator[tuple[Proces
         yield kind, bundle.environment(container)
     for each in commands:
         yield kind, bundle.environment_of(each, container)
-
-
-def _sets_something(command: Command) -> bool:
-    return bool(command.assignments)
 
 
 def _forwarded(command: Command, base: Mapping[str, Variable]) -> dict[str, Variable]:
@@ -147,7 +151,7 @@ def _resources(container: Container) -> frozenset[str] | None:
 def _problem(found: EnvironmentFinding, variables: Mapping[str, Variable], container: Container) -> Problem:
     variable = next((variables[name] for name in found.variables if name in variables), None)
     node, inside = (_place(found, variable), variable.text) if variable is not None else (container.node["env"], "")
-    level = Level.NOTE if found.rule in _NOTED else Level.of(found.level)
+    level = _level(found.rule, found.level)
     return Problem(node, found.message, found.remedy, _edits(found, variables), level, inside, found.rule)
 
 

@@ -29,8 +29,6 @@ _ONE_LABEL: Final = (
     "JAXJob",
     "PaddleJob",
 )
-# A script's train-JOBNAME-ID: nobody writes words in capitals for what Kubernetes has in small letters.
-_WORD_TO_REPLACE: Final = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])")
 _ANY_NAME: Final = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 _MEANT: Final = {
     **dict.fromkeys(("nvidia.com/gpus", "nvidia.com/gpu", "nvidia/gpu", "nvidia.com/cuda"), "nvidia.com/gpu"),
@@ -44,16 +42,17 @@ def _known(document: Document, bundle: Bundle) -> bool:
     return bool(type_of_kind(document.api_version, document.kind)) or bundle.workload(document) is not None
 
 
-def _later(node: Node) -> bool:
-    """Whether a part of a name is filled in later: no name has a dollar sign, and sed's ``MODEL_NAME`` is none."""
-    return node.open or "$" in node.text or re.search(r"[A-Z]{2,}_[A-Z]{2,}", node.text) is not None
-
-
 @rule("API008", Level.ERROR, on=Document)
 def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A name that Kubernetes refuses."""
     node = document.metadata["name"]
-    if not node.is_scalar or _later(node) or document.kind in _ANY_NAME or not _known(document, bundle):
+    if (
+        not node.is_scalar
+        or node.open
+        or "$" in node.text
+        or document.kind in _ANY_NAME
+        or not _known(document, bundle)
+    ):
         return
     fits = _LABEL if document.kind in _ONE_LABEL else _SUBDOMAIN
     if fits.fullmatch(node.text) is None or len(node.text) > 253:
@@ -63,7 +62,6 @@ def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
             node,
             f"{node.text!r} is no name for a {document.kind}, and the API refuses it",
             f"lower-case letters, digits, dashes{also}, a letter or digit at both ends, at most {most} characters",
-            level=Level.WARNING if _WORD_TO_REPLACE.search(node.text) else None,
         )
 
 
@@ -99,7 +97,7 @@ def parts(pod: Pod) -> Iterator[Problem]:
 
 
 def _part(name: Node, what: str) -> Iterator[Problem]:
-    if name.is_scalar and not _later(name) and _LABEL.fullmatch(name.text) is None:
+    if name.is_scalar and not name.open and "$" not in name.text and _LABEL.fullmatch(name.text) is None:
         yield Problem(
             name,
             f"{name.text!r} is no name for a {what}, and the API refuses it",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import yaml
-
 from argosy.workflows.lint.finding import Problem, SetValue
 from argosy.workflows.lint.schema.fields import fields_of
 from argosy.workflows.manifests.node import Node
@@ -18,7 +16,7 @@ _LIKE_A_NUMBER: Final = re.compile(r"[+-]?\d+")
 
 def misfit(node: Node, kind: str) -> Problem | None:
     """The problem of a value that is not of this type; None for one that is, or that is filled in later."""
-    if node.open or _template(node):
+    if node.open:
         return None
     if kind.startswith("[") and not node.is_list:
         return _refused(node, "a list", "write it as a list: one item per line, each after a dash")
@@ -40,12 +38,6 @@ def _word(node: Node, words: list[str]) -> Problem | None:
     message = f"{node.path}: {node.text[:40]!r} is not taken by the API"
     remedy = f"write {near}" if near else f"write one of {', '.join(each for each in words if each)}"
     return Problem(node, message, remedy, [SetValue(node, near)] if near else [], rule="API015")
-
-
-def _template(node: Node) -> bool:
-    """Whether it is an unquoted ``{{ x }}``, which YAML reads as a mapping in a mapping."""
-    held = node.yaml
-    return isinstance(held, yaml.MappingNode) and any(isinstance(key, yaml.MappingNode) for key, _ in held.value)
 
 
 def _scalar(node: Node, kind: str) -> Problem | None:

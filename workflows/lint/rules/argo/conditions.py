@@ -9,6 +9,7 @@ from typing import Final
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.lint.rules.argo.resources import resource_templates
+from argosy.workflows.lint.schema.fields import type_of_kind
 from argosy.workflows.manifests.argo_templates import ArgoWorkflow
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
@@ -59,7 +60,7 @@ def no_selector(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
 def never(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A field that the kind's status does not have, or a value that the field never has."""
     for node, made in _conditions(workflow, bundle):
-        known = outcome(made) if made is not None else None
+        known = outcome(made) if made is not None and type_of_kind(made.api_version, made.kind) else None
         for each in _requirements(node) if known is not None else ():
             found = _REQUIREMENT.fullmatch(each)
             if found is None or known is None or made is None or not found[1].startswith("status."):

@@ -32,6 +32,8 @@ def left_behind(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
         owned = resource["setOwnerReference"]
         if not _makes(resource) or made is None or owned.flag or owned.open or outcome(made) is None:
             continue
+        if made.metadata["ownerReferences"]:  # written out, with {{workflow.uid}}
+            continue
         yield Problem(
             resource["setOwnerReference"] if resource["setOwnerReference"].exists else resource["action"],
             f"the {made.kind} does not belong to the workflow: it keeps its GPUs when that is deleted or expires",

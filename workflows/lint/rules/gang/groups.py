@@ -9,7 +9,6 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
-from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Role
 from argosy.workflows.manifests.pod_group import group_of
 from argosy.workflows.manifests.ranks import waits_for_all
@@ -32,10 +31,6 @@ def _members(group: Document, bundle: Bundle) -> list[Role]:
         if named is not None and _GROUPS[named[0]] == group.group and same:
             found.append(role)
     return found
-
-
-def _least(group: Document) -> Node:
-    return group.spec["minMember"] or group.spec.at("schedulingPolicy.gang.minCount")
 
 
 @rule("GANG004", Level.WARNING, on=Workload)
@@ -96,7 +91,7 @@ def _how(group: str, name: str) -> str:
 @rule("GANG006", Level.ERROR, on=Document)
 def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """More members than there are pods never start; fewer start without the rest."""
-    least = _least(document)
+    least = document.spec["minMember"] or document.spec.at("schedulingPolicy.gang.minCount")
     if document.kind != "PodGroup" or document.group not in _GROUPS.values() or least.number is None:
         return
     numbers = [role.replicas for role in _members(document, bundle)]

@@ -35,7 +35,7 @@ def device_request(container: Container) -> Iterator[Problem]:
                 f"write limits: {{{name}: {request.text}}}; the request follows from it",
                 edits=_limit(container, name, request),
             )
-        elif not limit.open and quantity(limit.text) != quantity(request.text):
+        elif None not in (most := quantity(limit.text), asked := quantity(request.text)) and most != asked:
             yield Problem(
                 request,
                 f"{name}: the request is {request.text} and the limit {limit.text}; the API refuses a device whose "

@@ -180,7 +180,12 @@ def any_of_them(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     for each, given, address in dialled(workload, bundle):
         found = service(bundle, address.host, workload.document)
         backend = each.backend if each.torch else "static"
-        if found is None or backend is None or backend.startswith("etcd") or address.service in _subdomains(workload):
+        if (
+            found is None
+            or backend is None
+            or backend.startswith("etcd")
+            or any(address.service in names.subdomains for _, names in _names(workload))
+        ):
             continue
         held = sum(
             _replicas(role) for role in workload.roles if role.template and found.selects(workload, role, bundle)
@@ -196,10 +201,6 @@ def any_of_them(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 def _replicas(role: Role) -> int:
     return role.replicas if role.replicas is not None else 1
-
-
-def _subdomains(workload: Workload) -> set[str]:
-    return {each for _, names in _names(workload) for each in names.subdomains}
 
 
 def _first(workload: Workload) -> str:

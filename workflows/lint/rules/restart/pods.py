@@ -39,7 +39,7 @@ def backoff(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             continue
         if alone(workload, role):
             continue
-        if limit.open or (limit and limit.number in (0, None)):
+        if limit.open or (limit and not 0 < (limit.number or 0) < 1000):  # thousands are meant
             continue
         what = f"backoffLimit: {limit.text}" if limit else "backoffLimit is not written, which means 6"
         yield Problem(
@@ -99,6 +99,8 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     for role in workload.roles:
         policy = role.restart_policy
         if workload.document.kind == "TrainJob" or policy.open or _rejoins(role, bundle) or alone(workload, role):
+            continue
+        if any(each.node["restartPolicy"] for each in role.pod.containers):  # a container has rules of its own
             continue
         if (policy.text or default) not in ("OnFailure", "Always") or (policy.text == "Always" and role.job):
             continue

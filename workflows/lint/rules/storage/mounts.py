@@ -37,7 +37,8 @@ def _names(container: Container) -> set[str]:
 def unknown_volume(container: Container) -> Iterator[Problem]:
     """A mount names a volume of the pod."""
     pod = container.pod
-    if pod.document.kind == "TrainJob" or pod.spec["podSpecPatch"]:
+    later = any(each["name"].open for each in pod.spec["volumes"])
+    if later or pod.document.kind == "TrainJob" or pod.spec["podSpecPatch"]:
         return
     names = _names(container)
     for mount in [*container.node["volumeMounts"], *container.node["volumeDevices"]]:
