@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from argosy.workflows.script.source import Function, Scope, Source, argument, last_name
+from argosy.workflows.script.source import Function, Scope, Source, argument, last_name, written_out
 
 
 class Bindings:
@@ -50,9 +50,8 @@ class Bindings:
         elif isinstance(node, ast.AugAssign | ast.For):
             self._count(node)
         elif isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self.keys.setdefault(key.value, value)
+            for key, value in written_out(node):
+                self.keys.setdefault(key, value)
         elif isinstance(node, Function):
             self.functions.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Call):
@@ -149,11 +148,8 @@ class Bindings:
         """What ``f(**options)`` gives a parameter, where the options are written out."""
         for word in call.keywords:
             shown = next(self.bound(word.value), None) if isinstance(word.value, ast.Name) else word.value
-            if word.arg is None and isinstance(shown, ast.Call) and last_name(shown.func) == "dict":
-                return argument(shown, name)
-            if word.arg is None and isinstance(shown, ast.Dict):
-                keys = [getattr(key, "value", None) for key in shown.keys]
-                return shown.values[keys.index(name)] if name in keys else None
+            if word.arg is None and shown is not None and (options := written_out(shown)):
+                return dict(options).get(name)
         return None
 
     def calls_of(self, function: Function) -> list[ast.Call]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.data import DataFacts, data_facts
 from argosy.workflows.script.flags import Flag, declared, given
 from argosy.workflows.script.reached import reached_calls
@@ -78,9 +79,10 @@ def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Pat
 
 
 def _facts(source: Source, arguments: Sequence[str], settings: dict[str, str]) -> ScriptFacts:
-    flags = declared(source)
+    bindings = Bindings(source)
+    flags = declared(source, bindings)
     told = given(arguments, flags)
-    values = Values(source, flags, {**settings, **told})
+    values = Values(source, flags, {**settings, **told}, bindings)
     places, unclear = saves(source, values)
     used = list(_used(source, values))
     return ScriptFacts(

@@ -7,9 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain
+from argosy.workflows.script.bindings import Bindings
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
 
-_PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses")
+_PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
+_SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
+_OF_ABSL = "DEFINE_"
 
 
 @dataclass(frozen=True)
@@ -31,32 +34,36 @@ class Flag:
         return self.dest or self.name.lstrip("-").replace("-", "_")
 
 
-def declared(source: Source) -> tuple[Flag, ...]:
+def declared(source: Source, bindings: Bindings) -> tuple[Flag, ...]:
     """Each flag once, in the order of the source."""
     found: dict[str, Flag] = {}
-    for flag in [_argument(call, source) for call in source.calls]:
+    for flag in [_argument(call, source) or _of_absl(call, source) for call in source.calls]:
         if flag is not None:
             found.setdefault(flag.name, flag)
-    for flag in (*_fields(source), *_of_fire(source)):
+    for flag in (*_of_dicts(source, bindings), *_fields(source), *_of_fire(source)):
         found.setdefault(flag.name, flag)
     return tuple(found.values())
 
 
 def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
-    """``--out x``, ``-out x`` and ``--out=x`` as {"out": "x"}; a flag alone as {"flag": None}."""
+    """``--out x``, ``-out x``, ``--out=x`` and Hydra's ``run.out=x`` as {"out": "x"}; a flag alone as {"flag": None}."""
     told: dict[str, str | None] = {}
     attributes = {flag.name: flag.attribute for flag in flags}
     for index, word in enumerate(arguments):
         flag, equals, value = word.partition("=")
-        if flag.startswith("-"):
+        if equals and f"{flag.lstrip('+')}=" in attributes:
+            told[attributes[f"{flag.lstrip('+')}="]] = value
+        elif flag.startswith("-"):
             after = arguments[index + 1] if index + 1 < len(arguments) else None
             told[attributes.get(flag, flag.lstrip("-").replace("-", "_"))] = value if equals else after
     return told
 
 
 def _argument(call: ast.Call, source: Source) -> Flag | None:
-    """``add_argument("--out", default="x")`` or ``click.option("--out", default="x")``."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("add_argument", "option"):
+    """``add_argument("--out", default="x")``, ``click.option("--out", default="x")``, or another's method like it."""
+    if not isinstance(call.func, ast.Attribute) or not (
+        call.func.attr in ("add_argument", "option") or _SAYS_A_FLAG & {word.arg for word in call.keywords}
+    ):
         return None
     names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     long = [name for name in names if name.startswith("--")] or [name for name in names if re.match(r"-\w\w", name)]
@@ -76,6 +83,39 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
     )
+
+
+def _of_absl(call: ast.Call, source: Source) -> Flag | None:
+    """``flags.DEFINE_string("out", "x", "what it is")``."""
+    kind, name = last_name(call.func), plain(argument(call, "name", 0))
+    if not kind.startswith(_OF_ABSL) or name is None:
+        return None
+    value = argument(call, "default", 1)
+    return Flag(
+        name=f"--{name}",
+        takes_value=not kind.startswith(f"{_OF_ABSL}bool"),
+        default=plain(value),
+        required=_is_true(argument(call, "required")),
+        where=source.where(call),
+        computed=_is_computed(value) and not (isinstance(value, ast.Constant) and value.value is None),
+    )
+
+
+def _of_dicts(source: Source, bindings: Bindings) -> list[Flag]:
+    """``for key, value in defaults.items(): parser.add_argument(f"--{key}", default=value)``."""
+    found = []
+    for call in source.calls:
+        name = call.args[0] if call.args and last_name(call.func) == "add_argument" else None
+        if not isinstance(name, ast.JoinedStr | ast.BinOp):
+            continue
+        loops = [each.iter for each in source.above(call) if isinstance(each, ast.For)]
+        for each in [loop.func.value for loop in loops if isinstance(loop, ast.Call) and isinstance(loop.func, ast.Attribute)]:
+            for shown in (each, *bindings.origins(each)):
+                found += [
+                    Flag(f"--{key}", True, plain(value), False, source.where(value), computed=_is_computed(value))
+                    for key, value in written_out(shown)
+                ]
+    return found
 
 
 def _is_computed(node: ast.expr | None) -> bool:

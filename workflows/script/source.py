@@ -73,6 +73,16 @@ def plain(node: ast.expr | None) -> str | None:
     return None if value is None or isinstance(value, bool) else str(value)
 
 
+def written_out(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    """Keys and values of ``{"key": value}`` and ``dict(key=value)``; [] of anything else."""
+    if isinstance(node, ast.Dict):
+        return [(key.value, value) for key, value in zip(node.keys, node.values, strict=True)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str)]  # fmt: skip
+    if isinstance(node, ast.Call) and last_name(node.func) == "dict":
+        return [(word.arg, word.value) for word in node.keywords if word.arg]
+    return []
+
+
 def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     """Parse the script, and what it imports from its own folder and from ``folders``.
 

@@ -34,12 +34,14 @@ _HERE = ("getcwd", "cwd")
 class Values:
     """What the script's expressions stand for."""
 
-    def __init__(self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None]) -> None:
+    def __init__(
+        self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None], bindings: Bindings
+    ) -> None:
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
         self._flags = {flag.attribute: flag for flag in flags}
         self._given = given
         self._source = source
-        self.bindings = Bindings(source)
+        self.bindings = bindings
         self.conditions = Conditions(source, self._flags, given, self.bindings)
         self._known: dict[ast.expr, str | None] = {}
         # What yacs holds as constants, a file that only a run reads may change.
