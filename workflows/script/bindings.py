@@ -50,12 +50,16 @@ class Bindings:
         elif isinstance(node, ast.AugAssign | ast.For):
             self._count(node)
         elif isinstance(node, ast.Dict):
-            for key, value in written_out(node):
-                self.keys.setdefault(key, value)
+            self._keep(written_out(node))
         elif isinstance(node, Function):
             self.functions.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Call):
             self._calls.setdefault(last_name(node.func), []).append(node)
+            self._keep(written_out(node))
+
+    def _keep(self, pairs: Sequence[tuple[str, ast.expr]]) -> None:
+        for key, value in pairs:
+            self.keys.setdefault(key, value)
 
     def _count(self, node: ast.AugAssign | ast.For) -> None:
         """A name that changes in a loop stands for nothing certain."""
@@ -68,11 +72,17 @@ class Bindings:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             for each, part in zip(target.elts, value.elts, strict=True):
                 self._bind(each, part)
+        elif isinstance(target, ast.Tuple):
+            for place, each in enumerate(target.elts):
+                part = ast.copy_location(ast.Subscript(value, ast.Constant(place), ast.Load()), value)
+                self._bind(each, self._source.adopt(part, value))
         elif isinstance(target, ast.Name):
             scope = next(self._source.scopes(target))
             self._assigned.setdefault((scope, target.id), []).append(value)
             if self._source.class_of(target) is not None and isinstance(scope, ast.Module):
                 self.fields.setdefault(target.id, []).append(value)
+        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            self._keep([(str(target.slice.value), value)])
         elif isinstance(target, ast.Attribute):
             self.attributes.setdefault(target.attr, []).append((last_name(target.value), value))
 
@@ -156,8 +166,14 @@ class Bindings:
         """The calls of a function by its name, or by its class's where it makes one."""
         owner = self._source.class_of(function)
         name = owner.name if owner is not None and function.name == "__init__" else function.name
-        found = (call for call in self._calls.get(name, []) if not _of_torch(call))
+        found = (call for call in self._calls.get(name, []) if self._means(call, function) and not _of_torch(call))
         return [call for call in found if function not in self._source.above(call)]
+
+    def _means(self, call: ast.Call, function: Function) -> bool:
+        """Whether it may be that function: what is no method is asked of a module, not of an object."""
+        if self._source.class_of(function) is not None or not isinstance(call.func, ast.Attribute):
+            return True
+        return bool(self._source.origin(call.func))
 
     def origins(self, node: ast.expr) -> list[ast.expr]:
         """The expressions that a name may stand for, one step back and those of its callers."""

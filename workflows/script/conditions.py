@@ -58,6 +58,9 @@ class Conditions:
         other, how = test.comparators[0].value, test.ops[0]
         if other is True and isinstance(how, ast.Is | ast.Eq):
             return self.holds(test.left, depth)
+        if other is None and isinstance(test.left, ast.Attribute):
+            here = self._is_set(test.left.attr)
+            return None if here is None else here != isinstance(how, ast.Is | ast.Eq)
         value = self.flag(last_name(test.left))
         if not value or not isinstance(other, str) or not isinstance(how, ast.Eq | ast.NotEq):
             return None

@@ -11,9 +11,10 @@ from pathlib import Path
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.data import DataFacts, data_facts
 from argosy.workflows.script.flags import Flag, declared, given
+from argosy.workflows.script.loads import loaded
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import loading_flag, resume_flag
-from argosy.workflows.script.saves import SavedAt, fixed, loaded, saves
+from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
 from argosy.workflows.script.trainers import TrainerFacts, trainer_facts

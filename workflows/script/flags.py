@@ -109,7 +109,9 @@ def _of_dicts(source: Source, bindings: Bindings) -> list[Flag]:
         if not isinstance(name, ast.JoinedStr | ast.BinOp):
             continue
         loops = [each.iter for each in source.above(call) if isinstance(each, ast.For)]
-        for each in [loop.func.value for loop in loops if isinstance(loop, ast.Call) and isinstance(loop.func, ast.Attribute)]:
+        for each in [
+            loop.func.value for loop in loops if isinstance(loop, ast.Call) and isinstance(loop.func, ast.Attribute)
+        ]:
             for shown in (each, *bindings.origins(each)):
                 found += [
                     Flag(f"--{key}", True, plain(value), False, source.where(value), computed=_is_computed(value))

@@ -1,4 +1,4 @@
-"""Where a script saves, and whether it loads that again by itself."""
+"""Where a script saves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
@@ -24,9 +23,6 @@ _OF_EACH_RANK = {
 """Of calls that write a folder: which library it is, and what it writes in each rank."""
 _MOVES = ("replace", "rename", "move")
 _COPIES = ("copy", "copyfile", "copy2")
-_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
-_LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
-_TRIES = ("open", "load", "load_state", "read_bytes")
 _MOST_CALLERS = 10
 """Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
 _ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
@@ -80,63 +76,22 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
     folder of a run. A folder of which nothing is known is left out.
     """
     found: dict[tuple[str, str], SavedAt] = {}
+    of_runs = {each.folder for each in places if "*" in each.pattern.removesuffix("/**/*")}
     for each in places:
         parts = each.folder.split("/")
         at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
         if parts[:1] == ["*"]:
             continue
-        numbered = "*" in each.pattern.removesuffix("/**/*")
-        below = [*parts[at:], each.pattern] if numbered else [parts[at], "**/*"] if at < len(parts) else [each.pattern]
+        below = (
+            [*parts[at:], each.pattern]
+            if each.folder in of_runs
+            else [parts[at], "**/*"]
+            if at < len(parts)
+            else [each.pattern]
+        )
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
         found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
     return tuple(found.values())
-
-
-def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
-    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
-    for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
-        name = last_name(call.func)
-        if name in _SEARCHES and _is_searched(call, values, places):
-            return source.where(call)
-        asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-        if name not in _LOOKS and not (name in _TRIES and _may_miss(call, source)):
-            continue
-        for glob in (glob for each in asked for glob in values.guesses(each)):
-            path = PurePosixPath(glob)
-            if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
-                return source.where(call)
-    return ""
-
-
-def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether it is made only when somebody says so: ``if resume: found = sorted(folder.glob("*.pt"))``."""
-    if values.conditions.runs(call) is False:
-        return True
-    tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
-    return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
-
-
-def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
-    """Whether the call lists files of a folder that is saved to."""
-    asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-    found = [PurePosixPath(text) for each in asked if (text := values.folder(each)) is not None]
-    return any(
-        str(path) == each.folder or (str(path.parent) == each.folder and _alike(path.name, each.pattern))
-        for each in places
-        if "/" not in each.pattern
-        for path in found
-    )
-
-
-def _alike(one: str, other: str) -> bool:
-    one = re.sub(r"[*?]+", "*", one)
-    return fnmatchcase(one, other) or fnmatchcase(other, one)
-
-
-def _may_miss(call: ast.Call, source: Source) -> bool:
-    """Whether a file that is not there is no error."""
-    handlers = [each for above in source.above(call) if isinstance(above, ast.Try) for each in above.handlers]
-    return any("FileNotFoundError" in ast.unparse(each.type) for each in handlers if each.type is not None)
 
 
 def _targets(call: ast.Call, wrappers: set[str]) -> Iterator[tuple[ast.expr, str]]:

@@ -30,6 +30,20 @@ class Source:
                 for child in ast.iter_child_nodes(node):
                     self._parent[child] = node
         self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        self.imports: dict[tuple[str, str], str] = {}
+        """(file, name in it) -> what was imported by that name, with dots."""
+        for node in self.nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+                for alias in node.names:
+                    name, whole = alias.asname or alias.name, base + alias.name
+                    first = name.partition(".")[0]
+                    self.imports[(self._file[node], first)] = whole if name == first or alias.asname else first
+
+    def adopt(self, made: ast.expr, beside: ast.AST) -> ast.expr:
+        """An expression that the script does not have, in the place of one that it has."""
+        self._file[made], self._parent[made] = self._file[beside], self._parent[beside]
+        return made
 
     def file(self, node: ast.AST) -> str:
         """The module that it stands in, "" for the script itself."""
@@ -39,6 +53,13 @@ class Source:
         """``line 12`` of the script, ``utils.py:12`` of another."""
         name, line = self._file[node], getattr(node, "lineno", 1)
         return f"{name}:{line}" if name else f"line {line}"
+
+    def origin(self, node: ast.AST) -> str:
+        """``keras.callbacks.ModelCheckpoint``, however the file calls it; "" for what was not imported."""
+        if isinstance(node, ast.Attribute):
+            owner = self.origin(node.value)
+            return f"{owner}.{node.attr}" if owner else ""
+        return self.imports.get((self._file[node], node.id), "") if isinstance(node, ast.Name) else ""
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes that it stands in, the nearest first."""

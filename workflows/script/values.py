@@ -15,7 +15,7 @@ from itertools import islice
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.conditions import Conditions
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, last_name, plain
 
 DEPTH = 24
 """Names that stand for names, at most: an expression that refers to itself has an end."""
@@ -66,16 +66,18 @@ class Values:
             return None
         return posixpath.normpath(re.sub(r"[*\0]+", "*", found)) if found else "."
 
-    def untold(self, node: ast.expr | None, depth: int = 8) -> Flag | None:
+    def untold(self, node: ast.expr | None, depth: int = DEPTH, seen: set[ast.expr] | None = None) -> Flag | None:
         """The flag that names the folder that a path lies in, and which has no value, or one outside."""
-        flag = self._flags.get(node.attr) if isinstance(node, ast.Attribute) else None
-        if node is None or not depth or (flag is not None and flag.computed):
+        seen = set() if seen is None else seen
+        flag = self._flags.get(_key(node))
+        if node is None or not depth or node in seen or (flag is not None and flag.computed):
             return None
+        seen.add(node)
         now = None if flag is None else self.conditions.flag(flag.attribute)
         if flag is not None and flag.takes_value and (not now or now.startswith(OUTSIDE)):
             return flag
         for each in self._beginnings(node):
-            if (flag := self.untold(each, depth - 1)) is not None:
+            if (flag := self.untold(each, depth - 1, seen)) is not None:
                 return flag
         return None
 
@@ -86,14 +88,21 @@ class Values:
         if isinstance(node, ast.Attribute):
             return [value for _, value in self.bindings.attributes.get(node.attr, [])]
         if isinstance(node, ast.BinOp):
-            return [node.left]
+            return [node.right] if _is_place(node.left) else [node.left]
         if isinstance(node, ast.JoinedStr):
             return [part.value for part in node.values[:1] if isinstance(part, ast.FormattedValue)]
-        if isinstance(node, ast.Call) and last_name(node.func) in ("join", *_SAME):
+        if isinstance(node, ast.IfExp | ast.BoolOp):
+            return node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            key = node.slice.value
+            kept = self.bindings.keys.get(key) if isinstance(key, str) else None
+            return self._elements(node, key) if isinstance(key, int) else [] if kept is None else [kept]
+        if isinstance(node, ast.Call) and last_name(node.func) in ("join", *_SAME) and node.args:
             return node.args[:1]
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "joinpath":
-            return [node.func.value]
-        return []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            filled = node.func.attr == "format" and _is_place(node.func.value)
+            return node.args[:1] if filled else [node.func.value, *self._returned(node)]
+        return self._returned(node) if isinstance(node, ast.Call) else []
 
     # Expressions.
 
@@ -122,9 +131,30 @@ class Values:
             return next((text for text in texts if text), next((text for text in texts if text is not None), None))
         if isinstance(node, ast.Subscript):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            value = self.bindings.keys.get(key) if isinstance(key, str) else None
-            return None if value is None else self._read(value, depth - 1)
+            return self._first(self._elements(node, key), depth) if isinstance(key, int) else self._keyed(key, depth)
         return self._call(node, depth) if isinstance(node, ast.Call) else None
+
+    def _keyed(self, key: object, depth: int) -> str | None:
+        """``config["key"]``: as it is given, else as the script writes it down."""
+        if not isinstance(key, str) or self._given.get(key) is not None:
+            return self._given[key] if isinstance(key, str) else None
+        value = self.bindings.keys.get(key)
+        return self.conditions.flag(key) if value is None else self._read(value, depth - 1)
+
+    def _elements(self, node: ast.Subscript, place: int) -> list[ast.expr]:
+        """What the tuples that ``node`` is taken of have there."""
+        made = self._returned(node.value) if isinstance(node.value, ast.Call) else self.bindings.origins(node.value)
+        return [
+            each.elts[place] for each in made if isinstance(each, ast.Tuple | ast.List) and -1 <= place < len(each.elts)
+        ]
+
+    def _returned(self, call: ast.Call) -> list[ast.expr]:
+        return [
+            each.value
+            for function in self.bindings.functions.get(last_name(call.func), [])
+            for each in ast.walk(function)
+            if isinstance(each, ast.Return) and each.value is not None
+        ]
 
     def _first(self, nodes: Sequence[ast.expr], depth: int) -> str | None:
         return next((text for each in nodes if (text := self._read(each, depth - 1)) is not None), None)
@@ -224,7 +254,8 @@ class Values:
         if name in _HERE or (name == "dirname" and self._first(node.args[:1], depth) == "."):
             return "."
         if name in ("get", "getenv") and len(node.args) == 2:
-            return self._read(node.args[1], depth - 1)
+            known = self._keyed(plain(node.args[0]), depth)
+            return self._read(node.args[1], depth - 1) if known is None else known
         if name == "join" and isinstance(owner, ast.Constant) and node.args:
             parts = node.args[0].elts if isinstance(node.args[0], ast.List | ast.Tuple) else node.args
             return str(owner.value).join(self._read(part, depth - 1) or "*" for part in parts)
@@ -235,13 +266,19 @@ class Values:
         if name in _SAME:
             inner = [*node.args, *([owner] if owner is not None and not node.args else [])]
             return _joined([self._read(part, depth - 1) for part in inner])
-        returns = [
-            each.value
-            for function in self.bindings.functions.get(name, [])
-            for each in ast.walk(function)
-            if isinstance(each, ast.Return) and each.value is not None
-        ]
-        return self._first(returns, depth)
+        return self._first(self._returned(node), depth)
+
+
+def _key(node: ast.expr | None) -> str:
+    """The name of a setting: of ``args.out`` and of ``args["out"]``."""
+    if isinstance(node, ast.Subscript):
+        return plain(node.slice) or ""
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _is_place(node: ast.expr) -> bool:
+    """Whether a text begins with what is filled in."""
+    return bool(re.match(r"%|\{", plain(node) or ""))
 
 
 def _joined(texts: Sequence[str | None]) -> str | None:
