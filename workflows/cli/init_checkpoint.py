@@ -146,10 +146,10 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tupl
     if flag is not None and not flag.takes_value:
         return [flag.name], f"{flag.where} declares {flag.name}"
     if flag is not None and "*" not in checkpoint:
-        return [flag.name, str(Path(checkpoint))], f"{flag.where} declares {flag.name} with a value"
+        return _words(flag.name, str(Path(checkpoint))), f"{flag.where} declares {flag.name} with a value"
     if flag is not None:
         why = f"{flag.where} declares {flag.name} with a value; {{newest}} stands for what was written last"
-        return [flag.name, "{newest}"], why
+        return _words(flag.name, "{newest}"), why
     if (trainer := facts.trainer) is not None and trainer.resume_args:
         return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
     if trainer is not None and trainer.resumes == "itself":
@@ -163,3 +163,8 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tupl
         return [], f"{facts.loads} looks for it and goes on by itself"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     return [], f"{why}; name what makes the script go on with --resume-arg"
+
+
+def _words(flag: str, value: str) -> list[str]:
+    """``--flag value``, and ``key=value`` for Hydra."""
+    return [flag + value] if flag.endswith("=") else [flag, value]

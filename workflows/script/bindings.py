@@ -18,10 +18,13 @@ class Bindings:
         self._calls: dict[str, list[ast.Call]] = {}
         self.attributes: dict[str, list[tuple[str, ast.expr]]] = {}
         """Attribute -> (the name before it, what it is set to), in the order of the source."""
+        self.items: dict[str, list[tuple[str, ast.expr]]] = {}
+        """The same of ``name["key"] = ...``."""
         self.fields: dict[str, list[ast.expr]] = {}
         """What classes give the names in their bodies."""
         self.keys: dict[str, ast.expr] = {}
         """Keys of dicts that are written out."""
+        self.classes: dict[str, list[ast.ClassDef]] = {}
         self.functions: dict[str, list[Function]] = {}
         self.globals: dict[str, list[ast.expr]] = {}
         """Names of all modules."""
@@ -51,6 +54,8 @@ class Bindings:
             self._count(node)
         elif isinstance(node, ast.Dict):
             self._keep(written_out(node))
+        elif isinstance(node, ast.ClassDef):
+            self.classes.setdefault(node.name, []).append(node)
         elif isinstance(node, Function):
             self.functions.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Call):
@@ -82,7 +87,7 @@ class Bindings:
             if self._source.class_of(target) is not None and isinstance(scope, ast.Module):
                 self.fields.setdefault(target.id, []).append(value)
         elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-            self._keep([(str(target.slice.value), value)])
+            self.items.setdefault(str(target.slice.value), []).append((last_name(target.value), value))
         elif isinstance(target, ast.Attribute):
             self.attributes.setdefault(target.attr, []).append((last_name(target.value), value))
 

@@ -15,7 +15,7 @@ from argosy.workflows.script.loads import loaded
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import loading_flag, resume_flag
 from argosy.workflows.script.saves import SavedAt, fixed, saves
-from argosy.workflows.script.settings import settings_of
+from argosy.workflows.script.settings import RUN_DIR, joined, settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
 from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
 from argosy.workflows.script.values import Values
@@ -56,6 +56,8 @@ class ScriptFacts:
     """Where it starts or counts its ranks itself, whatever torchrun says."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    stays: str = ""
+    """Where it is handed to Hydra, which gives each start a working directory of its own."""
 
     def flag(self, name: str) -> Flag:
         """The flag of that name."""
@@ -76,14 +78,18 @@ def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Pat
     """
     source = read_source(path, folders)
     source.calls = reached_calls(source)
-    return _facts(source, arguments, settings_of(source, path.parent))
+    return _facts(source, arguments, path.parent)
 
 
-def _facts(source: Source, arguments: Sequence[str], settings: dict[str, str]) -> ScriptFacts:
+def _facts(source: Source, arguments: Sequence[str], folder: Path) -> ScriptFacts:
     bindings = Bindings(source)
     flags = declared(source, bindings)
+    settings = settings_of(source, folder, arguments, flags)
+    flags = joined(flags, settings)
     told = given(arguments, flags)
-    values = Values(source, flags, {**settings, **told}, bindings)
+    settings.values |= {name: value for name, value in told.items() if value is not None}
+    known = {name: settings.resolved(value) for name, value in settings.values.items()}
+    values = Values(source, flags, {**known, **told}, bindings)
     places, unclear = saves(source, values)
     used = list(_used(source, values))
     return ScriptFacts(
@@ -96,10 +102,11 @@ def _facts(source: Source, arguments: Sequence[str], settings: dict[str, str]) -
         init_from=_init_from(source),
         loads=loaded(source, values, fixed(places)),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
-        trainer=trainer_facts(source, values),
+        trainer=trainer_facts(source, values, settings),
         data=data_facts(source),
         own_ranks=_own_ranks(source, values),
         restored_by=loading_flag(source, values),
+        stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
 
 

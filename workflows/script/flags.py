@@ -46,7 +46,7 @@ def declared(source: Source, bindings: Bindings) -> tuple[Flag, ...]:
 
 
 def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
-    """``--out x``, ``-out x``, ``--out=x`` and Hydra's ``run.out=x`` as {"out": "x"}; a flag alone as {"flag": None}."""
+    """``--out x``, ``-out x``, ``--out=x``, Hydra's ``a.out=x`` as {"out": "x"}; a flag alone as {"flag": None}."""
     told: dict[str, str | None] = {}
     attributes = {flag.name: flag.attribute for flag in flags}
     for index, word in enumerate(arguments):
@@ -97,7 +97,7 @@ def _of_absl(call: ast.Call, source: Source) -> Flag | None:
         default=plain(value),
         required=_is_true(argument(call, "required")),
         where=source.where(call),
-        computed=_is_computed(value) and not (isinstance(value, ast.Constant) and value.value is None),
+        computed=_is_computed(value),
     )
 
 
@@ -131,15 +131,15 @@ def _is_true(node: ast.expr | None) -> bool:
 def _of_fire(source: Source) -> list[Flag]:
     """Parameters of the function that ``fire.Fire(main)`` or ``typer.run(main)`` makes a command of."""
     named = {
-        each.id
+        (source.file(call), each.id)
         for call in source.calls
-        if last_name(call.func) in ("Fire", "run") and len(call.args) == 1
-        for each in call.args
+        if (last_name(call.func) == "Fire" or source.origin(call.func) == "typer.run") and len(call.args) == 1
+        for each in ast.walk(call.args[0])
         if isinstance(each, ast.Name)
     }
     found = []
     for function in source.nodes:
-        if isinstance(function, Function) and function.name in named:
+        if isinstance(function, Function) and (source.file(function), function.name) in named:
             names = [*function.args.args]
             defaults = [None] * (len(names) - len(function.args.defaults)) + [*function.args.defaults]
             for each, value in zip(names, defaults, strict=True):

@@ -11,11 +11,15 @@ from pathlib import PurePosixPath
 from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import Values
+from argosy.workflows.script.writers import whose
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
+_NEWEST = "latest_checkpoint"
+_RESTORES = ("restore_checkpoint", "restore_or_initialize", "latest_step", "BackupAndRestore")
+_LIBRARIES = ("flax", "orbax", "keras", "tensorflow")
 _REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 
@@ -23,6 +27,8 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
     """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
     for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
         name = last_name(call.func)
+        if places and _asks_its_library(call, source, values):
+            return source.where(call)
         if name in _SEARCHES and _is_searched(call, values, places) and not _clears_up(call, source):
             return source.where(call)
         asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
@@ -55,6 +61,17 @@ def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> b
         if "/" not in each.pattern
         for path in found
     )
+
+
+def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
+    """``manager.latest_step()``, ``checkpoint.restore(manager.latest_checkpoint)``, a callback that goes on."""
+    name = last_name(call.func)
+    if any(
+        last_name(each) == _NEWEST
+        for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
+    ):
+        return name.startswith(("restore", "load"))
+    return name in _RESTORES and whose(call.func, source, values.bindings).partition(".")[0] in _LIBRARIES
 
 
 def _is_read_then(call: ast.Call, source: Source, values: Values) -> bool:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
+from argosy.workflows.script.writers import targets, wrappers_of
 
-_OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
-_FILES = {"save": 1, "save_file": 1}
-"""torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
     "save_state": ("Accelerate", "random_states_{rank}.pkl"),
     "save": (DCP, "__{rank}_*.distcp"), "async_save": (DCP, "__{rank}_*.distcp"),
 }  # fmt: skip
 """Of calls that write a folder: which library it is, and what it writes in each rank."""
-_MOVES = ("replace", "rename", "move")
 _COPIES = ("copy", "copyfile", "copy2")
 _MOST_CALLERS = 10
 """Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
@@ -52,21 +48,34 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     flag that would tell it.
     """
     found: dict[tuple[str, str], SavedAt] = {}
-    unclear, wrappers = [], _wrappers(source)
+    unclear, wrappers = [], wrappers_of(source)
     for call in source.calls:
-        for target, ending in _targets(call, wrappers):
-            globs = values.guesses(target)
+        for target, ending in targets(call, source, wrappers, values.bindings):
+            globs = [*filter(None, [values.folder(target)])] if ending[:1] == "/" else values.guesses(target)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending else ("", "")
-            whole, unless = bool(ending) or _holds_a_state(call, values), _unless(call, source, values)
+            model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
+            whole, unless = (
+                (bool(ending) and not model_only) or _holds_a_state(call, values),
+                _unless(call, source, values),
+            )
             if not unless and values.conditions.runs(call) is False:
                 continue
             if not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
-            for path in (PurePosixPath(glob) for glob in globs if not _temporary(glob)):
-                saved = SavedAt(str(path.parent), path.name + ending, source.where(call), whole, unless, *by_rank)
+            for path in (PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)):
+                folder, pattern = _split(path)
+                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 found.setdefault((saved.folder, saved.pattern), saved)
     kept = _with_copies(source, values, found)
     return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
+
+
+def _split(path: PurePosixPath) -> tuple[str, str]:
+    """Folder and glob: what is numbered and all below it belongs to the glob."""
+    tree = path.parts[-2:] == ("**", "*")
+    parent = path.parents[1] if tree else path.parent
+    parent = parent.parent if tree and "*" in parent.name else parent
+    return str(parent), path.relative_to(parent).as_posix()
 
 
 def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
@@ -92,46 +101,6 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
         found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
     return tuple(found.values())
-
-
-def _targets(call: ast.Call, wrappers: set[str]) -> Iterator[tuple[ast.expr, str]]:
-    """What names the file (or folder, with ``/**/*``), for calls that write a checkpoint or move one into place."""
-    if not isinstance(call.func, ast.Attribute):
-        if call.args[1:] and getattr(call.func, "id", "") in wrappers:
-            yield call.args[1], ""
-        return
-    name, owner = call.func.attr, call.func.value
-    base = last_name(owner)
-    keywords = {word.arg: word.value for word in call.keywords}
-    if name in _FILES and base in _OF_TORCH:
-        keyword = keywords.get("f", keywords.get("filename"))
-        target = call.args[1] if len(call.args) > 1 else keyword
-        if target is not None and not isinstance(call.args[0] if call.args else target, ast.Starred):
-            yield target, ""
-    elif name in wrappers and len(call.args) > 1:
-        yield call.args[1], ""
-    elif name == "save" and base == "fabric" and call.args:
-        yield call.args[0], ""
-    elif name == "save_state" and (folder := call.args[0] if call.args else keywords.get("output_dir")) is not None:
-        yield folder, "/**/*"
-    elif name in ("save", "async_save") and "checkpoint_id" in keywords:
-        yield keywords["checkpoint_id"], "/**/*"
-    elif name in _MOVES and base in ("os", "shutil") and len(call.args) == 2:
-        yield call.args[1], ""
-
-
-def _wrappers(source: Source) -> set[str]:
-    """Functions that hand all their arguments to ``torch.save``."""
-    return {
-        function.name
-        for function in source.nodes
-        if isinstance(function, Function) and function.args.vararg is not None
-        for call in ast.walk(function)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "save"
-        and any(isinstance(each, ast.Starred) for each in call.args)
-    }
 
 
 def _holds_a_state(call: ast.Call, values: Values) -> bool:

@@ -54,6 +54,11 @@ class Source:
         name, line = self._file[node], getattr(node, "lineno", 1)
         return f"{name}:{line}" if name else f"line {line}"
 
+    @property
+    def roots(self) -> set[str]:
+        """The packages that are imported."""
+        return {whole.partition(".")[0] for whole in self.imports.values()}
+
     def origin(self, node: ast.AST) -> str:
         """``keras.callbacks.ModelCheckpoint``, however the file calls it; "" for what was not imported."""
         if isinstance(node, ast.Attribute):
@@ -92,6 +97,11 @@ def plain(node: ast.expr | None) -> str | None:
     """A constant as a flag's default has it; None for none, a switch and what only a run could tell."""
     value = node.value if isinstance(node, ast.Constant) else None
     return None if value is None or isinstance(value, bool) else str(value)
+
+
+def is_none(node: ast.AST) -> bool:
+    """Whether it is the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def written_out(node: ast.AST) -> list[tuple[str, ast.expr]]:

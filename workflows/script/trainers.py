@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from argosy.workflows.script.settings import RUN_DIR, Settings
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
@@ -40,16 +41,11 @@ class TrainerFacts:
     """Without which it does not train."""
 
 
-def trainer_facts(source: Source, values: Values) -> TrainerFacts | None:
+def trainer_facts(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     """What the script's calls say; None where no library saves."""
-    imported = {
-        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
-        for node in source.nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
+    imported = source.roots
     if imported & {"lightning", "pytorch_lightning"}:
-        return _lightning(source, values)
+        return _lightning(source, values) or _composed(source, settings)
     if "deepspeed" in imported and (found := _deepspeed(source, values)) is not None:
         return found
     return _transformers(source, values) if "transformers" in imported or "trl" in imported else None
@@ -108,6 +104,23 @@ def _lightning(source: Source, values: Values) -> TrainerFacts | None:
         resumes=resumes,
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
+    )
+
+
+def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
+    """Lightning as Hydra's files have it: ``hydra.utils.instantiate(cfg.trainer)``."""
+    made = next((call for call in source.calls if last_name(call.func) == "instantiate"), None)
+    if made is None or settings.saver is None:
+        return None
+    folder = settings.resolved(str(settings.saver.get("dirpath") or "*"))
+    return TrainerFacts(
+        library="lightning.Trainer",
+        where=source.where(made),
+        folder=None if "*" in folder else folder,
+        remedy=f"give all starts one folder, as in `argosy init SCRIPT -- {RUN_DIR}=out`, or name it with --opaque FOLDER",
+        include=("*.ckpt",),
+        resume_flags=("ckpt_path", "resume_from_checkpoint"),
+        resumes=_resumes(source.calls, "fit", "ckpt_path"),
     )
 
 

@@ -15,7 +15,7 @@ from itertools import islice
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.conditions import Conditions
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, last_name, plain
+from argosy.workflows.script.source import Source, is_none, last_name, plain
 
 DEPTH = 24
 """Names that stand for names, at most: an expression that refers to itself has an end."""
@@ -131,15 +131,16 @@ class Values:
             return next((text for text in texts if text), next((text for text in texts if text is not None), None))
         if isinstance(node, ast.Subscript):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            return self._first(self._elements(node, key), depth) if isinstance(key, int) else self._keyed(key, depth)
+            if isinstance(key, int):
+                return self._first(self._elements(node, key), depth)
+            return self._setting(node, str(key), depth)
         return self._call(node, depth) if isinstance(node, ast.Call) else None
 
-    def _keyed(self, key: object, depth: int) -> str | None:
-        """``config["key"]``: as it is given, else as the script writes it down."""
-        if not isinstance(key, str) or self._given.get(key) is not None:
-            return self._given[key] if isinstance(key, str) else None
-        value = self.bindings.keys.get(key)
-        return self.conditions.flag(key) if value is None else self._read(value, depth - 1)
+    def _keyed(self, key: str | None, depth: int) -> str | None:
+        """What a key stands for: as it is given, else as the script writes it down."""
+        value = self.bindings.keys.get(key or "")
+        known = self.conditions.flag(key) if key else None
+        return self._read(value, depth - 1) if known is None and value is not None else known
 
     def _elements(self, node: ast.Subscript, place: int) -> list[ast.expr]:
         """What the tuples that ``node`` is taken of have there."""
@@ -169,6 +170,8 @@ class Values:
             branches = [each for each in self._source.above(value) if isinstance(each, ast.If) and each not in around]
             runs = self.conditions.runs(value) if branches else True
             text = self._read(value, depth - 1) if runs is not False else None
+            if text is None and isinstance(value, ast.Call) and runs is None:
+                text = _UNKNOWN
             if text is not None:
                 texts.append(text)
                 if runs:
@@ -190,24 +193,30 @@ class Values:
         return passed.pop() if len(passed) == 1 else self._given.get(node.id)
 
     def _attribute(self, node: ast.Attribute, depth: int) -> str | None:
-        if self._given.get(node.attr) is not None:
-            return self._given[node.attr]
         if node.attr == "parent" and self._read(node.value, depth - 1) == ".":
             return "."
         if isinstance(node.value, ast.Name) and node.value.id == "os":
             return {"sep": "/", "curdir": "."}.get(node.attr)
-        # What is assigned last has the last word, over the flag's own default too.
-        assigned = self.bindings.attributes.get(node.attr, [])[::-1]
-        own = [value for owner, value in assigned if owner == last_name(node.value)] or [value for _, value in assigned]
+        return self._setting(node, node.attr, depth)
+
+    def _setting(self, node: ast.Attribute | ast.Subscript, name: str, depth: int) -> str | None:
+        """``args.name`` and ``args["name"]``: what is assigned last has the last word, over the flag's default too."""
+        items = self.bindings.items.get(name, [])[::-1]
+        assigned = self.bindings.attributes.get(name, [])[::-1] if isinstance(node, ast.Attribute) else items
+        own = [value for owner, value in (*assigned, *items) if owner == last_name(node.value)]
+        its_own, own = bool(own), own or [value for _, value in assigned]
+        if (given := self._given.get(name)) is not None and (name in self._flags or not its_own):
+            longer = (text for each in own if (text := self._read(each, depth - 1)) and text.startswith(given))
+            return next(longer, given)
         if self._files_win:
             own = [each for each in own if not isinstance(each, ast.Constant)]
         texts, sure = self._latest(own, node, depth)
-        flag = self.conditions.flag(node.attr)
+        flag = self.conditions.flag(name)
         texts += [] if sure or flag is None else [flag]
         if texts:
             found = _either(texts)
             return "*" if found.isdecimal() else found
-        return self._field(node.attr, depth)
+        return self._keyed(name, depth) if isinstance(node, ast.Subscript) else self._field(name, depth)
 
     def _field(self, name: str, depth: int) -> str | None:
         """A field of a class of settings, or a name of a module."""
@@ -266,7 +275,8 @@ class Values:
         if name in _SAME:
             inner = [*node.args, *([owner] if owner is not None and not node.args else [])]
             return _joined([self._read(part, depth - 1) for part in inner])
-        return self._first(self._returned(node), depth)
+        known = [self._read(each, depth - 1) for each in self._returned(node) if not is_none(each)]
+        return _either([text or "*" for text in known]) if any(known) else None
 
 
 def _key(node: ast.expr | None) -> str:
@@ -299,6 +309,6 @@ def _either(texts: Sequence[str]) -> str:
 def _file(found: str | None) -> str | None:
     if found is None or found.startswith(_UNKNOWN):
         return None
-    found = found.replace(_UNKNOWN, "*")
+    found = re.sub(r"\{[^{}]*\}", "*", found.replace(_UNKNOWN, "*"))  # Keras fills in {epoch:02d} itself
     glob = posixpath.normpath(re.sub(r"\*+", "*", found))
     return None if posixpath.basename(glob) in ("*", "", ".", "..") else glob
