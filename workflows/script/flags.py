@@ -13,6 +13,7 @@ from argosy.workflows.script.source import Function, Source, argument, last_name
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _OF_ABSL = "DEFINE_"
+_OF_YACS = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,17 @@ def declared(source: Source, bindings: Bindings) -> tuple[Flag, ...]:
 
 
 def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
-    """``--out x``, ``-out x``, ``--out=x``, Hydra's ``a.out=x`` as {"out": "x"}; a flag alone as {"flag": None}."""
+    """``--out x``, ``-out x``, ``--out=x``, Hydra's ``a.out=x`` as {"out": "x"}, also yacs' ``OUT x``; alone: None."""
     told: dict[str, str | None] = {}
     attributes = {flag.name: flag.attribute for flag in flags}
     for index, word in enumerate(arguments):
         flag, equals, value = word.partition("=")
         if equals and f"{flag.lstrip('+')}=" in attributes:
             told[attributes[f"{flag.lstrip('+')}="]] = value
+        after = arguments[index + 1] if index + 1 < len(arguments) else None
+        if _OF_YACS.fullmatch(word):
+            told[word.rpartition(".")[2]] = after
         elif flag.startswith("-"):
-            after = arguments[index + 1] if index + 1 < len(arguments) else None
             told[attributes.get(flag, flag.lstrip("-").replace("-", "_"))] = value if equals else after
     return told
 

@@ -13,6 +13,8 @@ from argosy.workflows.script.values import OUTSIDE, Values
 from argosy.workflows.script.writers import targets, wrappers_of
 
 DCP = "torch.distributed.checkpoint"
+ANYWHERE = "*"
+"""The folder of a place of which only the file's name is known."""
 _OF_EACH_RANK = {
     "save_state": ("Accelerate", "random_states_{rank}.pkl"),
     "save": (DCP, "__{rank}_*.distcp"), "async_save": (DCP, "__{rank}_*.distcp"),
@@ -62,6 +64,9 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
                 continue
             if not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
+                if not globs and ending[:1] != "/" and (name := values.name(target)) and not _temporary(name):
+                    saved = SavedAt(ANYWHERE, name + ending, source.where(call), whole, unless)
+                    found.setdefault((ANYWHERE, saved.pattern), saved)
             for path in (PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
@@ -89,7 +94,7 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
     for each in places:
         parts = each.folder.split("/")
         at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
-        if parts[:1] == ["*"]:
+        if parts[:1] == [ANYWHERE]:
             continue
         below = (
             [*parts[at:], each.pattern]

@@ -26,7 +26,7 @@ _REFERENCE = re.compile(r"\$\{([^{}]*)\}|<([\w.]+)>")
 
 @dataclass
 class Settings:
-    """``values``: by the last part of the key; ``flags``: keys that Hydra's command line gives a value, with a ``=``."""
+    """``values``: by the last part of the key; ``flags``: keys that have no value, as Hydra is given them: ``key=``."""
 
     values: dict[str, str] = field(default_factory=dict)
     flags: list[Flag] = field(default_factory=list)

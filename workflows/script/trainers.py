@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from argosy.workflows.script.frameworks import Framework, framework_of
 from argosy.workflows.script.settings import RUN_DIR, Settings
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
@@ -48,7 +50,22 @@ def trainer_facts(source: Source, values: Values, settings: Settings) -> Trainer
         return _lightning(source, values) or _composed(source, settings)
     if "deepspeed" in imported and (found := _deepspeed(source, values)) is not None:
         return found
+    if (framework := framework_of(source, values)) is not None:
+        return _saves_by_a_setting(*framework)
     return _transformers(source, values) if "transformers" in imported or "trl" in imported else None
+
+
+def _saves_by_a_setting(library: Framework, where: str, folder: str | None) -> TrainerFacts:
+    return TrainerFacts(
+        library=library.library,
+        where=where,
+        folder=None if folder is None else posixpath.normpath(folder),
+        remedy=f"say where, as in `argosy init SCRIPT -- {library.say}`, or name the folder with --opaque FOLDER",
+        include=library.include,
+        unit=library.unit,
+        resume_args=library.resume_args,
+        resumes=library.resumes,
+    )
 
 
 def _transformers(source: Source, values: Values) -> TrainerFacts | None:
@@ -117,7 +134,7 @@ def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
         library="lightning.Trainer",
         where=source.where(made),
         folder=None if "*" in folder else folder,
-        remedy=f"give all starts one folder, as in `argosy init SCRIPT -- {RUN_DIR}=out`, or name it with --opaque FOLDER",
+        remedy=f"give all starts one, as in `argosy init SCRIPT -- {RUN_DIR}=out`, or name it with --opaque FOLDER",
         include=("*.ckpt",),
         resume_flags=("ckpt_path", "resume_from_checkpoint"),
         resumes=_resumes(source.calls, "fit", "ckpt_path"),

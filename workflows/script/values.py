@@ -59,6 +59,11 @@ class Values:
         found = dict.fromkeys(_file(self._read(each, DEPTH)) for each in all_of_them)
         return [each for each in found if each is not None]
 
+    def name(self, node: ast.expr) -> str:
+        """The glob of a file whose folder is not known; "" when nothing of its name is."""
+        found = (self._read(node, DEPTH) or "").rpartition("/")[2].replace(_UNKNOWN, "*")
+        return re.sub(r"\*+", "*", found) if found.strip("*.") else ""
+
     def folder(self, node: ast.expr) -> str | None:
         """The folder that it stands for, normalised; None when it is not known."""
         found = self._read(node, DEPTH)
@@ -73,6 +78,8 @@ class Values:
         if node is None or not depth or node in seen or (flag is not None and flag.computed):
             return None
         seen.add(node)
+        if (variable := _variable(node)) is not None:
+            return Flag(f"${variable}", True, None, False, self._source.where(node))
         now = None if flag is None else self.conditions.flag(flag.attribute)
         if flag is not None and flag.takes_value and (not now or now.startswith(OUTSIDE)):
             return flag
@@ -286,6 +293,16 @@ def _key(node: ast.expr | None) -> str:
     return node.attr if isinstance(node, ast.Attribute) else ""
 
 
+def _variable(node: ast.expr) -> str | None:
+    """NAME of ``os.environ["NAME"]`` and ``os.getenv("NAME")``, without a default."""
+    if isinstance(node, ast.Subscript) and last_name(node.value) == "environ":
+        return plain(node.slice)
+    if not isinstance(node, ast.Call) or len(node.args) != 1:
+        return None
+    asked = ast.unparse(node.func)
+    return plain(node.args[0]) if asked.endswith(("getenv", "environ.get")) else None
+
+
 def _is_place(node: ast.expr) -> bool:
     """Whether a text begins with what is filled in."""
     return bool(re.match(r"%|\{", plain(node) or ""))
@@ -293,9 +310,9 @@ def _is_place(node: ast.expr) -> bool:
 
 def _joined(texts: Sequence[str | None]) -> str | None:
     """As os.path.join does: nothing stands before an absolute part, and an empty one is no folder."""
-    if not texts or texts[0] is None:
+    if not texts or (texts[0] is None and len(texts) == 1):
         return None
-    return posixpath.join(*("*" if text is None else text for text in texts))
+    return posixpath.join(texts[0] or _UNKNOWN, *("*" if text is None else text for text in texts[1:]))
 
 
 def _either(texts: Sequence[str]) -> str:
