@@ -171,6 +171,8 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: S
     if given:
         return list(given), ""
     flag, checkpoint = facts.resume_flag(), f"{folder}/{patterns[0] if patterns else '*'}"
+    if flag is not None and flag.takes_value and flag.answers:
+        return [], f"{flag.where} declares {flag.name}, which is no path; name what makes it go on with --resume-arg"
     whole = {each.pattern for each in facts.saves if each.whole}
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
         one = _words(flag.name, f"{folder}/FILE")

@@ -175,10 +175,11 @@ class Bindings:
         return [call for call in found if function not in self._source.above(call)]
 
     def _means(self, call: ast.Call, function: Function) -> bool:
-        """Whether it may be that function: what is no method is asked of a module, not of an object."""
+        """Whether it may be that function: of an object it is one only where no class has a method of the name."""
         if self._source.class_of(function) is not None or not isinstance(call.func, ast.Attribute):
             return True
-        return bool(self._source.origin(call.func))
+        methods = (each for each in self.functions[function.name] if self._source.class_of(each) is not None)
+        return bool(self._source.origin(call.func)) or next(methods, None) is None
 
     def origins(self, node: ast.expr) -> list[ast.expr]:
         """The expressions that a name may stand for, one step back and those of its callers."""

@@ -131,8 +131,13 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
     """Names that stand where the script comes to as its flags are."""
     for node in source.nodes:
         name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        if name in (*DISTRIBUTED, "cuda", "nccl") and values.conditions.runs(node) is not False:
+        asked = any(isinstance(each, ast.Compare) or _is_check(each) for each, _ in zip(source.above(node), "ab", strict=False))
+        if name in (*DISTRIBUTED, "cuda", "nccl") and not asked and values.conditions.runs(node) is not False:
             yield name, source.where(node)
+
+
+def _is_check(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "isinstance"
 
 
 def _own_ranks(source: Source, values: Values) -> str:

@@ -28,6 +28,8 @@ class Flag:
     dest: str = ""
     computed: bool = False
     """It has a default, which is no text."""
+    answers: bool = False
+    """Its value is a yes or a no."""
 
     @property
     def attribute(self) -> str:
@@ -36,10 +38,13 @@ class Flag:
 
 
 def declared(source: Source, bindings: Bindings) -> tuple[Flag, ...]:
-    """Each flag once, in the order of the source."""
+    """Each flag once, in the order of the source; of a module that others use, too, those that are read."""
     found: dict[str, Flag] = {}
-    for flag in [_argument(call, source) or _of_absl(call, source) for call in source.calls]:
-        if flag is not None:
+    read = {getattr(node, "attr", getattr(node, "id", getattr(node, "value", None))) for node in source.nodes
+            if isinstance(node, ast.Attribute | ast.Name | ast.Constant)}  # fmt: skip
+    for call in source.calls:
+        flag = _argument(call, source) or _of_absl(call, source)
+        if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
     for flag in (*_of_dicts(source, bindings), *_fields(source), *_of_fire(source)):
         found.setdefault(flag.name, flag)
@@ -83,6 +88,7 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         required=_is_true(keywords.get("required")),
         where=source.where(call),
         dest=plain(keywords.get("dest")) or "",
+        answers="bool" in ast.unparse(keywords.get("type", ast.Constant(None))),
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
     )

@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import Values
-from argosy.workflows.script.writers import whose
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
@@ -19,7 +18,7 @@ _TRIES = ("open", "load", "load_state", "read_bytes")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
 _NEWEST = "latest_checkpoint"
 _RESTORES = ("restore_checkpoint", "restore_or_initialize", "latest_step", "BackupAndRestore")
-_LIBRARIES = ("flax", "orbax", "keras", "tensorflow")
+_LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow"})
 _REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 
@@ -71,7 +70,7 @@ def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
         for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
     ):
         return name.startswith(("restore", "load"))
-    return name in _RESTORES and whose(call.func, source, values.bindings).partition(".")[0] in _LIBRARIES
+    return name in _RESTORES and bool(source.roots & _LIBRARIES)
 
 
 def _is_read_then(call: ast.Call, source: Source, values: Values) -> bool:

@@ -55,9 +55,9 @@ class _Names:
                     yield each
         elif isinstance(node, ast.Attribute):
             module = bool(self._source.origin(node.value))
-            for each in self._defined.get(node.attr, []):
-                if module or self._source.class_of(each) is not None:
-                    yield each
+            found = self._defined.get(node.attr, [])
+            methods = [each for each in found if self._source.class_of(each) is not None]
+            yield from found if module or self._source.file(node) == "" else methods
 
 
 def _is_main(node: ast.AST) -> bool:

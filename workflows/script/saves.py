@@ -53,14 +53,15 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     unclear, wrappers = [], wrappers_of(source)
     for call in source.calls:
         for target, ending in targets(call, source, wrappers, values.bindings):
-            globs = [*filter(None, [values.folder(target)])] if ending[:1] == "/" else values.guesses(target)
+            globs = values.folders(target) if ending[:1] == "/" else values.guesses(target)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending else ("", "")
+            by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
             whole, unless = (
                 (bool(ending) and not model_only) or _holds_a_state(call, values),
                 _unless(call, source, values),
             )
-            if not unless and values.conditions.runs(call) is False:
+            if not unless and _never(call, source, values):
                 continue
             if not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
@@ -81,6 +82,24 @@ def _split(path: PurePosixPath) -> tuple[str, str]:
     parent = path.parents[1] if tree else path.parent
     parent = parent.parent if tree and "*" in parent.name else parent
     return str(parent), path.relative_to(parent).as_posix()
+
+
+def _never(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether the flags, as they are, keep the script from it, or from all calls of the function around it."""
+    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    callers = values.bindings.calls_of(around) if around is not None else []
+    skipped = [values.conditions.runs(each) is False for each in (call, *callers)]
+    return skipped[0] or (len(skipped) > 1 and all(skipped[1:]))
+
+
+def _by_one_rank(call: ast.Call, source: Source) -> bool:
+    """Whether only the first rank comes to it: ``if is_main_process:`` around it, or ``if not ...: return`` before."""
+    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    tests = [each.test for each in source.above(call) if isinstance(each, ast.If)]
+    for each in ast.walk(around) if around is not None else ():
+        if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) and each.lineno < call.lineno:
+            tests.append(each.test)
+    return any(word in ast.unparse(test) for test in tests for word in ("main_process", "is_master", "rank == 0"))
 
 
 def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
@@ -169,4 +188,4 @@ def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], Sa
 def _temporary(path: str) -> bool:
     """A file that is written first and renamed then: the name after it is the checkpoint."""
     name = PurePosixPath(path).name
-    return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp")) or ".tmp" in name
+    return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp", "_tmp")) or ".tmp" in name

@@ -20,6 +20,8 @@ RUN_DIR = "hydra.run.dir"
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _LARGEST = 1 << 20
 _MOST_FILES = 100
+_CWD = "."
+_OF_HYDRA = {"hydra:runtime.output_dir": RUN_DIR, "hydra:runtime.cwd": _CWD}
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}|<([\w.]+)>")
 """``${group.key}`` of OmegaConf, ``<key>`` of HyperPyYAML."""
 
@@ -37,12 +39,18 @@ class Settings:
     saver: dict[str, Any] | None = None
     """What the files say of Lightning's ModelCheckpoint."""
 
+    def has(self, table: str) -> bool:
+        """Whether the files have a table of that name."""
+        return any(f".{table}." in f".{name}." for name in self.values)
+
     def resolved(self, text: str, depth: int = 8) -> str:
         """The text with what it refers to; ``*`` for what only a run could tell."""
 
         def meant(found: re.Match[str]) -> str:
-            name = (found[1] or found[2] or "").rpartition(".")[2]
-            name = RUN_DIR if found[1] == "hydra:runtime.output_dir" else name
+            whole = _OF_HYDRA.get(found[1] or "", found[1] or found[2] or "")
+            if whole == _CWD:
+                return _CWD
+            name = whole if whole in self.values else whole.rpartition(".")[2]
             return self.resolved(self.values[name], depth - 1) if depth and name in self.values else "*"
 
         return _REFERENCE.sub(meant, text)
@@ -91,9 +99,11 @@ class _Plain(yaml.SafeLoader):
     """Reads ``!ref`` and the like as the text that stands there."""
 
 
-_Plain.add_multi_constructor(
-    "!", lambda loader, _, node: node.value if isinstance(node, yaml.ScalarNode) else loader.construct_mapping(node)
-)
+def _as_written(loader: _Plain, _: str, node: yaml.Node) -> object:
+    return node.value if isinstance(node, yaml.ScalarNode) else None
+
+
+_Plain.add_multi_constructor("!", _as_written)
 
 
 def _content(path: Path) -> object:
@@ -120,8 +130,9 @@ def _take(found: Settings, content: object, group: str) -> None:
             waiting += [(".".join(filter(None, (key, str(name)))), value) for name, value in each.items()]
         elif isinstance(each, list):
             waiting += [(key, one) for one in each if isinstance(one, dict)]
-        elif isinstance(each, str | int) and not isinstance(each, bool) and each != "???":
-            found.values.setdefault(key.rpartition(".")[2], str(each))
+        elif isinstance(each, str | int | float) and not isinstance(each, bool) and each != "???":
+            for name in (key, key.rpartition(".")[2]):
+                found.values.setdefault(name, str(each))
         elif each is None or each == "???":
             found.flags.append(Flag(f"{key}=", True, None, False, "its settings", dest=key.rpartition(".")[2]))
 

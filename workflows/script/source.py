@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -120,8 +121,12 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python. Of what it imports nothing is asked.
     """
+    parsed = list[tuple[ast.Module, Path]]()
     modules, waiting, seen = list[tuple[str, ast.Module]](), [path.resolve()], set[Path]()
     roots = list(dict.fromkeys([path.resolve().parent, *(folder.resolve() for folder in folders)]))
+    # Up to the folder that it is started from: the script may be a module of a package.
+    above = [each for each in path.resolve().parents if any(each.is_relative_to(root) for root in roots[1:])]
+    roots = list(dict.fromkeys([*roots, *above]))
     while waiting and len(modules) < MOST_MODULES:
         file = waiting.pop(0)
         if file in seen:
@@ -134,7 +139,11 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
                 raise
             continue
         modules.append((_short(file, roots) if modules else "", tree))
-        waiting += _imported(tree, file, roots)
+        parsed.append((tree, file))
+        more = [each for each in _added(tree, file) if each not in roots]
+        roots += more
+        for one in parsed if more else parsed[-1:]:
+            waiting += _imported(*one, roots)
     return Source(modules)
 
 
@@ -149,6 +158,15 @@ def _parsed(path: Path) -> ast.Module:
         raise InputError(f"SCRIPT {path}:{error.lineno or 1}: not Python ({error.msg}); name a .py file") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"SCRIPT {path}: not Python ({error}); name a .py file") from error
+
+
+def _added(tree: ast.Module, file: Path) -> list[Path]:
+    """Folders beside a module that changes ``sys.path``, which it names."""
+    if not any(isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path" for node in ast.walk(tree)):
+        return []
+    texts = [plain(node) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    names = [text for text in texts if text and re.fullmatch(r"(\.{0,2}/)*[\w-]+(/[\w-]+)*/?", text)]
+    return [folder.resolve() for name in names if (folder := file.parent / name).is_dir()]
 
 
 def _short(file: Path, roots: Sequence[Path]) -> str:

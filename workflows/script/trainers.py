@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from argosy.workflows.script.frameworks import Framework, framework_of
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Source, argument, last_name
+from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
 from argosy.workflows.script.values import Values
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
+_LIGHTNING = ("Trainer", "LightningCLI", "from_argparse_args")
 _ZERO = "zero_optimization"
 
 
@@ -48,7 +49,7 @@ def trainer_facts(source: Source, values: Values, settings: Settings) -> Trainer
     imported = source.roots
     if imported & {"lightning", "pytorch_lightning"}:
         return _lightning(source, values) or _composed(source, settings)
-    if "deepspeed" in imported and (found := _deepspeed(source, values)) is not None:
+    if "deepspeed" in imported and (found := _deepspeed(source, values, settings)) is not None:
         return found
     if (framework := framework_of(source, values)) is not None:
         return _saves_by_a_setting(*framework)
@@ -95,19 +96,21 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
 
 
 def _lightning(source: Source, values: Values) -> TrainerFacts | None:
-    trainer = next((call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")), None)
+    trainer = next((call for call in source.calls if last_name(call.func) in _LIGHTNING), None)
     if trainer is None:
         return None
     saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
-    place = argument(saver, "dirpath", 0) if saver is not None else None
+    place = argument(saver, "dirpath", 0) if saver is not None else _written_down(source)
     devices = argument(trainer, "devices")
     by_cli = last_name(trainer.func) == "LightningCLI"
     resumes = "variable" if by_cli else _resumes(source.calls, "fit", "ckpt_path")
-    folder, include = (None if place is None else _certain(values, place)), ("*.ckpt",)
+    folder, include = _placed(values, place)
     if place is None and resumes:
         # Without a dirpath they go where its logger writes; each start has a version of its own there.
         logs = not _is_false(_setting(trainer, "logger"))
-        folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
+        folder, include = (
+            ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", ("*.ckpt",))
+        )
     named = saver is not None and argument(saver, "filename", 1) is not None
     return TrainerFacts(
         library=f"lightning.{last_name(trainer.func)}",
@@ -141,6 +144,22 @@ def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
     )
 
 
+def _written_down(source: Source) -> ast.expr | None:
+    """``{"target": "lightning.ModelCheckpoint", "params": {"dirpath": folder}}``, which something makes later."""
+    for node in source.nodes:
+        if isinstance(node, ast.Dict) and any((plain(each) or "").endswith(".ModelCheckpoint") for each in node.values):
+            inside = (dict(written_out(each)).get("dirpath") for each in (node, *node.values))
+            return next((each for each in inside if each is not None), None)
+    return None
+
+
+def _placed(values: Values, place: ast.expr | None) -> tuple[str | None, tuple[str, ...]]:
+    """The folder that does not change, and the glob below it."""
+    parts = ((values.folder(place) if place is not None else None) or "*").split("/")
+    at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
+    return "/".join(parts[:at]) or None, ("/".join([*parts[at:], "*.ckpt"]),)
+
+
 def _setting(call: ast.Call, name: str) -> ast.expr | None:
     """A keyword of the call, or of a dict that it is given."""
     for word in call.keywords:
@@ -157,14 +176,16 @@ def _is_false(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def _deepspeed(source: Source, values: Values) -> TrainerFacts | None:
+def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     saver = next(
         (call for call in source.calls if last_name(call.func) == "save_checkpoint" and call.args + call.keywords), None
     )
     if saver is None or not isinstance(saver.func, ast.Attribute):
         return None
     place = argument(saver, "save_dir", 0)
-    zero = any(isinstance(node, ast.Constant) and node.value == _ZERO for node in source.nodes)
+    zero = any(isinstance(node, ast.Constant) and node.value == _ZERO for node in source.nodes) or settings.has(_ZERO)
+    loads = [call for call in source.calls if last_name(call.func) == "load_checkpoint"]
+    itself = any(not any(isinstance(each, ast.If) for each in source.above(call)) for call in loads)
     return TrainerFacts(
         library="DeepSpeed",
         where=source.where(saver),
@@ -172,7 +193,7 @@ def _deepspeed(source: Source, values: Values) -> TrainerFacts | None:
         remedy="name the folder with --opaque FOLDER (relative, as the script writes it)",
         expect=("*zero_pp_rank_{rank}_*optim_states.pt",) if zero else (),
         marker="latest",
-        resumes="variable" if any(last_name(call.func) == "load_checkpoint" for call in source.calls) else "",
+        resumes="itself" if itself else "variable" if loads else "",
     )
 
 

@@ -28,6 +28,8 @@ _UNKNOWN = "\0"
 """Stands for a text of which nothing is known: a path that begins with it may lie anywhere."""
 OUTSIDE = ("/", "..", "~", "$")
 """So begins a path that is not below the folder that the script runs in."""
+_SETTINGS = re.compile(r"(?i)arg|opt|conf|cfg|param|flag|setting|hps")
+"""So are the objects called that hold a script's flags."""
 _HERE = ("getcwd", "cwd")
 
 
@@ -59,6 +61,11 @@ class Values:
         found = dict.fromkeys(_file(self._read(each, DEPTH)) for each in all_of_them)
         return [each for each in found if each is not None]
 
+    def folders(self, node: ast.expr) -> list[str]:
+        """All folders that it may stand for."""
+        found = dict.fromkeys(self.folder(each) for each in islice(self.bindings.alternatives(node, 4), MOST_PLACES))
+        return [each for each in found if each is not None]
+
     def name(self, node: ast.expr) -> str:
         """The glob of a file whose folder is not known; "" when nothing of its name is."""
         found = (self._read(node, DEPTH) or "").rpartition("/")[2].replace(_UNKNOWN, "*")
@@ -74,7 +81,7 @@ class Values:
     def untold(self, node: ast.expr | None, depth: int = DEPTH, seen: set[ast.expr] | None = None) -> Flag | None:
         """The flag that names the folder that a path lies in, and which has no value, or one outside."""
         seen = set() if seen is None else seen
-        flag = self._flags.get(_key(node))
+        flag = self._flags.get(self._holder(node) or _key(node))
         if node is None or not depth or node in seen or (flag is not None and flag.computed):
             return None
         seen.add(node)
@@ -143,6 +150,13 @@ class Values:
             return self._setting(node, str(key), depth)
         return self._call(node, depth) if isinstance(node, ast.Call) else None
 
+    def _holder(self, node: ast.expr | None) -> str:
+        """The flag of absl's ``HOLDER.value``."""
+        if not isinstance(node, ast.Attribute) or node.attr != "value" or not isinstance(node.value, ast.Name):
+            return ""
+        made = (each for each in self.bindings.bound(node.value) if isinstance(each, ast.Call) and each.args)
+        return next((plain(each.args[0]) or "" for each in made if last_name(each.func).startswith("DEFINE_")), "")
+
     def _keyed(self, key: str | None, depth: int) -> str | None:
         """What a key stands for: as it is given, else as the script writes it down."""
         value = self.bindings.keys.get(key or "")
@@ -196,10 +210,15 @@ class Values:
             return _either(texts) if len(texts) > len(own) else None
         if texts or (found := self._first(bound[len(own) :], depth)) is not None:
             return _either(texts) if texts else found
-        passed = {self._read(each, depth - 1) for each in self.bindings.passed(node)}
-        return passed.pop() if len(passed) == 1 else self._given.get(node.id)
+        callers = [*self.bindings.passed(node)] or ([] if own else [*self.bindings.given(node)])
+        passed = {self._read(each, depth - 1) for each in callers}
+        if passed and None not in passed:
+            return _either(sorted(text for text in passed if text is not None))
+        return None if passed else self._given.get(node.id)
 
     def _attribute(self, node: ast.Attribute, depth: int) -> str | None:
+        if holder := self._holder(node):
+            return self.conditions.flag(holder)
         if node.attr == "parent" and self._read(node.value, depth - 1) == ".":
             return "."
         if isinstance(node.value, ast.Name) and node.value.id == "os":
@@ -211,14 +230,14 @@ class Values:
         items = self.bindings.items.get(name, [])[::-1]
         assigned = self.bindings.attributes.get(name, [])[::-1] if isinstance(node, ast.Attribute) else items
         own = [value for owner, value in (*assigned, *items) if owner == last_name(node.value)]
-        its_own, own = bool(own), own or [value for _, value in assigned]
+        its_own, flag = bool(own), self.conditions.flag(name)
+        own = own or [value for owner, value in assigned if flag is None or _SETTINGS.search(owner)]
         if (given := self._given.get(name)) is not None and (name in self._flags or not its_own):
             longer = (text for each in own if (text := self._read(each, depth - 1)) and text.startswith(given))
             return next(longer, given)
         if self._files_win:
             own = [each for each in own if not isinstance(each, ast.Constant)]
         texts, sure = self._latest(own, node, depth)
-        flag = self.conditions.flag(name)
         texts += [] if sure or flag is None else [flag]
         if texts:
             found = _either(texts)

@@ -22,7 +22,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".Checkpoint.save", 0, "file_prefix", "*"),
     (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
-    (("orbax",), ".CheckpointManager", 0, "directory", "/**/*"),
+    (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
     (("orbax",), "Checkpointer.save", 0, "directory", "/**/*"),
     (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
     (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt"),
