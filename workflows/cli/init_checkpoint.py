@@ -10,7 +10,7 @@ from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.facts import ScriptFacts
-from argosy.workflows.script.saves import ANYWHERE, DCP, SavedAt, fixed
+from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
 
 MOST_LINES = 3
@@ -98,8 +98,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     if opaque is not None:
         if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
             raise InputError(f"--opaque {opaque!r}: name a folder below the one the script runs in, as in --opaque out")
-        places = [each for each in fixed(facts.saves) if each.folder == str(Path(opaque))]
-        known = _kinds(facts, places or [each for each in facts.saves if each.folder == ANYWHERE and not each.unless])
+        known = _kinds(facts, [each for each in fixed(facts.saves) if each.folder == str(Path(opaque))])
         usual = [] if facts.trainer is None else list(facts.trainer.include)
         patterns = list(include) or known or usual
         if not patterns and str(Path(opaque)) == ".":
@@ -139,20 +138,14 @@ def _refused(facts: ScriptFacts) -> InputError:
     """Nothing shows where it saves: what to say, if anything tells that, else to name the folder."""
     if told := next(((where, flag) for where, flag in facts.unclear_saves if flag is not None), None):
         where, flag = told
-        if flag.name.startswith("$"):
-            line = f'env = {{ {flag.name[1:]} = "out" }}'
-            return InputError(
-                f"SCRIPT: {where} saves where the environment's {flag.name} says; name the folder with --opaque out, "
-                f"and write {line} into run.toml then"
-            )
         say = f"{flag.name}VALUE" if flag.name.endswith("=") else f"{flag.name} VALUE"
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
             f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
             f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
         )
-    lines = [f"{each.where}: {each.folder}" for each in facts.saves if each.folder != ANYWHERE]
-    seen_at = {each.where for each in facts.saves if each.folder != ANYWHERE}
+    lines = [f"{each.where}: {each.folder}" for each in facts.saves]
+    seen_at = {each.where for each in facts.saves}
     lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
     more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
     seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
@@ -171,8 +164,6 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: S
     if given:
         return list(given), ""
     flag, checkpoint = facts.resume_flag(), f"{folder}/{patterns[0] if patterns else '*'}"
-    if flag is not None and flag.takes_value and flag.answers:
-        return [], f"{flag.where} declares {flag.name}, which is no path; name what makes it go on with --resume-arg"
     whole = {each.pattern for each in facts.saves if each.whole}
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
         one = _words(flag.name, f"{folder}/FILE")

@@ -181,6 +181,17 @@ class Bindings:
         methods = (each for each in self.functions[function.name] if self._source.class_of(each) is not None)
         return bool(self._source.origin(call.func)) or next(methods, None) is None
 
+    def returned(self, call: ast.Call) -> list[ast.expr]:
+        """What the functions return that a call may mean, None apart."""
+        inside = (each for one in self.functions.get(last_name(call.func), []) for each in ast.walk(one))
+        found = (each.value for each in inside if isinstance(each, ast.Return) and each.value is not None)
+        return [each for each in found if not (isinstance(each, ast.Constant) and each.value is None)]
+
+    def elements(self, node: ast.Subscript, place: int) -> list[ast.expr]:
+        """What the tuples have there that ``node`` is taken of."""
+        made = self.returned(node.value) if isinstance(node.value, ast.Call) else self.origins(node.value)
+        return [each.elts[place] for each in made if isinstance(each, ast.Tuple | ast.List) and place < len(each.elts)]
+
     def origins(self, node: ast.expr) -> list[ast.expr]:
         """The expressions that a name may stand for, one step back and those of its callers."""
         if not isinstance(node, ast.Name):

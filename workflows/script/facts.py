@@ -6,16 +6,15 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.data import DataFacts, data_facts
 from argosy.workflows.script.flags import Flag, declared, given
-from argosy.workflows.script.loads import loaded
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import loading_flag, resume_flag
-from argosy.workflows.script.saves import SavedAt, fixed, saves
-from argosy.workflows.script.settings import RUN_DIR, joined, settings_of
+from argosy.workflows.script.saves import SavedAt, fixed, loaded, saves
+from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
 from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
 from argosy.workflows.script.values import Values
@@ -82,14 +81,13 @@ def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Pat
 
 
 def _facts(source: Source, arguments: Sequence[str], folder: Path) -> ScriptFacts:
-    bindings = Bindings(source)
-    flags = declared(source, bindings)
+    flags = declared(source)
     settings = settings_of(source, folder, arguments, flags)
-    flags = joined(flags, settings)
+    flags = (*flags, *settings.flags)
     told = given(arguments, flags)
     settings.values |= {name: value for name, value in told.items() if value is not None}
     known = {name: settings.resolved(value) for name, value in settings.values.items()}
-    values = Values(source, flags, {**known, **told}, bindings)
+    values = Values(source, flags, {**known, **told})
     places, unclear = saves(source, values)
     used = list(_used(source, values))
     return ScriptFacts(
@@ -131,13 +129,9 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
     """Names that stand where the script comes to as its flags are."""
     for node in source.nodes:
         name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        asked = any(isinstance(each, ast.Compare) or _is_check(each) for each, _ in zip(source.above(node), "ab", strict=False))
-        if name in (*DISTRIBUTED, "cuda", "nccl") and not asked and values.conditions.runs(node) is not False:
+        compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
+        if name in (*DISTRIBUTED, "cuda", "nccl") and not compared and values.conditions.runs(node) is not False:
             yield name, source.where(node)
-
-
-def _is_check(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) == "isinstance"
 
 
 def _own_ranks(source: Source, values: Values) -> str:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from argosy.workflows.script.bindings import Bindings
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
@@ -28,8 +27,6 @@ class Flag:
     dest: str = ""
     computed: bool = False
     """It has a default, which is no text."""
-    answers: bool = False
-    """Its value is a yes or a no."""
 
     @property
     def attribute(self) -> str:
@@ -37,7 +34,7 @@ class Flag:
         return self.dest or self.name.lstrip("-").replace("-", "_")
 
 
-def declared(source: Source, bindings: Bindings) -> tuple[Flag, ...]:
+def declared(source: Source) -> tuple[Flag, ...]:
     """Each flag once, in the order of the source; of a module that others use, too, those that are read."""
     found: dict[str, Flag] = {}
     read = {getattr(node, "attr", getattr(node, "id", getattr(node, "value", None))) for node in source.nodes
@@ -46,7 +43,7 @@ def declared(source: Source, bindings: Bindings) -> tuple[Flag, ...]:
         flag = _argument(call, source) or _of_absl(call, source)
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    for flag in (*_of_dicts(source, bindings), *_fields(source), *_of_fire(source)):
+    for flag in (*_fields(source), *_of_fire(source)):
         found.setdefault(flag.name, flag)
     return tuple(found.values())
 
@@ -88,7 +85,6 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         required=_is_true(keywords.get("required")),
         where=source.where(call),
         dest=plain(keywords.get("dest")) or "",
-        answers="bool" in ast.unparse(keywords.get("type", ast.Constant(None))),
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
     )
@@ -108,25 +104,6 @@ def _of_absl(call: ast.Call, source: Source) -> Flag | None:
         where=source.where(call),
         computed=_is_computed(value),
     )
-
-
-def _of_dicts(source: Source, bindings: Bindings) -> list[Flag]:
-    """``for key, value in defaults.items(): parser.add_argument(f"--{key}", default=value)``."""
-    found = []
-    for call in source.calls:
-        name = call.args[0] if call.args and last_name(call.func) == "add_argument" else None
-        if not isinstance(name, ast.JoinedStr | ast.BinOp):
-            continue
-        loops = [each.iter for each in source.above(call) if isinstance(each, ast.For)]
-        for each in [
-            loop.func.value for loop in loops if isinstance(loop, ast.Call) and isinstance(loop.func, ast.Attribute)
-        ]:
-            for shown in (each, *bindings.origins(each)):
-                found += [
-                    Flag(f"--{key}", True, plain(value), False, source.where(value), computed=_is_computed(value))
-                    for key, value in written_out(shown)
-                ]
-    return found
 
 
 def _is_computed(node: ast.expr | None) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.source import Function, Source
 
 RUN_DIR = "hydra.run.dir"
-_FILES = (".json", ".yaml", ".yml", ".toml")
+_FILES = (".json", ".yaml", ".yml")
 _LARGEST = 1 << 20
 _MOST_FILES = 100
 _CWD = "."
@@ -112,9 +111,7 @@ def _content(path: Path) -> object:
         if path.stat().st_size > _LARGEST:
             return None
         text = path.read_text(encoding="utf-8")
-        if path.suffix in (".json", ".toml"):
-            return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-        return yaml.load(text, _Plain)
+        return json.loads(text) if path.suffix == ".json" else yaml.load(text, _Plain)
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError):
         return None
 
@@ -133,10 +130,5 @@ def _take(found: Settings, content: object, group: str) -> None:
         elif isinstance(each, str | int | float) and not isinstance(each, bool) and each != "???":
             for name in (key, key.rpartition(".")[2]):
                 found.values.setdefault(name, str(each))
-        elif each is None or each == "???":
+        elif found.hydra:
             found.flags.append(Flag(f"{key}=", True, None, False, "its settings", dest=key.rpartition(".")[2]))
-
-
-def joined(flags: Iterable[Flag], settings: Settings) -> tuple[Flag, ...]:
-    """The script's flags, and for Hydra's command line those of its settings."""
-    return (*flags, *(settings.flags if settings.hydra else ()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -100,11 +99,6 @@ def plain(node: ast.expr | None) -> str | None:
     return None if value is None or isinstance(value, bool) else str(value)
 
 
-def is_none(node: ast.AST) -> bool:
-    """Whether it is the constant None."""
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def written_out(node: ast.AST) -> list[tuple[str, ast.expr]]:
     """Keys and values of ``{"key": value}`` and ``dict(key=value)``; [] of anything else."""
     if isinstance(node, ast.Dict):
@@ -121,7 +115,6 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python. Of what it imports nothing is asked.
     """
-    parsed = list[tuple[ast.Module, Path]]()
     modules, waiting, seen = list[tuple[str, ast.Module]](), [path.resolve()], set[Path]()
     roots = list(dict.fromkeys([path.resolve().parent, *(folder.resolve() for folder in folders)]))
     # Up to the folder that it is started from: the script may be a module of a package.
@@ -139,11 +132,7 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
                 raise
             continue
         modules.append((_short(file, roots) if modules else "", tree))
-        parsed.append((tree, file))
-        more = [each for each in _added(tree, file) if each not in roots]
-        roots += more
-        for one in parsed if more else parsed[-1:]:
-            waiting += _imported(*one, roots)
+        waiting += _imported(tree, file, roots)
     return Source(modules)
 
 
@@ -158,15 +147,6 @@ def _parsed(path: Path) -> ast.Module:
         raise InputError(f"SCRIPT {path}:{error.lineno or 1}: not Python ({error.msg}); name a .py file") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"SCRIPT {path}: not Python ({error}); name a .py file") from error
-
-
-def _added(tree: ast.Module, file: Path) -> list[Path]:
-    """Folders beside a module that changes ``sys.path``, which it names."""
-    if not any(isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path" for node in ast.walk(tree)):
-        return []
-    texts = [plain(node) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    names = [text for text in texts if text and re.fullmatch(r"(\.{0,2}/)*[\w-]+(/[\w-]+)*/?", text)]
-    return [folder.resolve() for name in names if (folder := file.parent / name).is_dir()]
 
 
 def _short(file: Path, roots: Sequence[Path]) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from argosy.workflows.script.frameworks import Framework, framework_of
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
-_LIGHTNING = ("Trainer", "LightningCLI", "from_argparse_args")
 _ZERO = "zero_optimization"
 
 
@@ -44,6 +42,19 @@ class TrainerFacts:
     """Without which it does not train."""
 
 
+_SOME = TrainerFacts("", "", None, resumes="variable")
+_BY_A_SETTING = (
+    (("mmengine", "mmcv"), "fromfile", "work_dir", "*", "CONFIG --work-dir out", replace(_SOME, include=("*.pth",))),
+    (("detectron2",), "default_argument_parser", "OUTPUT_DIR", "output", "OUTPUT_DIR out",
+     replace(_SOME, include=("*.pth", "last_checkpoint"), resume_args=("--resume",))),
+    (("fairseq",), "get_training_parser", "save_dir", "checkpoints", "DATA --save-dir out",
+     replace(_SOME, include=("checkpoint*.pt",), resumes="itself")),
+    (("speechbrain",), "load_hyperpyyaml", "save_folder", "*", "hparams/train.yaml --output_folder out",
+     replace(_SOME, unit=("CKPT+*",), resumes="itself")),
+)  # fmt: skip
+"""How a library is imported, what a training calls, the setting, its default, how to say it, what it writes."""
+
+
 def trainer_facts(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     """What the script's calls say; None where no library saves."""
     imported = source.roots
@@ -51,22 +62,21 @@ def trainer_facts(source: Source, values: Values, settings: Settings) -> Trainer
         return _lightning(source, values) or _composed(source, settings)
     if "deepspeed" in imported and (found := _deepspeed(source, values, settings)) is not None:
         return found
-    if (framework := framework_of(source, values)) is not None:
-        return _saves_by_a_setting(*framework)
+    if (found := _by_a_setting(source, values)) is not None:
+        return found
     return _transformers(source, values) if "transformers" in imported or "trl" in imported else None
 
 
-def _saves_by_a_setting(library: Framework, where: str, folder: str | None) -> TrainerFacts:
-    return TrainerFacts(
-        library=library.library,
-        where=where,
-        folder=None if folder is None else posixpath.normpath(folder),
-        remedy=f"say where, as in `argosy init SCRIPT -- {library.say}`, or name the folder with --opaque FOLDER",
-        include=library.include,
-        unit=library.unit,
-        resume_args=library.resume_args,
-        resumes=library.resumes,
-    )
+def _by_a_setting(source: Source, values: Values) -> TrainerFacts | None:
+    """Of a library that saves where a setting of its own says, in code that the script does not show."""
+    for roots, name, setting, default, say, facts in _BY_A_SETTING:
+        call = next((call for call in source.calls if last_name(call.func) == name), None)
+        if call is not None and source.roots & {*roots}:
+            folder = posixpath.normpath(values.conditions.flag(setting) or default)
+            remedy = f"say where, as in `argosy init SCRIPT -- {say}`, or name the folder with --opaque FOLDER"
+            known = None if "*" in folder else folder
+            return replace(facts, library=roots[0], where=source.where(call), folder=known, remedy=remedy)
+    return None
 
 
 def _transformers(source: Source, values: Values) -> TrainerFacts | None:
@@ -96,21 +106,19 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
 
 
 def _lightning(source: Source, values: Values) -> TrainerFacts | None:
-    trainer = next((call for call in source.calls if last_name(call.func) in _LIGHTNING), None)
+    trainer = next((call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")), None)
     if trainer is None:
         return None
     saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
-    place = argument(saver, "dirpath", 0) if saver is not None else _written_down(source)
+    place = argument(saver, "dirpath", 0) if saver is not None else None
     devices = argument(trainer, "devices")
     by_cli = last_name(trainer.func) == "LightningCLI"
     resumes = "variable" if by_cli else _resumes(source.calls, "fit", "ckpt_path")
-    folder, include = _placed(values, place)
+    folder, include = (None if place is None else _certain(values, place)), ("*.ckpt",)
     if place is None and resumes:
         # Without a dirpath they go where its logger writes; each start has a version of its own there.
         logs = not _is_false(_setting(trainer, "logger"))
-        folder, include = (
-            ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", ("*.ckpt",))
-        )
+        folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
     named = saver is not None and argument(saver, "filename", 1) is not None
     return TrainerFacts(
         library=f"lightning.{last_name(trainer.func)}",
@@ -142,22 +150,6 @@ def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
         resume_flags=("ckpt_path", "resume_from_checkpoint"),
         resumes=_resumes(source.calls, "fit", "ckpt_path"),
     )
-
-
-def _written_down(source: Source) -> ast.expr | None:
-    """``{"target": "lightning.ModelCheckpoint", "params": {"dirpath": folder}}``, which something makes later."""
-    for node in source.nodes:
-        if isinstance(node, ast.Dict) and any((plain(each) or "").endswith(".ModelCheckpoint") for each in node.values):
-            inside = (dict(written_out(each)).get("dirpath") for each in (node, *node.values))
-            return next((each for each in inside if each is not None), None)
-    return None
-
-
-def _placed(values: Values, place: ast.expr | None) -> tuple[str | None, tuple[str, ...]]:
-    """The folder that does not change, and the glob below it."""
-    parts = ((values.folder(place) if place is not None else None) or "*").split("/")
-    at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
-    return "/".join(parts[:at]) or None, ("/".join([*parts[at:], "*.ckpt"]),)
 
 
 def _setting(call: ast.Call, name: str) -> ast.expr | None:

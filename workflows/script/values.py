@@ -15,7 +15,8 @@ from itertools import islice
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.conditions import Conditions
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, is_none, last_name, plain
+from argosy.workflows.script.globs import UNKNOWN, either, file_of, is_place, joined, key_of
+from argosy.workflows.script.source import Source, last_name, plain
 
 DEPTH = 24
 """Names that stand for names, at most: an expression that refers to itself has an end."""
@@ -24,8 +25,6 @@ MOST_PLACES = 200
 _SAME = ("Path", "PurePath", "str", "fspath", "abspath", "realpath", "expanduser", "expandvars", "normpath", "resolve",
          "absolute", "as_posix")  # fmt: skip
 _NUMBER = re.compile(r"%[-+ 0-9.]*[dfeg]|\{[^}:]*:[^}]*[dfeg%]\}")
-_UNKNOWN = "\0"
-"""Stands for a text of which nothing is known: a path that begins with it may lie anywhere."""
 OUTSIDE = ("/", "..", "~", "$")
 """So begins a path that is not below the folder that the script runs in."""
 _SETTINGS = re.compile(r"(?i)arg|opt|conf|cfg|param|flag|setting|hps")
@@ -36,14 +35,12 @@ _HERE = ("getcwd", "cwd")
 class Values:
     """What the script's expressions stand for."""
 
-    def __init__(
-        self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None], bindings: Bindings
-    ) -> None:
+    def __init__(self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None]) -> None:
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
         self._flags = {flag.attribute: flag for flag in flags}
         self._given = given
         self._source = source
-        self.bindings = bindings
+        self.bindings = Bindings(source)
         self.conditions = Conditions(source, self._flags, given, self.bindings)
         self._known: dict[ast.expr, str | None] = {}
         # What yacs holds as constants, a file that only a run reads may change.
@@ -53,12 +50,12 @@ class Values:
 
     def guess(self, node: ast.expr) -> str | None:
         """The glob, normalised; None when nothing of the file's name is known."""
-        return _file(self._read(node, DEPTH))
+        return file_of(self._read(node, DEPTH))
 
     def guesses(self, node: ast.expr) -> list[str]:
         """All globs that it may stand for: one for each caller of the function, each element of a loop."""
         all_of_them = islice(self.bindings.alternatives(node, 4), MOST_PLACES)
-        found = dict.fromkeys(_file(self._read(each, DEPTH)) for each in all_of_them)
+        found = dict.fromkeys(file_of(self._read(each, DEPTH)) for each in all_of_them)
         return [each for each in found if each is not None]
 
     def folders(self, node: ast.expr) -> list[str]:
@@ -66,27 +63,20 @@ class Values:
         found = dict.fromkeys(self.folder(each) for each in islice(self.bindings.alternatives(node, 4), MOST_PLACES))
         return [each for each in found if each is not None]
 
-    def name(self, node: ast.expr) -> str:
-        """The glob of a file whose folder is not known; "" when nothing of its name is."""
-        found = (self._read(node, DEPTH) or "").rpartition("/")[2].replace(_UNKNOWN, "*")
-        return re.sub(r"\*+", "*", found) if found.strip("*.") else ""
-
     def folder(self, node: ast.expr) -> str | None:
         """The folder that it stands for, normalised; None when it is not known."""
         found = self._read(node, DEPTH)
-        if found is None or found.startswith(_UNKNOWN):
+        if found is None or found.startswith(UNKNOWN):
             return None
         return posixpath.normpath(re.sub(r"[*\0]+", "*", found)) if found else "."
 
     def untold(self, node: ast.expr | None, depth: int = DEPTH, seen: set[ast.expr] | None = None) -> Flag | None:
         """The flag that names the folder that a path lies in, and which has no value, or one outside."""
         seen = set() if seen is None else seen
-        flag = self._flags.get(self._holder(node) or _key(node))
+        flag = self._flags.get(key_of(node))
         if node is None or not depth or node in seen or (flag is not None and flag.computed):
             return None
         seen.add(node)
-        if (variable := _variable(node)) is not None:
-            return Flag(f"${variable}", True, None, False, self._source.where(node))
         now = None if flag is None else self.conditions.flag(flag.attribute)
         if flag is not None and flag.takes_value and (not now or now.startswith(OUTSIDE)):
             return flag
@@ -102,7 +92,7 @@ class Values:
         if isinstance(node, ast.Attribute):
             return [value for _, value in self.bindings.attributes.get(node.attr, [])]
         if isinstance(node, ast.BinOp):
-            return [node.right] if _is_place(node.left) else [node.left]
+            return [node.right] if is_place(node.left) else [node.left]
         if isinstance(node, ast.JoinedStr):
             return [part.value for part in node.values[:1] if isinstance(part, ast.FormattedValue)]
         if isinstance(node, ast.IfExp | ast.BoolOp):
@@ -110,13 +100,13 @@ class Values:
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             key = node.slice.value
             kept = self.bindings.keys.get(key) if isinstance(key, str) else None
-            return self._elements(node, key) if isinstance(key, int) else [] if kept is None else [kept]
+            return self.bindings.elements(node, key) if isinstance(key, int) else [] if kept is None else [kept]
         if isinstance(node, ast.Call) and last_name(node.func) in ("join", *_SAME) and node.args:
             return node.args[:1]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            filled = node.func.attr == "format" and _is_place(node.func.value)
-            return node.args[:1] if filled else [node.func.value, *self._returned(node)]
-        return self._returned(node) if isinstance(node, ast.Call) else []
+            filled = node.func.attr == "format" and is_place(node.func.value)
+            return node.args[:1] if filled else [node.func.value, *self.bindings.returned(node)]
+        return self.bindings.returned(node) if isinstance(node, ast.Call) else []
 
     # Expressions.
 
@@ -146,37 +136,15 @@ class Values:
         if isinstance(node, ast.Subscript):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
             if isinstance(key, int):
-                return self._first(self._elements(node, key), depth)
+                return self._first(self.bindings.elements(node, key), depth)
             return self._setting(node, str(key), depth)
         return self._call(node, depth) if isinstance(node, ast.Call) else None
-
-    def _holder(self, node: ast.expr | None) -> str:
-        """The flag of absl's ``HOLDER.value``."""
-        if not isinstance(node, ast.Attribute) or node.attr != "value" or not isinstance(node.value, ast.Name):
-            return ""
-        made = (each for each in self.bindings.bound(node.value) if isinstance(each, ast.Call) and each.args)
-        return next((plain(each.args[0]) or "" for each in made if last_name(each.func).startswith("DEFINE_")), "")
 
     def _keyed(self, key: str | None, depth: int) -> str | None:
         """What a key stands for: as it is given, else as the script writes it down."""
         value = self.bindings.keys.get(key or "")
         known = self.conditions.flag(key) if key else None
         return self._read(value, depth - 1) if known is None and value is not None else known
-
-    def _elements(self, node: ast.Subscript, place: int) -> list[ast.expr]:
-        """What the tuples that ``node`` is taken of have there."""
-        made = self._returned(node.value) if isinstance(node.value, ast.Call) else self.bindings.origins(node.value)
-        return [
-            each.elts[place] for each in made if isinstance(each, ast.Tuple | ast.List) and -1 <= place < len(each.elts)
-        ]
-
-    def _returned(self, call: ast.Call) -> list[ast.expr]:
-        return [
-            each.value
-            for function in self.bindings.functions.get(last_name(call.func), [])
-            for each in ast.walk(function)
-            if isinstance(each, ast.Return) and each.value is not None
-        ]
 
     def _first(self, nodes: Sequence[ast.expr], depth: int) -> str | None:
         return next((text for each in nodes if (text := self._read(each, depth - 1)) is not None), None)
@@ -192,7 +160,7 @@ class Values:
             runs = self.conditions.runs(value) if branches else True
             text = self._read(value, depth - 1) if runs is not False else None
             if text is None and isinstance(value, ast.Call) and runs is None:
-                text = _UNKNOWN
+                text = UNKNOWN
             if text is not None:
                 texts.append(text)
                 if runs:
@@ -207,18 +175,16 @@ class Values:
         if texts and not sure and (given := [*self.bindings.given(node)]):
             # A parameter that a branch changes: what it was given before, or nothing is known.
             texts += [text for text in {self._read(each, depth - 1) for each in given} if text is not None]
-            return _either(texts) if len(texts) > len(own) else None
+            return either(texts) if len(texts) > len(own) else None
         if texts or (found := self._first(bound[len(own) :], depth)) is not None:
-            return _either(texts) if texts else found
+            return either(texts) if texts else found
         callers = [*self.bindings.passed(node)] or ([] if own else [*self.bindings.given(node)])
         passed = {self._read(each, depth - 1) for each in callers}
         if passed and None not in passed:
-            return _either(sorted(text for text in passed if text is not None))
+            return either(sorted(text for text in passed if text is not None))
         return None if passed else self._given.get(node.id)
 
     def _attribute(self, node: ast.Attribute, depth: int) -> str | None:
-        if holder := self._holder(node):
-            return self.conditions.flag(holder)
         if node.attr == "parent" and self._read(node.value, depth - 1) == ".":
             return "."
         if isinstance(node.value, ast.Name) and node.value.id == "os":
@@ -240,7 +206,7 @@ class Values:
         texts, sure = self._latest(own, node, depth)
         texts += [] if sure or flag is None else [flag]
         if texts:
-            found = _either(texts)
+            found = either(texts)
             return "*" if found.isdecimal() else found
         return self._keyed(name, depth) if isinstance(node, ast.Subscript) else self._field(name, depth)
 
@@ -258,7 +224,7 @@ class Values:
     def _text(self, node: ast.expr, depth: int) -> str:
         """A part of a text; of one that is not known at least whether it may hold folders."""
         plain = isinstance(node, ast.Name | ast.Attribute) and not self.bindings.is_counted(node)
-        return self._read(node, depth - 1) or (_UNKNOWN if plain else "*")
+        return self._read(node, depth - 1) or (UNKNOWN if plain else "*")
 
     def _operation(self, node: ast.BinOp, depth: int) -> str | None:
         left = self._read(node.left, depth - 1)
@@ -267,7 +233,7 @@ class Values:
             return None if left is None else self._filled(left, r"%[-0-9.]*[a-zA-Z]", values, depth)
         right = self._read(node.right, depth - 1) or "*"
         if isinstance(node.op, ast.Div):
-            return _joined([left, right])
+            return joined([left, right])
         return f"{self._text(node.left, depth)}{right}" if isinstance(node.op, ast.Add) else None
 
     def _filled(self, text: str, place: str, values: Sequence[ast.expr], depth: int) -> str:
@@ -297,54 +263,9 @@ class Values:
         if name in ("joinpath", "join") and owner is not None:
             parts = node.args if name == "join" else [owner, *node.args]
             texts = [self._read(part, depth - 1) for part in parts]
-            return _joined(texts)
+            return joined(texts)
         if name in _SAME:
             inner = [*node.args, *([owner] if owner is not None and not node.args else [])]
-            return _joined([self._read(part, depth - 1) for part in inner])
-        known = [self._read(each, depth - 1) for each in self._returned(node) if not is_none(each)]
-        return _either([text or "*" for text in known]) if any(known) else None
-
-
-def _key(node: ast.expr | None) -> str:
-    """The name of a setting: of ``args.out`` and of ``args["out"]``."""
-    if isinstance(node, ast.Subscript):
-        return plain(node.slice) or ""
-    return node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _variable(node: ast.expr) -> str | None:
-    """NAME of ``os.environ["NAME"]`` and ``os.getenv("NAME")``, without a default."""
-    if isinstance(node, ast.Subscript) and last_name(node.value) == "environ":
-        return plain(node.slice)
-    if not isinstance(node, ast.Call) or len(node.args) != 1:
-        return None
-    asked = ast.unparse(node.func)
-    return plain(node.args[0]) if asked.endswith(("getenv", "environ.get")) else None
-
-
-def _is_place(node: ast.expr) -> bool:
-    """Whether a text begins with what is filled in."""
-    return bool(re.match(r"%|\{", plain(node) or ""))
-
-
-def _joined(texts: Sequence[str | None]) -> str | None:
-    """As os.path.join does: nothing stands before an absolute part, and an empty one is no folder."""
-    if not texts or (texts[0] is None and len(texts) == 1):
-        return None
-    return posixpath.join(texts[0] or _UNKNOWN, *("*" if text is None else text for text in texts[1:]))
-
-
-def _either(texts: Sequence[str]) -> str:
-    """One glob for all of them."""
-    begin = posixpath.commonprefix(list(texts))
-    rest = [text[len(begin) :][::-1] for text in texts]
-    end = posixpath.commonprefix(rest)[::-1]
-    return begin if len(set(texts)) == 1 else f"{begin}*{end}"
-
-
-def _file(found: str | None) -> str | None:
-    if found is None or found.startswith(_UNKNOWN):
-        return None
-    found = re.sub(r"\{[^{}]*\}", "*", found.replace(_UNKNOWN, "*"))  # Keras fills in {epoch:02d} itself
-    glob = posixpath.normpath(re.sub(r"\*+", "*", found))
-    return None if posixpath.basename(glob) in ("*", "", ".", "..") else glob
+            return joined([self._read(part, depth - 1) for part in inner])
+        returned = [self._read(each, depth - 1) for each in self.bindings.returned(node)]
+        return either([text or "*" for text in returned]) if any(returned) else None

@@ -13,17 +13,13 @@ _FILES = {"save": 1, "save_file": 1}
 """torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 _MOVES = ("replace", "rename", "move")
 _TF = ("keras", "tensorflow", "tf_keras")
-_SAVES = frozenset({*_TF, "stable_baselines3"})
-"""Their models have a method ``save``."""
 _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".ModelCheckpoint", 0, "filepath", ""),
     (_TF, ".BackupAndRestore", 0, "backup_dir", "/**/*"),
     (_TF, ".CheckpointManager", 1, "directory", "/**/*"),
-    (_TF, ".Checkpoint.save", 0, "file_prefix", "*"),
     (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
-    (("orbax",), "Checkpointer.save", 0, "directory", "/**/*"),
     (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
     (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt"),
     (("xgboost",), ".TrainingCheckPoint", 0, "directory", "/*"),
@@ -33,10 +29,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
 """By the names that a library is imported by: what is called, which argument names the place, what is written there."""
 
 
-Target = tuple[ast.expr, str]
-
-
-def targets(call: ast.Call, source: Source, wrappers: set[str], bindings: Bindings) -> Iterator[Target]:
+def targets(call: ast.Call, source: Source, wrappers: set[str], bindings: Bindings) -> Iterator[tuple[ast.expr, str]]:
     """What names the file (or folder: with ``/`` and what it writes there) in calls that write a checkpoint or move one
     into place.
     """
@@ -59,7 +52,7 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], bindings: Bindin
         yield call.args[1], ""
     elif name == "save" and base == "fabric" and call.args:
         yield call.args[0], ""
-    elif call.args and (name == "save_weights" or (name == "save" and "model" in base and source.roots & _SAVES)):
+    elif name == "save_weights" and call.args:
         yield call.args[0], "*"
     elif name == "save_pretrained" and (call.args or "save_directory" in keywords):
         yield call.args[0] if call.args else keywords["save_directory"], "/**/*"
@@ -85,9 +78,9 @@ def wrappers_of(source: Source) -> set[str]:
     }
 
 
-def _of_library(call: ast.Call, source: Source, bindings: Bindings) -> Target | None:
+def _of_library(call: ast.Call, source: Source, bindings: Bindings) -> tuple[ast.expr, str] | None:
     """What a call of a library that writes checkpoints is told."""
-    called = whose(call.func, source, bindings)
+    called = _whose(call.func, source, bindings)
     for roots, name, place, keyword, ending in _LIBRARIES if called else ():
         if called.partition(".")[0] in roots and called.endswith(name):
             target = argument(call, keyword, place)
@@ -95,19 +88,8 @@ def _of_library(call: ast.Call, source: Source, bindings: Bindings) -> Target | 
     return None
 
 
-def whose(node: ast.expr, source: Source, bindings: Bindings, depth: int = 3) -> str:
-    """What a name stands for in a library: imported, a class of the script that inherits from it, or made by it."""
+def _whose(node: ast.expr, source: Source, bindings: Bindings) -> str:
+    """What is called as its library names it; a class of the script by what it inherits from."""
     found = source.origin(node)
-    named = found.rpartition(".")[2] or last_name(node)
-    if not depth or (found and named not in bindings.classes):
-        return found
-    if isinstance(node, ast.Name):
-        bases = [base for each in bindings.classes.get(named, []) for base in each.bases]
-        made = [each.func for each in bindings.bound(node) if isinstance(each, ast.Call)]
-        return next((one for each in (*bases, *made) if (one := whose(each, source, bindings, depth - 1))), found)
-    if isinstance(node, ast.Attribute):
-        made = [value.func for _, value in bindings.attributes.get(node.attr, []) if isinstance(value, ast.Call)]
-        if owner := whose(node.value, source, bindings, depth - 1):
-            return f"{owner}.{node.attr}"
-        return next((found for each in made if (found := whose(each, source, bindings, depth - 1))), "")
-    return ""
+    named = bindings.classes.get(found.rpartition(".")[2] or last_name(node), [])
+    return next((text for each in named for base in each.bases if (text := source.origin(base))), found)
