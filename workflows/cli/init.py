@@ -18,6 +18,7 @@ from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts, read_script
+from argosy.workflows.script.settings import RUN_DIR
 
 NAME_LENGTH = 40
 KILLED = "watch it being killed and resumed"
@@ -67,12 +68,15 @@ def command(
     """
     facts = read_script(script, args, [Path.cwd()])
     args = args or (facts.trainer.args if facts.trainer else ())
+    args = (*args, f"{RUN_DIR}=.") if facts.stays else args
     path = output if output is not None else _default_output(script)
     guess = Guess()
     guess.put("name", _name(name, script), "" if name else "from the script's path; change it with --name")
     guess.put("script", _relative(script, path), "")
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri)
+    if facts.stays:
+        guess.why.append((f"{RUN_DIR}=.", f"{facts.stays}: Hydra gives each start a folder of its own otherwise"))
     if uri:
         guess.lines.append(f"dataset = {{ uri = {json.dumps(uri, ensure_ascii=False)} }}")
         if not dataset:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.facts import ScriptFacts
-from argosy.workflows.script.saves import DCP, fixed
+from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
 
+MOST_LINES = 3
+NOTHING = "saves no checkpoint that can be seen"
+SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""
 
@@ -70,7 +75,7 @@ def put_checkpoint(
     elif saved := next((each for each in fixed(facts.saves) if each.folder == folder and each.library), None):
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
-    arguments, because = _resume(facts, resume_arg, f"{folder}/{patterns[0] if patterns else '*'}")
+    arguments, because = _resume(facts, resume_arg, folder, patterns)
     if arguments:
         guess.put("resume_args", arguments, because)
     else:
@@ -93,7 +98,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     if opaque is not None:
         if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
             raise InputError(f"--opaque {opaque!r}: name a folder below the one the script runs in, as in --opaque out")
-        known = [each.pattern for each in fixed(facts.saves) if each.folder == str(Path(opaque))]
+        known = _kinds(facts, [each for each in fixed(facts.saves) if each.folder == str(Path(opaque))])
         usual = [] if facts.trainer is None else list(facts.trainer.include)
         patterns = list(include) or known or usual
         if not patterns and str(Path(opaque)) == ".":
@@ -108,25 +113,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         return facts.trainer.folder, patterns, why
     usable = [each for each in fixed(facts.saves) if not each.folder.startswith(OUTSIDE)]
     if not usable:
-        lines = [f"{each.where}: {each.folder}" for each in facts.saves]
-        seen_at = {each.where for each in facts.saves}
-        lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
-        if told := next(((where, flag) for where, flag in facts.unclear_saves if flag is not None), None):
-            where, flag = told
-            raise InputError(
-                f"SCRIPT: {where} saves where {flag.name} says, which "
-                f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
-                f"runs in, after --, as in `argosy init SCRIPT -- {flag.name} VALUE`"
-            )
-        seen = (
-            f"saves where only a run could tell ({', '.join(lines)})"
-            if lines
-            else "saves no checkpoint that can be seen"
-        )
-        raise InputError(
-            f"SCRIPT: {seen}, so a killed run could not resume; name the folder with --opaque FOLDER "
-            "(relative, as the script writes it), or use argosy.Checkpointer in the script"
-        )
+        raise _refused(facts)
     if all(each.unless for each in usable):
         flag = facts.flag(usable[0].unless)
         raise InputError(
@@ -135,21 +122,60 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         )
     usable = [each for each in usable if not each.unless]
     first = usable[0]
-    patterns = list(include) or [each.pattern for each in usable if each.folder == first.folder]
+    patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     return first.folder, patterns, f"{first.where} saves there"
 
 
-def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tuple[list[str], str]:
+def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
+    """The globs; only those of whole states where the newest file is what the script is told to go on from."""
+    flag = facts.resume_flag()
+    whole = [each for each in places if each.whole]
+    newest = flag is not None and flag.takes_value and any("*" in each.pattern for each in places)
+    return [each.pattern for each in (whole if whole and newest else places)]
+
+
+def _refused(facts: ScriptFacts) -> InputError:
+    """Nothing shows where it saves: what to say, if anything tells that, else to name the folder."""
+    if told := next(((where, flag) for where, flag in facts.unclear_saves if flag is not None), None):
+        where, flag = told
+        say = f"{flag.name}VALUE" if flag.name.endswith("=") else f"{flag.name} VALUE"
+        return InputError(
+            f"SCRIPT: {where} saves where {flag.name} says, which "
+            f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
+            f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
+        )
+    lines = [f"{each.where}: {each.folder}" for each in facts.saves]
+    seen_at = {each.where for each in facts.saves}
+    lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
+    more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
+    seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
+    if config := next((each for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)), None):
+        return InputError(
+            f"SCRIPT: {seen}; if a file of settings says where, name it after --, as in "
+            f"`argosy init SCRIPT -- {config.name} FILE`, else the folder with --opaque FOLDER"
+        )
+    return InputError(
+        f"SCRIPT: {seen}, so a killed run could not resume; name the folder with --opaque FOLDER "
+        "(relative, as the script writes it), or use argosy.Checkpointer in the script"
+    )
+
+
+def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     if given:
         return list(given), ""
-    flag = facts.resume_flag()
+    flag, checkpoint = facts.resume_flag(), f"{folder}/{patterns[0] if patterns else '*'}"
+    whole = {each.pattern for each in facts.saves if each.whole}
+    if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
+        one = _words(flag.name, f"{folder}/FILE")
+        why = f"{flag.where} declares {flag.name}, and each save writes several files ({', '.join(patterns)})"
+        return [], f"{why}; say which, as in {' '.join(f'--resume-arg={word}' for word in one)} with {{step}} in FILE"
     if flag is not None and not flag.takes_value:
         return [flag.name], f"{flag.where} declares {flag.name}"
     if flag is not None and "*" not in checkpoint:
-        return [flag.name, str(Path(checkpoint))], f"{flag.where} declares {flag.name} with a value"
+        return _words(flag.name, str(Path(checkpoint))), f"{flag.where} declares {flag.name} with a value"
     if flag is not None:
         why = f"{flag.where} declares {flag.name} with a value; {{newest}} stands for what was written last"
-        return [flag.name, "{newest}"], why
+        return _words(flag.name, "{newest}"), why
     if (trainer := facts.trainer) is not None and trainer.resume_args:
         return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
     if trainer is not None and trainer.resumes == "itself":
@@ -163,3 +189,8 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], checkpoint: str) -> tupl
         return [], f"{facts.loads} looks for it and goes on by itself"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     return [], f"{why}; name what makes the script go on with --resume-arg"
+
+
+def _words(flag: str, value: str) -> list[str]:
+    """``--flag value``, and ``key=value`` for Hydra."""
+    return [flag + value] if flag.endswith("=") else [flag, value]

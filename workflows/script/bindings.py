@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from argosy.workflows.script.source import Function, Scope, Source, argument, last_name
+from argosy.workflows.script.source import Function, Scope, Source, argument, last_name, written_out
 
 
 class Bindings:
@@ -18,10 +18,13 @@ class Bindings:
         self._calls: dict[str, list[ast.Call]] = {}
         self.attributes: dict[str, list[tuple[str, ast.expr]]] = {}
         """Attribute -> (the name before it, what it is set to), in the order of the source."""
+        self.items: dict[str, list[tuple[str, ast.expr]]] = {}
+        """The same of ``name["key"] = ...``."""
         self.fields: dict[str, list[ast.expr]] = {}
         """What classes give the names in their bodies."""
         self.keys: dict[str, ast.expr] = {}
         """Keys of dicts that are written out."""
+        self.classes: dict[str, list[ast.ClassDef]] = {}
         self.functions: dict[str, list[Function]] = {}
         self.globals: dict[str, list[ast.expr]] = {}
         """Names of all modules."""
@@ -50,13 +53,18 @@ class Bindings:
         elif isinstance(node, ast.AugAssign | ast.For):
             self._count(node)
         elif isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self.keys.setdefault(key.value, value)
+            self._keep(written_out(node))
+        elif isinstance(node, ast.ClassDef):
+            self.classes.setdefault(node.name, []).append(node)
         elif isinstance(node, Function):
             self.functions.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Call):
             self._calls.setdefault(last_name(node.func), []).append(node)
+            self._keep(written_out(node))
+
+    def _keep(self, pairs: Sequence[tuple[str, ast.expr]]) -> None:
+        for key, value in pairs:
+            self.keys.setdefault(key, value)
 
     def _count(self, node: ast.AugAssign | ast.For) -> None:
         """A name that changes in a loop stands for nothing certain."""
@@ -69,11 +77,17 @@ class Bindings:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             for each, part in zip(target.elts, value.elts, strict=True):
                 self._bind(each, part)
+        elif isinstance(target, ast.Tuple):
+            for place, each in enumerate(target.elts):
+                part = ast.copy_location(ast.Subscript(value, ast.Constant(place), ast.Load()), value)
+                self._bind(each, self._source.adopt(part, value))
         elif isinstance(target, ast.Name):
             scope = next(self._source.scopes(target))
             self._assigned.setdefault((scope, target.id), []).append(value)
             if self._source.class_of(target) is not None and isinstance(scope, ast.Module):
                 self.fields.setdefault(target.id, []).append(value)
+        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            self.items.setdefault(str(target.slice.value), []).append((last_name(target.value), value))
         elif isinstance(target, ast.Attribute):
             self.attributes.setdefault(target.attr, []).append((last_name(target.value), value))
 
@@ -149,19 +163,34 @@ class Bindings:
         """What ``f(**options)`` gives a parameter, where the options are written out."""
         for word in call.keywords:
             shown = next(self.bound(word.value), None) if isinstance(word.value, ast.Name) else word.value
-            if word.arg is None and isinstance(shown, ast.Call) and last_name(shown.func) == "dict":
-                return argument(shown, name)
-            if word.arg is None and isinstance(shown, ast.Dict):
-                keys = [getattr(key, "value", None) for key in shown.keys]
-                return shown.values[keys.index(name)] if name in keys else None
+            if word.arg is None and shown is not None and (options := written_out(shown)):
+                return dict(options).get(name)
         return None
 
     def calls_of(self, function: Function) -> list[ast.Call]:
         """The calls of a function by its name, or by its class's where it makes one."""
         owner = self._source.class_of(function)
         name = owner.name if owner is not None and function.name == "__init__" else function.name
-        found = (call for call in self._calls.get(name, []) if not _of_torch(call))
+        found = (call for call in self._calls.get(name, []) if self._means(call, function) and not _of_torch(call))
         return [call for call in found if function not in self._source.above(call)]
+
+    def _means(self, call: ast.Call, function: Function) -> bool:
+        """Whether it may be that function: of an object it is one only where no class has a method of the name."""
+        if self._source.class_of(function) is not None or not isinstance(call.func, ast.Attribute):
+            return True
+        methods = (each for each in self.functions[function.name] if self._source.class_of(each) is not None)
+        return bool(self._source.origin(call.func)) or next(methods, None) is None
+
+    def returned(self, call: ast.Call) -> list[ast.expr]:
+        """What the functions return that a call may mean, None apart."""
+        inside = (each for one in self.functions.get(last_name(call.func), []) for each in ast.walk(one))
+        found = (each.value for each in inside if isinstance(each, ast.Return) and each.value is not None)
+        return [each for each in found if not (isinstance(each, ast.Constant) and each.value is None)]
+
+    def elements(self, node: ast.Subscript, place: int) -> list[ast.expr]:
+        """What the tuples have there that ``node`` is taken of."""
+        made = self.returned(node.value) if isinstance(node.value, ast.Call) else self.origins(node.value)
+        return [each.elts[place] for each in made if isinstance(each, ast.Tuple | ast.List) and place < len(each.elts)]
 
     def origins(self, node: ast.expr) -> list[ast.expr]:
         """The expressions that a name may stand for, one step back and those of its callers."""

@@ -48,6 +48,10 @@ class Conditions:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self.holds(test.operand, depth)
             return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp) and depth:
+            each = {self.holds(part, depth - 1) for part in test.values}
+            decides = isinstance(test.op, ast.Or)  # one True decides an or, one False an and
+            return decides if decides in each else None if None in each else not decides
         if isinstance(test, ast.Name) and depth:
             said = {self.holds(each, depth - 1) for each in (*self._bindings.bound(test), *self._bindings.passed(test))}
             return said.pop() if len(said) == 1 else None
@@ -58,6 +62,9 @@ class Conditions:
         other, how = test.comparators[0].value, test.ops[0]
         if other is True and isinstance(how, ast.Is | ast.Eq):
             return self.holds(test.left, depth)
+        if other is None and isinstance(test.left, ast.Attribute):
+            here = self._is_set(test.left.attr)
+            return None if here is None else here != isinstance(how, ast.Is | ast.Eq)
         value = self.flag(last_name(test.left))
         if not value or not isinstance(other, str) or not isinstance(how, ast.Eq | ast.NotEq):
             return None
@@ -76,9 +83,10 @@ class Conditions:
         for below, above in pairwise([node, *self._source.above(node)]):
             if isinstance(above, Function):
                 break
-            if isinstance(above, ast.If) and below is not above.test:
+            if isinstance(above, ast.If | ast.IfExp) and below is not above.test:
                 holds = self.holds(above.test)
-                if holds is not None and holds != (below in above.body):
+                inside = below in above.body if isinstance(above, ast.If) else below is above.body
+                if holds is not None and holds != inside:
                     return False
                 sure = sure if holds is not None else None
         return sure

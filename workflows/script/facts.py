@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from argosy.workflows.script.data import DataFacts, data_facts
@@ -13,7 +14,7 @@ from argosy.workflows.script.flags import Flag, declared, given
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import loading_flag, resume_flag
 from argosy.workflows.script.saves import SavedAt, fixed, loaded, saves
-from argosy.workflows.script.settings import settings_of
+from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
 from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
 from argosy.workflows.script.values import Values
@@ -54,6 +55,8 @@ class ScriptFacts:
     """Where it starts or counts its ranks itself, whatever torchrun says."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    stays: str = ""
+    """Where it is handed to Hydra, which gives each start a working directory of its own."""
 
     def flag(self, name: str) -> Flag:
         """The flag of that name."""
@@ -74,13 +77,17 @@ def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Pat
     """
     source = read_source(path, folders)
     source.calls = reached_calls(source)
-    return _facts(source, arguments, settings_of(source, path.parent))
+    return _facts(source, arguments, path.parent)
 
 
-def _facts(source: Source, arguments: Sequence[str], settings: dict[str, str]) -> ScriptFacts:
+def _facts(source: Source, arguments: Sequence[str], folder: Path) -> ScriptFacts:
     flags = declared(source)
+    settings = settings_of(source, folder, arguments, flags)
+    flags = (*flags, *settings.flags)
     told = given(arguments, flags)
-    values = Values(source, flags, {**settings, **told})
+    settings.values |= {name: value for name, value in told.items() if value is not None}
+    known = {name: settings.resolved(value) for name, value in settings.values.items()}
+    values = Values(source, flags, {**known, **told})
     places, unclear = saves(source, values)
     used = list(_used(source, values))
     return ScriptFacts(
@@ -93,10 +100,11 @@ def _facts(source: Source, arguments: Sequence[str], settings: dict[str, str]) -
         init_from=_init_from(source),
         loads=loaded(source, values, fixed(places)),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
-        trainer=trainer_facts(source, values),
+        trainer=trainer_facts(source, values, settings),
         data=data_facts(source),
         own_ranks=_own_ranks(source, values),
         restored_by=loading_flag(source, values),
+        stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
 
 
@@ -121,7 +129,8 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
     """Names that stand where the script comes to as its flags are."""
     for node in source.nodes:
         name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        if name in (*DISTRIBUTED, "cuda", "nccl") and values.conditions.runs(node) is not False:
+        compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
+        if name in (*DISTRIBUTED, "cuda", "nccl") and not compared and values.conditions.runs(node) is not False:
             yield name, source.where(node)
 
 

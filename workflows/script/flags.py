@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 
-_PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses")
+_PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
+_SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
+_OF_ABSL = "DEFINE_"
+_OF_YACS = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,13 @@ class Flag:
 
 
 def declared(source: Source) -> tuple[Flag, ...]:
-    """Each flag once, in the order of the source."""
+    """Each flag once, in the order of the source; of a module that others use, too, those that are read."""
     found: dict[str, Flag] = {}
-    for flag in [_argument(call, source) for call in source.calls]:
-        if flag is not None:
+    read = {getattr(node, "attr", getattr(node, "id", getattr(node, "value", None))) for node in source.nodes
+            if isinstance(node, ast.Attribute | ast.Name | ast.Constant)}  # fmt: skip
+    for call in source.calls:
+        flag = _argument(call, source) or _of_absl(call, source)
+        if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
     for flag in (*_fields(source), *_of_fire(source)):
         found.setdefault(flag.name, flag)
@@ -43,20 +49,26 @@ def declared(source: Source) -> tuple[Flag, ...]:
 
 
 def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
-    """``--out x``, ``-out x`` and ``--out=x`` as {"out": "x"}; a flag alone as {"flag": None}."""
+    """``--out x``, ``-out x``, ``--out=x``, Hydra's ``a.out=x`` as {"out": "x"}, also yacs' ``OUT x``; alone: None."""
     told: dict[str, str | None] = {}
     attributes = {flag.name: flag.attribute for flag in flags}
     for index, word in enumerate(arguments):
         flag, equals, value = word.partition("=")
-        if flag.startswith("-"):
-            after = arguments[index + 1] if index + 1 < len(arguments) else None
+        if equals and f"{flag.lstrip('+')}=" in attributes:
+            told[attributes[f"{flag.lstrip('+')}="]] = value
+        after = arguments[index + 1] if index + 1 < len(arguments) else None
+        if _OF_YACS.fullmatch(word):
+            told[word.rpartition(".")[2]] = after
+        elif flag.startswith("-"):
             told[attributes.get(flag, flag.lstrip("-").replace("-", "_"))] = value if equals else after
     return told
 
 
 def _argument(call: ast.Call, source: Source) -> Flag | None:
-    """``add_argument("--out", default="x")`` or ``click.option("--out", default="x")``."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("add_argument", "option"):
+    """``add_argument("--out", default="x")``, ``click.option("--out", default="x")``, or another's method like it."""
+    if not isinstance(call.func, ast.Attribute) or not (
+        call.func.attr in ("add_argument", "option") or _SAYS_A_FLAG & {word.arg for word in call.keywords}
+    ):
         return None
     names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     long = [name for name in names if name.startswith("--")] or [name for name in names if re.match(r"-\w\w", name)]
@@ -78,6 +90,22 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
     )
 
 
+def _of_absl(call: ast.Call, source: Source) -> Flag | None:
+    """``flags.DEFINE_string("out", "x", "what it is")``."""
+    kind, name = last_name(call.func), plain(argument(call, "name", 0))
+    if not kind.startswith(_OF_ABSL) or name is None:
+        return None
+    value = argument(call, "default", 1)
+    return Flag(
+        name=f"--{name}",
+        takes_value=not kind.startswith(f"{_OF_ABSL}bool"),
+        default=plain(value),
+        required=_is_true(argument(call, "required")),
+        where=source.where(call),
+        computed=_is_computed(value),
+    )
+
+
 def _is_computed(node: ast.expr | None) -> bool:
     return node is not None and (not isinstance(node, ast.Constant) or node.value is True)
 
@@ -89,15 +117,15 @@ def _is_true(node: ast.expr | None) -> bool:
 def _of_fire(source: Source) -> list[Flag]:
     """Parameters of the function that ``fire.Fire(main)`` or ``typer.run(main)`` makes a command of."""
     named = {
-        each.id
+        (source.file(call), each.id)
         for call in source.calls
-        if last_name(call.func) in ("Fire", "run") and len(call.args) == 1
-        for each in call.args
+        if (last_name(call.func) == "Fire" or source.origin(call.func) == "typer.run") and len(call.args) == 1
+        for each in ast.walk(call.args[0])
         if isinstance(each, ast.Name)
     }
     found = []
     for function in source.nodes:
-        if isinstance(function, Function) and function.name in named:
+        if isinstance(function, Function) and (source.file(function), function.name) in named:
             names = [*function.args.args]
             defaults = [None] * (len(names) - len(function.args.defaults)) + [*function.args.defaults]
             for each, value in zip(names, defaults, strict=True):

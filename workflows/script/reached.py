@@ -14,13 +14,16 @@ def reached_calls(source: Source) -> list[ast.Call]:
     """The calls in what can be reached, in the order of the source; the script's own functions all can."""
     names = _Names(source)
     waiting, found = [node for node in source.nodes if names.at_import(node)], set[ast.AST]()
+    entered = set[ast.AST]()
     while waiting:
         node = waiting.pop()
         if node in found:
             continue
         found.add(node)
         for definition in names.meant(node):
-            waiting += ast.walk(definition)
+            if definition not in entered:
+                entered.add(definition)
+                waiting += ast.walk(definition)
     return [call for call in source.calls if call in found]
 
 
@@ -30,14 +33,9 @@ class _Names:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._defined: dict[str, list[Definition]] = {}
-        self._imported: dict[tuple[str, str], str] = {}
-        """(file, name) -> what it is called where it is defined, or the module's name."""
         for node in source.nodes:
             if isinstance(node, Definition):
                 self._defined.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                for alias in node.names:
-                    self._imported[(source.file(node), alias.asname or alias.name)] = alias.name
 
     def at_import(self, node: ast.AST) -> bool:
         """Whether a node is run without being called: what is in no function, or in the script itself."""
@@ -50,16 +48,16 @@ class _Names:
         """The functions and classes that a node may stand for."""
         if isinstance(node, ast.Name):
             file = self._source.file(node)
-            imported = self._imported.get((file, node.id))
-            star = (file, "*") in self._imported
+            imported = self._source.imports.get((file, node.id), "").rpartition(".")[2]
+            star = (file, "*") in self._source.imports
             for each in self._defined.get(imported or node.id, []):
                 if imported or star or self._source.file(each) == file:
                     yield each
         elif isinstance(node, ast.Attribute):
-            module = isinstance(node.value, ast.Name) and (self._source.file(node), node.value.id) in self._imported
-            for each in self._defined.get(node.attr, []):
-                if module or self._source.class_of(each) is not None:
-                    yield each
+            module = bool(self._source.origin(node.value))
+            found = self._defined.get(node.attr, [])
+            methods = [each for each in found if self._source.class_of(each) is not None]
+            yield from found if module or self._source.file(node) == "" else methods
 
 
 def _is_main(node: ast.AST) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -12,26 +12,28 @@ from pathlib import PurePosixPath
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
+from argosy.workflows.script.writers import targets, wrappers_of
 
-_OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
-_FILES = {"save": 1, "save_file": 1}
-"""torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
     "save_state": ("Accelerate", "random_states_{rank}.pkl"),
     "save": (DCP, "__{rank}_*.distcp"), "async_save": (DCP, "__{rank}_*.distcp"),
 }  # fmt: skip
 """Of calls that write a folder: which library it is, and what it writes in each rank."""
-_MOVES = ("replace", "rename", "move")
 _COPIES = ("copy", "copyfile", "copy2")
-_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
-_LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
-_TRIES = ("open", "load", "load_state", "read_bytes")
 _MOST_CALLERS = 10
 """Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
 _ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
 _STATE = ("optim", "epoch", "step", "iter", "sched")
 """What a checkpoint holds beside the model: it names one that a run can go on from."""
+_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
+_LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
+_TRIES = ("open", "load", "load_state", "read_bytes")
+_READS = re.compile(r"(?i)load|restore|resume|read|open$")
+_NEWEST = "latest_checkpoint"
+_RESTORES = ("restore_checkpoint", "restore_or_initialize", "latest_step", "BackupAndRestore")
+_LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow"})
+_REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 
 @dataclass(frozen=True)
@@ -56,21 +58,53 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     flag that would tell it.
     """
     found: dict[tuple[str, str], SavedAt] = {}
-    unclear, wrappers = [], _wrappers(source)
+    unclear, wrappers = [], wrappers_of(source)
     for call in source.calls:
-        for target, ending in _targets(call, wrappers):
-            globs = values.guesses(target)
+        for target, ending in targets(call, source, wrappers, values.bindings):
+            globs = values.folders(target) if ending[:1] == "/" else values.guesses(target)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending else ("", "")
-            whole, unless = bool(ending) or _holds_a_state(call, values), _unless(call, source, values)
-            if not unless and values.conditions.runs(call) is False:
+            by_rank = ("", "") if _by_one_rank(call, source) else by_rank
+            model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
+            whole, unless = (
+                (bool(ending) and not model_only) or _holds_a_state(call, values),
+                _unless(call, source, values),
+            )
+            if not unless and _never(call, source, values):
                 continue
             if not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
-            for path in (PurePosixPath(glob) for glob in globs if not _temporary(glob)):
-                saved = SavedAt(str(path.parent), path.name + ending, source.where(call), whole, unless, *by_rank)
+            for path in (PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)):
+                folder, pattern = _split(path)
+                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 found.setdefault((saved.folder, saved.pattern), saved)
     kept = _with_copies(source, values, found)
     return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
+
+
+def _split(path: PurePosixPath) -> tuple[str, str]:
+    """Folder and glob: what is numbered and all below it belongs to the glob."""
+    tree = path.parts[-2:] == ("**", "*")
+    parent = path.parents[1] if tree else path.parent
+    parent = parent.parent if tree and "*" in parent.name else parent
+    return str(parent), path.relative_to(parent).as_posix()
+
+
+def _never(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether the flags, as they are, keep the script from it, or from all calls of the function around it."""
+    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    callers = values.bindings.calls_of(around) if around is not None else []
+    skipped = [values.conditions.runs(each) is False for each in (call, *callers)]
+    return skipped[0] or (len(skipped) > 1 and all(skipped[1:]))
+
+
+def _by_one_rank(call: ast.Call, source: Source) -> bool:
+    """Whether only the first rank comes to it: ``if is_main_process:`` around it, or ``if not ...: return`` before."""
+    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    tests = [each.test for each in source.above(call) if isinstance(each, ast.If)]
+    for each in ast.walk(around) if around is not None else ():
+        if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) and each.lineno < call.lineno:
+            tests.append(each.test)
+    return any(word in ast.unparse(test) for test in tests for word in ("main_process", "is_master", "rank == 0"))
 
 
 def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
@@ -80,103 +114,22 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
     folder of a run. A folder of which nothing is known is left out.
     """
     found: dict[tuple[str, str], SavedAt] = {}
+    of_runs = {each.folder for each in places if "*" in each.pattern.removesuffix("/**/*")}
     for each in places:
         parts = each.folder.split("/")
         at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
         if parts[:1] == ["*"]:
             continue
-        numbered = "*" in each.pattern.removesuffix("/**/*")
-        below = [*parts[at:], each.pattern] if numbered else [parts[at], "**/*"] if at < len(parts) else [each.pattern]
+        below = (
+            [*parts[at:], each.pattern]
+            if each.folder in of_runs
+            else [parts[at], "**/*"]
+            if at < len(parts)
+            else [each.pattern]
+        )
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
         found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
     return tuple(found.values())
-
-
-def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
-    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
-    for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
-        name = last_name(call.func)
-        if name in _SEARCHES and _is_searched(call, values, places):
-            return source.where(call)
-        asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-        if name not in _LOOKS and not (name in _TRIES and _may_miss(call, source)):
-            continue
-        for glob in (glob for each in asked for glob in values.guesses(each)):
-            path = PurePosixPath(glob)
-            if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
-                return source.where(call)
-    return ""
-
-
-def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether it is made only when somebody says so: ``if resume: found = sorted(folder.glob("*.pt"))``."""
-    if values.conditions.runs(call) is False:
-        return True
-    tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
-    return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
-
-
-def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
-    """Whether the call lists files of a folder that is saved to."""
-    asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-    found = [PurePosixPath(text) for each in asked if (text := values.folder(each)) is not None]
-    return any(
-        str(path) == each.folder or (str(path.parent) == each.folder and _alike(path.name, each.pattern))
-        for each in places
-        if "/" not in each.pattern
-        for path in found
-    )
-
-
-def _alike(one: str, other: str) -> bool:
-    one = re.sub(r"[*?]+", "*", one)
-    return fnmatchcase(one, other) or fnmatchcase(other, one)
-
-
-def _may_miss(call: ast.Call, source: Source) -> bool:
-    """Whether a file that is not there is no error."""
-    handlers = [each for above in source.above(call) if isinstance(above, ast.Try) for each in above.handlers]
-    return any("FileNotFoundError" in ast.unparse(each.type) for each in handlers if each.type is not None)
-
-
-def _targets(call: ast.Call, wrappers: set[str]) -> Iterator[tuple[ast.expr, str]]:
-    """What names the file (or folder, with ``/**/*``), for calls that write a checkpoint or move one into place."""
-    if not isinstance(call.func, ast.Attribute):
-        if call.args[1:] and getattr(call.func, "id", "") in wrappers:
-            yield call.args[1], ""
-        return
-    name, owner = call.func.attr, call.func.value
-    base = last_name(owner)
-    keywords = {word.arg: word.value for word in call.keywords}
-    if name in _FILES and base in _OF_TORCH:
-        keyword = keywords.get("f", keywords.get("filename"))
-        target = call.args[1] if len(call.args) > 1 else keyword
-        if target is not None and not isinstance(call.args[0] if call.args else target, ast.Starred):
-            yield target, ""
-    elif name in wrappers and len(call.args) > 1:
-        yield call.args[1], ""
-    elif name == "save" and base == "fabric" and call.args:
-        yield call.args[0], ""
-    elif name == "save_state" and (folder := call.args[0] if call.args else keywords.get("output_dir")) is not None:
-        yield folder, "/**/*"
-    elif name in ("save", "async_save") and "checkpoint_id" in keywords:
-        yield keywords["checkpoint_id"], "/**/*"
-    elif name in _MOVES and base in ("os", "shutil") and len(call.args) == 2:
-        yield call.args[1], ""
-
-
-def _wrappers(source: Source) -> set[str]:
-    """Functions that hand all their arguments to ``torch.save``."""
-    return {
-        function.name
-        for function in source.nodes
-        if isinstance(function, Function) and function.args.vararg is not None
-        for call in ast.walk(function)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "save"
-        and any(isinstance(each, ast.Starred) for each in call.args)
-    }
 
 
 def _holds_a_state(call: ast.Call, values: Values) -> bool:
@@ -240,4 +193,80 @@ def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], Sa
 def _temporary(path: str) -> bool:
     """A file that is written first and renamed then: the name after it is the checkpoint."""
     name = PurePosixPath(path).name
-    return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp")) or ".tmp" in name
+    return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp", "_tmp")) or ".tmp" in name
+
+
+def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
+    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
+    for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
+        name = last_name(call.func)
+        if places and _asks_its_library(call, source, values):
+            return source.where(call)
+        if name in _SEARCHES and _is_searched(call, values, places) and not _clears_up(call, source):
+            return source.where(call)
+        asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        if not (name in _LOOKS and _is_read_then(call, source)) and not (name in _TRIES and _may_miss(call, source)):
+            continue
+        for glob in (glob for each in asked for glob in values.guesses(each)):
+            path = PurePosixPath(glob)
+            if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
+                return source.where(call)
+    return ""
+
+
+def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether it is made only when somebody says so: ``if resume: found = sorted(folder.glob("*.pt"))``."""
+    if values.conditions.runs(call) is False:
+        return True
+    tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
+    return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
+
+
+def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
+    """Whether the call lists files of a folder that is saved to."""
+    asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+    found = [PurePosixPath(text) for each in asked if (text := values.folder(each)) is not None]
+    return any(
+        str(path) == each.folder or (str(path.parent) == each.folder and _alike(path.name, each.pattern))
+        for each in places
+        if "/" not in each.pattern
+        for path in found
+    )
+
+
+def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
+    """``manager.latest_step()``, ``checkpoint.restore(manager.latest_checkpoint)``, a callback that goes on."""
+    name = last_name(call.func)
+    if any(
+        last_name(each) == _NEWEST
+        for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
+    ):
+        return name.startswith(("restore", "load"))
+    return name in _RESTORES and bool(source.roots & _LIBRARIES)
+
+
+def _is_read_then(call: ast.Call, source: Source) -> bool:
+    """Whether what is there is loaded: where it is asked for, or else in the same function."""
+    above = [call, *source.above(call)]
+    asked = next((each for each in above if isinstance(each, ast.If | ast.IfExp) and call in ast.walk(each.test)), None)
+    around = asked or next((each for each in above if isinstance(each, Function)), above[-1])
+    names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
+    return any(_READS.search(name) for name in names)
+
+
+def _clears_up(call: ast.Call, source: Source) -> bool:
+    """Whether the files are listed to remove the old ones."""
+    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    names = {last_name(each.func) for each in ast.walk(around or call) if isinstance(each, ast.Call)}
+    return bool(names & _REMOVES) and not any(_READS.search(name) for name in names)
+
+
+def _alike(one: str, other: str) -> bool:
+    one = re.sub(r"[*?]+", "*", one)
+    return fnmatchcase(one, other) or fnmatchcase(other, one)
+
+
+def _may_miss(call: ast.Call, source: Source) -> bool:
+    """Whether a file that is not there is no error."""
+    handlers = [each for above in source.above(call) if isinstance(above, ast.Try) for each in above.handlers]
+    return any("FileNotFoundError" in ast.unparse(each.type) for each in handlers if each.type is not None)

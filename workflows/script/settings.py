@@ -1,45 +1,134 @@
-"""Settings that a script reads from a YAML file beside it, as Hydra does."""
+"""Settings that a script reads from files: those that Hydra composes, and those that its arguments name."""
 
 from __future__ import annotations
 
 import ast
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.source import Function, Source
 
+RUN_DIR = "hydra.run.dir"
+_FILES = (".json", ".yaml", ".yml")
+_LARGEST = 1 << 20
+_MOST_FILES = 100
+_CWD = "."
+_OF_HYDRA = {"hydra:runtime.output_dir": RUN_DIR, "hydra:runtime.cwd": _CWD}
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}|<([\w.]+)>")
+"""``${group.key}`` of OmegaConf, ``<key>`` of HyperPyYAML."""
 
-def settings_of(source: Source, folder: Path) -> dict[str, str]:
-    """Leaf name -> value of the file that ``@hydra.main(config_path=..., config_name=...)`` names; {} for none."""
+
+@dataclass
+class Settings:
+    """``values``: by the last part of the key; ``flags``: keys that have no value, as Hydra is given them: ``key=``."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    flags: list[Flag] = field(default_factory=list)
+    hydra: str = ""
+    """Where the script is handed to Hydra."""
+    moves: bool = False
+    """Whether each start has a working directory of its own."""
+    saver: dict[str, Any] | None = None
+    """What the files say of Lightning's ModelCheckpoint."""
+
+    def has(self, table: str) -> bool:
+        """Whether the files have a table of that name."""
+        return any(f".{table}." in f".{name}." for name in self.values)
+
+    def resolved(self, text: str, depth: int = 8) -> str:
+        """The text with what it refers to; ``*`` for what only a run could tell."""
+
+        def meant(found: re.Match[str]) -> str:
+            whole = _OF_HYDRA.get(found[1] or "", found[1] or found[2] or "")
+            if whole == _CWD:
+                return _CWD
+            name = whole if whole in self.values else whole.rpartition(".")[2]
+            return self.resolved(self.values[name], depth - 1) if depth and name in self.values else "*"
+
+        return _REFERENCE.sub(meant, text)
+
+
+def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: Sequence[Flag]) -> Settings:
+    """What ``@hydra.main(config_path=..., config_name=...)`` and the arguments, or their defaults, name."""
+    found = Settings()
     for node in source.nodes:
         for each in node.decorator_list if isinstance(node, Function) else ():
             named = {word.arg: word.value.value for word in getattr(each, "keywords", []) if _constant(word.value)}
             if "config_name" in named and ast.unparse(each).startswith("hydra.main"):
+                found.hydra = source.where(node)
+                found.moves = str(named.get("version_base", "1.1")) < "1.2"
+                found.flags.append(Flag(f"{RUN_DIR}=", True, None, False, found.hydra, dest=RUN_DIR))
                 path = folder / str(named.get("config_path") or ".") / str(named["config_name"])
-                return _leaves(path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml"))
-    return {}
+                _compose(found, path, "", set())
+    told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
+    for text in told:
+        if text.endswith(_FILES):
+            _take(found, _content(Path(text) if Path(text).is_file() else folder / text), "")
+    return found
 
 
 def _constant(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant)
 
 
-def _leaves(path: Path) -> dict[str, str]:
+def _compose(found: Settings, path: Path, group: str, seen: set[Path]) -> None:
+    """A file of Hydra's, then those of its list of defaults, which lie in folders beside it."""
+    path = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")
+    if path in seen or len(seen) > _MOST_FILES:
+        return
+    seen.add(path)
+    content = _content(path)
+    _take(found, content, group)
+    defaults = content.get("defaults") if isinstance(content, dict) else None
+    for each in defaults if isinstance(defaults, list) else ():
+        for key, option in each.items() if isinstance(each, dict) else [("", each)]:
+            name = str(key).split()[-1].partition("@")[0].strip("/") if key else ""
+            if isinstance(option, str) and option != "_self_":
+                _compose(found, path.parent / name / option, ".".join(filter(None, (group, name))), seen)
+
+
+class _Plain(yaml.SafeLoader):
+    """Reads ``!ref`` and the like as the text that stands there."""
+
+
+def _as_written(loader: _Plain, _: str, node: yaml.Node) -> object:
+    return node.value if isinstance(node, yaml.ScalarNode) else None
+
+
+_Plain.add_multi_constructor("!", _as_written)
+
+
+def _content(path: Path) -> object:
+    """What stands in the file; None where nothing can be read."""
     try:
-        waiting: list[Any] = [yaml.safe_load(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, yaml.YAMLError, RecursionError):
-        return {}
-    found: dict[str, str] = {}
+        if path.stat().st_size > _LARGEST:
+            return None
+        text = path.read_text(encoding="utf-8")
+        return json.loads(text) if path.suffix == ".json" else yaml.load(text, _Plain)
+    except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError):
+        return None
+
+
+def _take(found: Settings, content: object, group: str) -> None:
+    """Keep the leaves; what was read first stays."""
+    waiting: list[tuple[str, Any]] = [(group, content)]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            waiting += each
-        elif isinstance(each, dict):
-            for key, value in each.items():
-                if isinstance(value, str | int) and not isinstance(value, bool):
-                    found.setdefault(str(key), str(value))
-                else:
-                    waiting.append(value)
-    return found
+        key, each = waiting.pop()
+        if isinstance(each, dict):
+            if str(each.get("_target_", "")).endswith(".ModelCheckpoint") or key.endswith("model_checkpoint"):
+                found.saver = {**each, **{name: value for name, value in (found.saver or {}).items() if value}}
+            waiting += [(".".join(filter(None, (key, str(name)))), value) for name, value in each.items()]
+        elif isinstance(each, list):
+            waiting += [(key, one) for one in each if isinstance(one, dict)]
+        elif isinstance(each, str | int | float) and not isinstance(each, bool) and each != "???":
+            for name in (key, key.rpartition(".")[2]):
+                found.values.setdefault(name, str(each))
+        elif found.hydra:
+            found.flags.append(Flag(f"{key}=", True, None, False, "its settings", dest=key.rpartition(".")[2]))

@@ -30,6 +30,20 @@ class Source:
                 for child in ast.iter_child_nodes(node):
                     self._parent[child] = node
         self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        self.imports: dict[tuple[str, str], str] = {}
+        """(file, name in it) -> what was imported by that name, with dots."""
+        for node in self.nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+                for alias in node.names:
+                    name, whole = alias.asname or alias.name, base + alias.name
+                    first = name.partition(".")[0]
+                    self.imports[(self._file[node], first)] = whole if name == first or alias.asname else first
+
+    def adopt(self, made: ast.expr, beside: ast.AST) -> ast.expr:
+        """An expression that the script does not have, in the place of one that it has."""
+        self._file[made], self._parent[made] = self._file[beside], self._parent[beside]
+        return made
 
     def file(self, node: ast.AST) -> str:
         """The module that it stands in, "" for the script itself."""
@@ -39,6 +53,18 @@ class Source:
         """``line 12`` of the script, ``utils.py:12`` of another."""
         name, line = self._file[node], getattr(node, "lineno", 1)
         return f"{name}:{line}" if name else f"line {line}"
+
+    @property
+    def roots(self) -> set[str]:
+        """The packages that are imported."""
+        return {whole.partition(".")[0] for whole in self.imports.values()}
+
+    def origin(self, node: ast.AST) -> str:
+        """``keras.callbacks.ModelCheckpoint``, however the file calls it; "" for what was not imported."""
+        if isinstance(node, ast.Attribute):
+            owner = self.origin(node.value)
+            return f"{owner}.{node.attr}" if owner else ""
+        return self.imports.get((self._file[node], node.id), "") if isinstance(node, ast.Name) else ""
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes that it stands in, the nearest first."""
@@ -73,6 +99,16 @@ def plain(node: ast.expr | None) -> str | None:
     return None if value is None or isinstance(value, bool) else str(value)
 
 
+def written_out(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    """Keys and values of ``{"key": value}`` and ``dict(key=value)``; [] of anything else."""
+    if isinstance(node, ast.Dict):
+        return [(key.value, value) for key, value in zip(node.keys, node.values, strict=True)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str)]  # fmt: skip
+    if isinstance(node, ast.Call) and last_name(node.func) == "dict":
+        return [(word.arg, word.value) for word in node.keywords if word.arg]
+    return []
+
+
 def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     """Parse the script, and what it imports from its own folder and from ``folders``.
 
@@ -81,6 +117,9 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     """
     modules, waiting, seen = list[tuple[str, ast.Module]](), [path.resolve()], set[Path]()
     roots = list(dict.fromkeys([path.resolve().parent, *(folder.resolve() for folder in folders)]))
+    # Up to the folder that it is started from: the script may be a module of a package.
+    above = [each for each in path.resolve().parents if any(each.is_relative_to(root) for root in roots[1:])]
+    roots = list(dict.fromkeys([*roots, *above]))
     while waiting and len(modules) < MOST_MODULES:
         file = waiting.pop(0)
         if file in seen:

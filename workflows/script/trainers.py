@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from argosy.workflows.script.settings import RUN_DIR, Settings
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
@@ -40,19 +42,41 @@ class TrainerFacts:
     """Without which it does not train."""
 
 
-def trainer_facts(source: Source, values: Values) -> TrainerFacts | None:
+_SOME = TrainerFacts("", "", None, resumes="variable")
+_BY_A_SETTING = (
+    (("mmengine", "mmcv"), "fromfile", "work_dir", "*", "CONFIG --work-dir out", replace(_SOME, include=("*.pth",))),
+    (("detectron2",), "default_argument_parser", "OUTPUT_DIR", "output", "OUTPUT_DIR out",
+     replace(_SOME, include=("*.pth", "last_checkpoint"), resume_args=("--resume",))),
+    (("fairseq",), "get_training_parser", "save_dir", "checkpoints", "DATA --save-dir out",
+     replace(_SOME, include=("checkpoint*.pt",), resumes="itself")),
+    (("speechbrain",), "load_hyperpyyaml", "save_folder", "*", "hparams/train.yaml --output_folder out",
+     replace(_SOME, unit=("CKPT+*",), resumes="itself")),
+)  # fmt: skip
+"""How a library is imported, what a training calls, the setting, its default, how to say it, what it writes."""
+
+
+def trainer_facts(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     """What the script's calls say; None where no library saves."""
-    imported = {
-        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
-        for node in source.nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
+    imported = source.roots
     if imported & {"lightning", "pytorch_lightning"}:
-        return _lightning(source, values)
-    if "deepspeed" in imported and (found := _deepspeed(source, values)) is not None:
+        return _lightning(source, values) or _composed(source, settings)
+    if "deepspeed" in imported and (found := _deepspeed(source, values, settings)) is not None:
+        return found
+    if (found := _by_a_setting(source, values)) is not None:
         return found
     return _transformers(source, values) if "transformers" in imported or "trl" in imported else None
+
+
+def _by_a_setting(source: Source, values: Values) -> TrainerFacts | None:
+    """Of a library that saves where a setting of its own says, in code that the script does not show."""
+    for roots, name, setting, default, say, facts in _BY_A_SETTING:
+        call = next((call for call in source.calls if last_name(call.func) == name), None)
+        if call is not None and source.roots & {*roots}:
+            folder = posixpath.normpath(values.conditions.flag(setting) or default)
+            remedy = f"say where, as in `argosy init SCRIPT -- {say}`, or name the folder with --opaque FOLDER"
+            known = None if "*" in folder else folder
+            return replace(facts, library=roots[0], where=source.where(call), folder=known, remedy=remedy)
+    return None
 
 
 def _transformers(source: Source, values: Values) -> TrainerFacts | None:
@@ -111,6 +135,23 @@ def _lightning(source: Source, values: Values) -> TrainerFacts | None:
     )
 
 
+def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
+    """Lightning as Hydra's files have it: ``hydra.utils.instantiate(cfg.trainer)``."""
+    made = next((call for call in source.calls if last_name(call.func) == "instantiate"), None)
+    if made is None or settings.saver is None:
+        return None
+    folder = settings.resolved(str(settings.saver.get("dirpath") or "*"))
+    return TrainerFacts(
+        library="lightning.Trainer",
+        where=source.where(made),
+        folder=None if "*" in folder else folder,
+        remedy=f"give all starts one, as in `argosy init SCRIPT -- {RUN_DIR}=out`, or name it with --opaque FOLDER",
+        include=("*.ckpt",),
+        resume_flags=("ckpt_path", "resume_from_checkpoint"),
+        resumes=_resumes(source.calls, "fit", "ckpt_path"),
+    )
+
+
 def _setting(call: ast.Call, name: str) -> ast.expr | None:
     """A keyword of the call, or of a dict that it is given."""
     for word in call.keywords:
@@ -127,14 +168,16 @@ def _is_false(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def _deepspeed(source: Source, values: Values) -> TrainerFacts | None:
+def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     saver = next(
         (call for call in source.calls if last_name(call.func) == "save_checkpoint" and call.args + call.keywords), None
     )
     if saver is None or not isinstance(saver.func, ast.Attribute):
         return None
     place = argument(saver, "save_dir", 0)
-    zero = any(isinstance(node, ast.Constant) and node.value == _ZERO for node in source.nodes)
+    zero = any(isinstance(node, ast.Constant) and node.value == _ZERO for node in source.nodes) or settings.has(_ZERO)
+    loads = [call for call in source.calls if last_name(call.func) == "load_checkpoint"]
+    itself = any(not any(isinstance(each, ast.If) for each in source.above(call)) for call in loads)
     return TrainerFacts(
         library="DeepSpeed",
         where=source.where(saver),
@@ -142,7 +185,7 @@ def _deepspeed(source: Source, values: Values) -> TrainerFacts | None:
         remedy="name the folder with --opaque FOLDER (relative, as the script writes it)",
         expect=("*zero_pp_rank_{rank}_*optim_states.pt",) if zero else (),
         marker="latest",
-        resumes="variable" if any(last_name(call.func) == "load_checkpoint" for call in source.calls) else "",
+        resumes="itself" if itself else "variable" if loads else "",
     )
 
 

@@ -15,7 +15,8 @@ from itertools import islice
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.conditions import Conditions
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.globs import UNKNOWN, either, file_of, is_place, joined, key_of
+from argosy.workflows.script.source import Source, last_name, plain
 
 DEPTH = 24
 """Names that stand for names, at most: an expression that refers to itself has an end."""
@@ -24,10 +25,10 @@ MOST_PLACES = 200
 _SAME = ("Path", "PurePath", "str", "fspath", "abspath", "realpath", "expanduser", "expandvars", "normpath", "resolve",
          "absolute", "as_posix")  # fmt: skip
 _NUMBER = re.compile(r"%[-+ 0-9.]*[dfeg]|\{[^}:]*:[^}]*[dfeg%]\}")
-_UNKNOWN = "\0"
-"""Stands for a text of which nothing is known: a path that begins with it may lie anywhere."""
 OUTSIDE = ("/", "..", "~", "$")
 """So begins a path that is not below the folder that the script runs in."""
+_SETTINGS = re.compile(r"(?i)arg|opt|conf|cfg|param|flag|setting|hps")
+"""So are the objects called that hold a script's flags."""
 _HERE = ("getcwd", "cwd")
 
 
@@ -49,31 +50,38 @@ class Values:
 
     def guess(self, node: ast.expr) -> str | None:
         """The glob, normalised; None when nothing of the file's name is known."""
-        return _file(self._read(node, DEPTH))
+        return file_of(self._read(node, DEPTH))
 
     def guesses(self, node: ast.expr) -> list[str]:
         """All globs that it may stand for: one for each caller of the function, each element of a loop."""
         all_of_them = islice(self.bindings.alternatives(node, 4), MOST_PLACES)
-        found = dict.fromkeys(_file(self._read(each, DEPTH)) for each in all_of_them)
+        found = dict.fromkeys(file_of(self._read(each, DEPTH)) for each in all_of_them)
+        return [each for each in found if each is not None]
+
+    def folders(self, node: ast.expr) -> list[str]:
+        """All folders that it may stand for."""
+        found = dict.fromkeys(self.folder(each) for each in islice(self.bindings.alternatives(node, 4), MOST_PLACES))
         return [each for each in found if each is not None]
 
     def folder(self, node: ast.expr) -> str | None:
         """The folder that it stands for, normalised; None when it is not known."""
         found = self._read(node, DEPTH)
-        if found is None or found.startswith(_UNKNOWN):
+        if found is None or found.startswith(UNKNOWN):
             return None
         return posixpath.normpath(re.sub(r"[*\0]+", "*", found)) if found else "."
 
-    def untold(self, node: ast.expr | None, depth: int = 8) -> Flag | None:
+    def untold(self, node: ast.expr | None, depth: int = DEPTH, seen: set[ast.expr] | None = None) -> Flag | None:
         """The flag that names the folder that a path lies in, and which has no value, or one outside."""
-        flag = self._flags.get(node.attr) if isinstance(node, ast.Attribute) else None
-        if node is None or not depth or (flag is not None and flag.computed):
+        seen = set() if seen is None else seen
+        flag = self._flags.get(key_of(node))
+        if node is None or not depth or node in seen or (flag is not None and flag.computed):
             return None
+        seen.add(node)
         now = None if flag is None else self.conditions.flag(flag.attribute)
         if flag is not None and flag.takes_value and (not now or now.startswith(OUTSIDE)):
             return flag
         for each in self._beginnings(node):
-            if (flag := self.untold(each, depth - 1)) is not None:
+            if (flag := self.untold(each, depth - 1, seen)) is not None:
                 return flag
         return None
 
@@ -84,14 +92,21 @@ class Values:
         if isinstance(node, ast.Attribute):
             return [value for _, value in self.bindings.attributes.get(node.attr, [])]
         if isinstance(node, ast.BinOp):
-            return [node.left]
+            return [node.right] if is_place(node.left) else [node.left]
         if isinstance(node, ast.JoinedStr):
             return [part.value for part in node.values[:1] if isinstance(part, ast.FormattedValue)]
-        if isinstance(node, ast.Call) and last_name(node.func) in ("join", *_SAME):
+        if isinstance(node, ast.IfExp | ast.BoolOp):
+            return node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            key = node.slice.value
+            kept = self.bindings.keys.get(key) if isinstance(key, str) else None
+            return self.bindings.elements(node, key) if isinstance(key, int) else [] if kept is None else [kept]
+        if isinstance(node, ast.Call) and last_name(node.func) in ("join", *_SAME) and node.args:
             return node.args[:1]
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "joinpath":
-            return [node.func.value]
-        return []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            filled = node.func.attr == "format" and is_place(node.func.value)
+            return node.args[:1] if filled else [node.func.value, *self.bindings.returned(node)]
+        return self.bindings.returned(node) if isinstance(node, ast.Call) else []
 
     # Expressions.
 
@@ -120,9 +135,16 @@ class Values:
             return next((text for text in texts if text), next((text for text in texts if text is not None), None))
         if isinstance(node, ast.Subscript):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            value = self.bindings.keys.get(key) if isinstance(key, str) else None
-            return None if value is None else self._read(value, depth - 1)
+            if isinstance(key, int):
+                return self._first(self.bindings.elements(node, key), depth)
+            return self._setting(node, str(key), depth)
         return self._call(node, depth) if isinstance(node, ast.Call) else None
+
+    def _keyed(self, key: str | None, depth: int) -> str | None:
+        """What a key stands for: as it is given, else as the script writes it down."""
+        value = self.bindings.keys.get(key or "")
+        known = self.conditions.flag(key) if key else None
+        return self._read(value, depth - 1) if known is None and value is not None else known
 
     def _first(self, nodes: Sequence[ast.expr], depth: int) -> str | None:
         return next((text for each in nodes if (text := self._read(each, depth - 1)) is not None), None)
@@ -137,6 +159,8 @@ class Values:
             branches = [each for each in self._source.above(value) if isinstance(each, ast.If) and each not in around]
             runs = self.conditions.runs(value) if branches else True
             text = self._read(value, depth - 1) if runs is not False else None
+            if text is None and isinstance(value, ast.Call) and runs is None:
+                text = UNKNOWN
             if text is not None:
                 texts.append(text)
                 if runs:
@@ -151,31 +175,40 @@ class Values:
         if texts and not sure and (given := [*self.bindings.given(node)]):
             # A parameter that a branch changes: what it was given before, or nothing is known.
             texts += [text for text in {self._read(each, depth - 1) for each in given} if text is not None]
-            return _either(texts) if len(texts) > len(own) else None
+            return either(texts) if len(texts) > len(own) else None
         if texts or (found := self._first(bound[len(own) :], depth)) is not None:
-            return _either(texts) if texts else found
-        passed = {self._read(each, depth - 1) for each in self.bindings.passed(node)}
-        return passed.pop() if len(passed) == 1 else self._given.get(node.id)
+            return either(texts) if texts else found
+        callers = [*self.bindings.passed(node)] or ([] if own else [*self.bindings.given(node)])
+        passed = {self._read(each, depth - 1) for each in callers}
+        if passed and None not in passed:
+            return either(sorted(text for text in passed if text is not None))
+        return None if passed else self._given.get(node.id)
 
     def _attribute(self, node: ast.Attribute, depth: int) -> str | None:
-        if self._given.get(node.attr) is not None:
-            return self._given[node.attr]
         if node.attr == "parent" and self._read(node.value, depth - 1) == ".":
             return "."
         if isinstance(node.value, ast.Name) and node.value.id == "os":
             return {"sep": "/", "curdir": "."}.get(node.attr)
-        # What is assigned last has the last word, over the flag's own default too.
-        assigned = self.bindings.attributes.get(node.attr, [])[::-1]
-        own = [value for owner, value in assigned if owner == last_name(node.value)] or [value for _, value in assigned]
+        return self._setting(node, node.attr, depth)
+
+    def _setting(self, node: ast.Attribute | ast.Subscript, name: str, depth: int) -> str | None:
+        """``args.name`` and ``args["name"]``: what is assigned last has the last word, over the flag's default too."""
+        items = self.bindings.items.get(name, [])[::-1]
+        assigned = self.bindings.attributes.get(name, [])[::-1] if isinstance(node, ast.Attribute) else items
+        own = [value for owner, value in (*assigned, *items) if owner == last_name(node.value)]
+        its_own, flag = bool(own), self.conditions.flag(name)
+        own = own or [value for owner, value in assigned if flag is None or _SETTINGS.search(owner)]
+        if (given := self._given.get(name)) is not None and (name in self._flags or not its_own):
+            longer = (text for each in own if (text := self._read(each, depth - 1)) and text.startswith(given))
+            return next(longer, given)
         if self._files_win:
             own = [each for each in own if not isinstance(each, ast.Constant)]
         texts, sure = self._latest(own, node, depth)
-        flag = self.conditions.flag(node.attr)
         texts += [] if sure or flag is None else [flag]
         if texts:
-            found = _either(texts)
+            found = either(texts)
             return "*" if found.isdecimal() else found
-        return self._field(node.attr, depth)
+        return self._keyed(name, depth) if isinstance(node, ast.Subscript) else self._field(name, depth)
 
     def _field(self, name: str, depth: int) -> str | None:
         """A field of a class of settings, or a name of a module."""
@@ -191,7 +224,7 @@ class Values:
     def _text(self, node: ast.expr, depth: int) -> str:
         """A part of a text; of one that is not known at least whether it may hold folders."""
         plain = isinstance(node, ast.Name | ast.Attribute) and not self.bindings.is_counted(node)
-        return self._read(node, depth - 1) or (_UNKNOWN if plain else "*")
+        return self._read(node, depth - 1) or (UNKNOWN if plain else "*")
 
     def _operation(self, node: ast.BinOp, depth: int) -> str | None:
         left = self._read(node.left, depth - 1)
@@ -200,7 +233,7 @@ class Values:
             return None if left is None else self._filled(left, r"%[-0-9.]*[a-zA-Z]", values, depth)
         right = self._read(node.right, depth - 1) or "*"
         if isinstance(node.op, ast.Div):
-            return _joined([left, right])
+            return joined([left, right])
         return f"{self._text(node.left, depth)}{right}" if isinstance(node.op, ast.Add) else None
 
     def _filled(self, text: str, place: str, values: Sequence[ast.expr], depth: int) -> str:
@@ -222,44 +255,17 @@ class Values:
         if name in _HERE or (name == "dirname" and self._first(node.args[:1], depth) == "."):
             return "."
         if name in ("get", "getenv") and len(node.args) == 2:
-            return self._read(node.args[1], depth - 1)
+            known = self._keyed(plain(node.args[0]), depth)
+            return self._read(node.args[1], depth - 1) if known is None else known
         if name == "join" and isinstance(owner, ast.Constant) and node.args:
             parts = node.args[0].elts if isinstance(node.args[0], ast.List | ast.Tuple) else node.args
             return str(owner.value).join(self._read(part, depth - 1) or "*" for part in parts)
         if name in ("joinpath", "join") and owner is not None:
             parts = node.args if name == "join" else [owner, *node.args]
             texts = [self._read(part, depth - 1) for part in parts]
-            return _joined(texts)
+            return joined(texts)
         if name in _SAME:
             inner = [*node.args, *([owner] if owner is not None and not node.args else [])]
-            return _joined([self._read(part, depth - 1) for part in inner])
-        returns = [
-            each.value
-            for function in self.bindings.functions.get(name, [])
-            for each in ast.walk(function)
-            if isinstance(each, ast.Return) and each.value is not None
-        ]
-        return self._first(returns, depth)
-
-
-def _joined(texts: Sequence[str | None]) -> str | None:
-    """As os.path.join does: nothing stands before an absolute part, and an empty one is no folder."""
-    if not texts or texts[0] is None:
-        return None
-    return posixpath.join(*("*" if text is None else text for text in texts))
-
-
-def _either(texts: Sequence[str]) -> str:
-    """One glob for all of them."""
-    begin = posixpath.commonprefix(list(texts))
-    rest = [text[len(begin) :][::-1] for text in texts]
-    end = posixpath.commonprefix(rest)[::-1]
-    return begin if len(set(texts)) == 1 else f"{begin}*{end}"
-
-
-def _file(found: str | None) -> str | None:
-    if found is None or found.startswith(_UNKNOWN):
-        return None
-    found = found.replace(_UNKNOWN, "*")
-    glob = posixpath.normpath(re.sub(r"\*+", "*", found))
-    return None if posixpath.basename(glob) in ("*", "", ".", "..") else glob
+            return joined([self._read(part, depth - 1) for part in inner])
+        returned = [self._read(each, depth - 1) for each in self.bindings.returned(node)]
+        return either([text or "*" for text in returned]) if any(returned) else None

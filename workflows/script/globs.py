@@ -1,0 +1,49 @@
+"""Paths of which parts are known, as globs."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections.abc import Sequence
+
+from argosy.workflows.script.source import plain
+
+UNKNOWN = "\0"
+"""Stands for a text of which nothing is known: a path that begins with it may lie anywhere."""
+
+
+def key_of(node: ast.expr | None) -> str:
+    """The name of a setting: of ``args.out`` and of ``args["out"]``."""
+    if isinstance(node, ast.Subscript):
+        return plain(node.slice) or ""
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def is_place(node: ast.expr) -> bool:
+    """Whether a text begins with what is filled in."""
+    return bool(re.match(r"%|\{", plain(node) or ""))
+
+
+def joined(texts: Sequence[str | None]) -> str | None:
+    """As os.path.join does: nothing stands before an absolute part, and an empty one is no folder."""
+    if not texts or (texts[0] is None and len(texts) == 1):
+        return None
+    return posixpath.join(texts[0] or UNKNOWN, *("*" if text is None else text for text in texts[1:]))
+
+
+def either(texts: Sequence[str]) -> str:
+    """One glob for all of them."""
+    begin = posixpath.commonprefix(list(texts))
+    rest = [text[len(begin) :][::-1] for text in texts]
+    end = posixpath.commonprefix(rest)[::-1]
+    return begin if len(set(texts)) == 1 else f"{begin}*{end}"
+
+
+def file_of(found: str | None) -> str | None:
+    """The glob of a file, normalised; None when nothing of its name is known."""
+    if found is None or found.startswith(UNKNOWN):
+        return None
+    found = re.sub(r"\{[^{}]*\}", "*", found.replace(UNKNOWN, "*"))  # Keras fills in {epoch:02d} itself
+    glob = posixpath.normpath(re.sub(r"\*+", "*", found))
+    return None if posixpath.basename(glob) in ("*", "", ".", "..") else glob

@@ -1,0 +1,95 @@
+"""The calls that write checkpoints: torch's own, and those of libraries."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from argosy.workflows.script.bindings import Bindings
+from argosy.workflows.script.source import Function, Source, argument, last_name
+
+_OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
+_FILES = {"save": 1, "save_file": 1}
+"""torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
+_MOVES = ("replace", "rename", "move")
+_TF = ("keras", "tensorflow", "tf_keras")
+_LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
+    (_TF, ".ModelCheckpoint", 0, "filepath", ""),
+    (_TF, ".BackupAndRestore", 0, "backup_dir", "/**/*"),
+    (_TF, ".CheckpointManager", 1, "directory", "/**/*"),
+    (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
+    (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
+    (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
+    (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
+    (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt"),
+    (("xgboost",), ".TrainingCheckPoint", 0, "directory", "/*"),
+    (("stable_baselines3",), ".CheckpointCallback", 1, "save_path", "/*.zip"),
+    (("paddle",), ".save", 1, "path", ""),
+)
+"""By the names that a library is imported by: what is called, which argument names the place, what is written there."""
+
+
+def targets(call: ast.Call, source: Source, wrappers: set[str], bindings: Bindings) -> Iterator[tuple[ast.expr, str]]:
+    """What names the file (or folder: with ``/`` and what it writes there) in calls that write a checkpoint or move one
+    into place.
+    """
+    if (known := _of_library(call, source, bindings)) is not None:
+        yield known
+        return
+    if not isinstance(call.func, ast.Attribute):
+        if call.args[1:] and getattr(call.func, "id", "") in wrappers:
+            yield call.args[1], ""
+        return
+    name, owner = call.func.attr, call.func.value
+    base = last_name(owner)
+    keywords = {word.arg: word.value for word in call.keywords}
+    if name in _FILES and base in _OF_TORCH:
+        keyword = keywords.get("f", keywords.get("filename"))
+        target = call.args[1] if len(call.args) > 1 else keyword
+        if target is not None and not isinstance(call.args[0] if call.args else target, ast.Starred):
+            yield target, ""
+    elif name in wrappers and len(call.args) > 1:
+        yield call.args[1], ""
+    elif name == "save" and base == "fabric" and call.args:
+        yield call.args[0], ""
+    elif name == "save_weights" and call.args:
+        yield call.args[0], "*"
+    elif name == "save_pretrained" and (call.args or "save_directory" in keywords):
+        yield call.args[0] if call.args else keywords["save_directory"], "/**/*"
+    elif name == "save_state" and (folder := call.args[0] if call.args else keywords.get("output_dir")) is not None:
+        yield folder, "/**/*"
+    elif name in ("save", "async_save") and "checkpoint_id" in keywords:
+        yield keywords["checkpoint_id"], "/**/*"
+    elif name in _MOVES and base in ("os", "shutil") and len(call.args) == 2:
+        yield call.args[1], ""
+
+
+def wrappers_of(source: Source) -> set[str]:
+    """Functions that hand all their arguments to ``torch.save``."""
+    return {
+        function.name
+        for function in source.nodes
+        if isinstance(function, Function) and function.args.vararg is not None
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "save"
+        and any(isinstance(each, ast.Starred) for each in call.args)
+    }
+
+
+def _of_library(call: ast.Call, source: Source, bindings: Bindings) -> tuple[ast.expr, str] | None:
+    """What a call of a library that writes checkpoints is told."""
+    called = _whose(call.func, source, bindings)
+    for roots, name, place, keyword, ending in _LIBRARIES if called else ():
+        if called.partition(".")[0] in roots and called.endswith(name):
+            target = argument(call, keyword, place)
+            return None if target is None else (target, ending)
+    return None
+
+
+def _whose(node: ast.expr, source: Source, bindings: Bindings) -> str:
+    """What is called as its library names it; a class of the script by what it inherits from."""
+    found = source.origin(node)
+    named = bindings.classes.get(found.rpartition(".")[2] or last_name(node), [])
+    return next((text for each in named for base in each.bases if (text := source.origin(base))), found)
