@@ -18,6 +18,8 @@ class Gathered:
     """Those of which one could not connect to the other."""
     pairs: dict[tuple[int, int], float] = field(default_factory=dict)
     """What two nodes exchange in each direction, GB/s over all their ranks."""
+    again: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of nodes that looked slow: what they and, in turn with them, two others exchanged while all were still, GB/s."""
     compute: list[float] = field(default_factory=list)
     """Of each node: the time of its slowest rank for the same multiplications, seconds; empty: not measured."""
     all_reduce: float = 0.0

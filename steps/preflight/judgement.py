@@ -78,6 +78,7 @@ def _slow_links(found: Gathered) -> list[Flaw]:
             name,
         )
         for name in _slow(best, met)
+        if name not in found.again or found.again[name][0] < SLOW_LINK * found.again[name][1]
     ]
 
 
@@ -100,15 +101,17 @@ def _slow(best: dict[str, float], met: dict[str, set[str]]) -> list[str]:
     )
 
 
-def second_look(found: Gathered) -> list[tuple[int, int]]:
-    """Who has to exchange once more, one pair after the other while the rest is still: each slow node with a fast one.
+def second_look(found: Gathered) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Who has to exchange once more while the rest is still: each slow node with a fast one, in turn with two fast ones.
 
-    What slowed it may have been the others' traffic, or that it met slow ones only.
+    What slowed it may have been the others' traffic, a busy moment, or that it met slow ones only. Two are fast: less
+    than half of the nodes can be slower than half of the median.
     """
     best, met = _best(found)
     slow = _slow(best, met)[:_NAMED]
-    fastest = max((name for name in best if name not in slow), key=best.__getitem__, default="")
-    return [(found.names.index(name), found.names.index(fastest)) for name in slow]
+    fast = sorted((name for name in best if name not in slow), key=best.__getitem__, reverse=True)
+    number = found.names.index
+    return [((number(name), number(fast[0])), (number(fast[1]), number(fast[0]))) for name in slow]
 
 
 def _slow_nodes(found: Gathered) -> list[Flaw]:

@@ -32,6 +32,8 @@ LIMIT = datetime.timedelta(seconds=60)
 MOST_DIALLED = 16
 ROUNDS = 3
 """Partners that a node exchanges data with: with two slow ones met by chance, the third tells."""
+LOOKS = 3
+"""How often a node that looked slow, and two others in turn with it, exchange once more."""
 HOLD_SECONDS = 60.0
 """How long ranks wait to be ended once rank 0 has told why: if they failed too, that would look like the reason."""
 _TOLD = 400
@@ -141,20 +143,24 @@ class Checks:
 
     def _again(self, exchange: Exchange, found: Gathered | None, size: int) -> Gathered | None:
         place = self._place
-        pairs = json.loads(self._agreed("again", None if found is None else json.dumps(second_look(found))))
+        asked = json.loads(self._agreed("again", None if found is None else json.dumps(second_look(found))))
+        turns = [pair for both in asked for pair in both * LOOKS]
         own = []
-        for pair in pairs:
+        for pair in turns:
             other = sum(pair) - place.node if place.node in pair else None
             own.append(exchange.pair(None if other is None else self._peer(other), size))
-        told = self._told("again", own) if pairs else None
+        told = self._told("again", own) if asked else None
         if found is None or told is None:
             return found
-        faster = dict(found.pairs)
-        for turn, (node, other) in enumerate(pairs):
+        speeds = []
+        for turn, (node, other) in enumerate(turns):
             seconds = max(told[rank][turn] for rank in (*self._ranks(node), *self._ranks(other)))
-            key = (min(node, other), max(node, other))
-            faster[key] = max(faster.get(key, 0.0), place.locals * size / seconds / 1e9)
-        return replace(found, pairs=faster)
+            speeds.append(place.locals * size / seconds / 1e9)
+        again = {}
+        for number, ((node, _), _) in enumerate(asked):
+            its = speeds[number * 2 * LOOKS : (number + 1) * 2 * LOOKS]
+            again[found.names[node]] = max(its[::2]), max(its[1::2])
+        return replace(found, again=again)
 
     def _told(self, what: str, own: Any) -> list[Any] | None:
         """Every rank's word on rank 0, in their order; None on the others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.preflight.gathered import Gathered, dialled, partners
-from argosy.steps.preflight.judgement import Flaw, judge, summary
+from argosy.steps.preflight.judgement import Flaw, judge, second_look, summary
 from argosy.steps.preflight.rank import MOST_DIALLED, ROUNDS
 
 jitter = st.floats(0.75, 1.3)
@@ -68,6 +69,14 @@ def test_two_nodes_can_only_be_compared_with_the_profile() -> None:
         "1 of 1 links between 2 nodes work; two nodes exchange 0.1 to 0.1 GB/s each way; "
         "all_reduce of 1 MiB: 0.1 GB/s bus bandwidth"
     )
+
+
+def test_a_second_look_clears_who_was_only_busy() -> None:
+    pairs = {(0, 1): 1.0, (0, 2): 0.2, (1, 2): 0.2}
+    found = Gathered(names=["a", "b", "c"], software=["x"] * 3, links=set(pairs), pairs=pairs)
+    assert second_look(found) == [((2, 0), (1, 0))]
+    assert [flaw.node for flaw in judge(replace(found, again={"c": (0.2, 0.9)}))] == ["c"]
+    assert judge(replace(found, again={"c": (0.2, 0.3)})) == []
 
 
 def test_pods_that_share_a_node_are_one() -> None:
