@@ -96,20 +96,19 @@ def _best(found: Gathered) -> tuple[dict[str, float], dict[str, set[str]]]:
 def _slow(best: dict[str, float], met: dict[str, set[str]]) -> list[str]:
     """Nodes that are slow with everybody they met, where others are fast with at least one; the slowest first."""
     usual = median(best.values()) if best else 0.0
-    return sorted(
-        (name for name in best if len(met[name]) > 1 and best[name] < SLOW_LINK * usual), key=best.__getitem__
-    )
+    slow = [name for name in best if len(met[name]) > 1 and best[name] < SLOW_LINK * usual]
+    return sorted(slow, key=best.__getitem__)
 
 
 def second_look(found: Gathered) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Who has to exchange once more while the rest is still: each slow node with a fast one, in turn with two fast ones.
+    """Who exchanges once more while the rest is still: each slow node with a fast one, in turn with two fast ones.
 
     What slowed it may have been the others' traffic, a busy moment, or that it met slow ones only. Two are fast: less
     than half of the nodes can be slower than half of the median.
     """
     best, met = _best(found)
     slow = _slow(best, met)[:_NAMED]
-    fast = sorted((name for name in best if name not in slow), key=best.__getitem__, reverse=True)
+    fast = sorted((name for name in best if name not in slow), key=lambda name: (-best[name], name))
     number = found.names.index
     return [((number(name), number(fast[0])), (number(fast[1]), number(fast[0]))) for name in slow]
 
