@@ -72,6 +72,8 @@ def _plain_nodes(found: Answer) -> dict[str, dict[str, Any]]:
     plain = {}
     for name, node in found["nodes"].items():
         plain[name] = {**node, "message": _plain(node["message"])} if "message" in node else dict(node)
+        for key in {"inputs", "outputs"} & node.keys():
+            plain[name][key] = {each: _ADDRESS.sub("ADDRESS", value) for each, value in node[key].items()}
         if plain[name].get("message") == "deadline":
             # Whether the container's exit code was seen is part of the same race.
             plain[name].pop("exit", None)
@@ -91,6 +93,8 @@ def _node(**known: Any) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value not in (None, "", {}, [])}
 
 
+_ADDRESS = re.compile(r"198\.1[89](\.\d+){2}")
+"""Of a pod of the test cluster."""
 _CLASSES = (
     # Three clocks race for a deadline in the real controller: which of them writes the message is chance.
     (re.compile(r"Pod was active on the node longer than the specified deadline|Step exceeded its deadline|timeout"),
