@@ -103,6 +103,7 @@ def test_yaml_loaders_are_safe_ones() -> None:
 
     from argosy.workflows.cli.document import _LOADER
     from argosy.workflows.manifests.composing import LOADER
+    from argosy.workflows.script.settings import _Loader
 
-    for loader in (_LOADER, LOADER):
+    for loader in (_LOADER, LOADER, _Loader):
         assert issubclass(loader, yaml.SafeLoader | getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -94,15 +94,15 @@ def _compose(found: Settings, path: Path, group: str, seen: set[Path]) -> None:
                 _compose(found, path.parent / name / option, ".".join(filter(None, (group, name))), seen)
 
 
-class _Plain(yaml.SafeLoader):
+class _Loader(yaml.SafeLoader):
     """Reads ``!ref`` and the like as the text that stands there."""
 
 
-def _as_written(loader: _Plain, _: str, node: yaml.Node) -> object:
+def _as_written(loader: _Loader, _: str, node: yaml.Node) -> object:
     return node.value if isinstance(node, yaml.ScalarNode) else None
 
 
-_Plain.add_multi_constructor("!", _as_written)
+_Loader.add_multi_constructor("!", _as_written)
 
 
 def _content(path: Path) -> object:
@@ -111,7 +111,7 @@ def _content(path: Path) -> object:
         if path.stat().st_size > _LARGEST:
             return None
         text = path.read_text(encoding="utf-8")
-        return json.loads(text) if path.suffix == ".json" else yaml.load(text, _Plain)
+        return json.loads(text) if path.suffix == ".json" else yaml.load(text, _Loader)
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError):
         return None
 
