@@ -54,9 +54,10 @@ def rank_command(
 def preflight_command(args: LaunchArgs, assignment: Assignment) -> list[str]:
     """What stands before a rank's command so that the gang is checked first; empty: nothing is checked.
 
-    Once in a gang: a restart on the same pods would find the same nodes.
+    Under ``warn`` once in a gang: a restart on the same pods would be told the same. Under ``enforce`` before each
+    start: what was refused and blamed nobody starts on the same pods again.
     """
-    if not args.preflight or assignment.restart > 0:
+    if not args.preflight or (assignment.restart > 0 and args.preflight != "enforce"):
         return []
     expected = ExpectedTransport.from_json(args.expected_transport) if args.expected_transport else None
     floor = 0.0 if expected is None else expected.busbw_floor_gbs

@@ -12,6 +12,10 @@ import sys
 
 from argosy.steps.child_python import child_command, child_environ, die_with_parent
 from argosy.steps.contract import env
+from argosy.steps.contract.exit_codes import ExitCode
+
+LIMIT_SECONDS = 600.0
+"""A driver that hangs does not come back from a call, whatever limit the call has."""
 
 
 def main() -> int:
@@ -19,15 +23,20 @@ def main() -> int:
     mark = sys.argv.index("--")
     options, command = sys.argv[1:mark], sys.argv[mark + 1 :]
     pipe = os.environ.get(env.PROGRESS_FD)
-    checks = subprocess.run(
-        child_command("argosy.steps.preflight.rank", *options),
-        env=child_environ(),
-        pass_fds=() if pipe is None else (int(pipe),),
-        preexec_fn=die_with_parent(),
-    )
-    if checks.returncode != 0:
+    try:
+        code = subprocess.run(
+            child_command("argosy.steps.preflight.rank", *options),
+            env=child_environ(),
+            pass_fds=() if pipe is None else (int(pipe),),
+            preexec_fn=die_with_parent(),
+            timeout=LIMIT_SECONDS,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        print(f"argosy: preflight: no end after {LIMIT_SECONDS:g} s", file=sys.stderr, flush=True)
+        code = int(ExitCode.TRANSIENT)
+    if code != 0:
         if "--mode=enforce" in options:
-            return checks.returncode if checks.returncode > 0 else 128 - checks.returncode
+            return code if code > 0 else 128 - code
         print("argosy: preflight: it did not come to an end (see above); the training starts all the same", flush=True)
     try:
         os.execvp(command[0], command)

@@ -43,16 +43,13 @@ class Exchange:
         """Leave the group."""
         dist.destroy_process_group()
 
-    def first_size(self) -> int:
-        """Bytes, a power of two, for which an all_reduce takes about :data:`AIM_SECONDS`; collective.
+    def next_size(self, size: int, seconds: float) -> int:
+        """Bytes to try after an all_reduce of ``size`` that took ``seconds``: the same when it was long enough.
 
-        As this rank sees it: all must go by rank 0's.
+        Small messages are all latency, so it grows by sixteen at most before it is measured again.
         """
-        seconds = self.all_reduce(FIRST_BYTES)
-        size = FIRST_BYTES
-        while size < MOST_BYTES[self.kind] and seconds * 2 * size / FIRST_BYTES <= AIM_SECONDS:
-            size *= 2
-        return size
+        while_short = (factor for factor in (16, 8, 4, 2) if seconds * factor <= AIM_SECONDS)
+        return min(size * next(while_short, 1), MOST_BYTES[self.kind])
 
     def all_reduce(self, size: int) -> float:
         """Seconds of the fastest of some all_reduces of ``size`` bytes; collective."""

@@ -53,3 +53,9 @@ def dialled(node: int, nodes: int, most: int) -> list[int]:
     if nodes % 2 == 0 and node >= nodes // 2:
         later = later[:-1]
     return later if len(later) <= most else later[:: -(-len(later) // most)]
+
+
+def neighbours(node: int, nodes: int, most: int) -> list[int]:
+    """The other ends of all links of ``node``: both connect, for what lets nobody in may well get out."""
+    later = set(dialled(node, nodes, most))
+    return sorted(other for other in range(nodes) if other in later or node in dialled(other, nodes, most))

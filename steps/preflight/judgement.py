@@ -19,6 +19,8 @@ SLOW_NODE: Final = 0.8
 FLOOR: Final = 0.7
 """Of the bandwidth that the profile states: it is that of the largest messages on an idle fabric."""
 _NAMED = 4
+_LOOKED_AT: Final = 16
+"""Slow nodes that get a second look, one after the other; who gets none is not named."""
 
 
 @dataclass(frozen=True)
@@ -38,33 +40,43 @@ def judge(found: Gathered) -> list[Flaw]:
 
 
 def _dead_links(found: Gathered) -> list[Flaw]:
-    """A node is named when it is in most of its links' failures and they are more than anybody else's."""
-    left, flaws = set(found.dead), []
+    """Nodes are named that fail with most of their peers, and more often than others: fewer than half of the gang."""
+    links, dead = _by_name(found, found.links), _by_name(found, found.dead)
+    left = dead - _by_name(found, found.links - found.dead)  # pods that share a node are one: some of its links work
+    flaws = []
     while left:
-        degree = Counter(node for pair in left for node in pair)
-        (worst, most), *others = degree.most_common()
-        tried = sum(worst in pair for pair in found.links)
-        if most < 2 or 2 * most <= tried or (others and others[0][1] == most):
+        degree = Counter(name for pair in left for name in pair)
+        most = max(degree.values())
+        top = sorted(name for name, count in degree.items() if count == most)
+        tried = {name: sum(name in pair for pair in links) for name in top}
+        if most < 2 or 2 * len(top) >= len(set(found.names)) or any(2 * most <= tried[name] for name in top):
             break
-        name = found.names[worst]
-        text = f"{name} and {most} of {tried} nodes do not reach each other"
-        flaws.append(Flaw(Cause.NCCL_IB_ERROR, text, name))
-        left = {pair for pair in left if worst not in pair}
-    pairs = [f"{found.names[a]} and {found.names[b]}" for a, b in sorted(left)]
-    if pairs:
+        for name in top:
+            text = f"{name} and {most} of the {tried[name]} nodes it tried do not reach each other"
+            flaws.append(Flaw(Cause.NCCL_IB_ERROR, text, name))
+        left = {pair for pair in left if not pair & set(top)}
+    if left or not flaws:
+        pairs = sorted(" and ".join(sorted(pair)) for pair in left or dead)
         more = f", and {len(pairs) - _NAMED} more pairs" if len(pairs) > _NAMED else ""
         text = f"these do not reach each other: {'; '.join(pairs[:_NAMED])}{more}"
         flaws.append(Flaw(Cause.RENDEZVOUS_CONNECT, text))
     return flaws
 
 
+def _by_name(found: Gathered, links: set[tuple[int, int]]) -> set[frozenset[str]]:
+    pairs = (frozenset((found.names[one], found.names[other])) for one, other in links)
+    return {pair for pair in pairs if len(pair) == 2}
+
+
 def _unlike(found: Gathered) -> list[Flaw]:
     kinds = Counter(found.software)
     if len(kinds) < 2:
         return []
-    usual = kinds.most_common(1)[0][0]
-    other = [f"{name} has {kind}" for name, kind in zip(found.names, found.software, strict=True) if kind != usual]
-    text = f"nodes differ: most have {usual}, {'; '.join(other[:_NAMED])}"
+    (usual, count), *_ = kinds.most_common()
+    most = [f"most have {usual}"] if 2 * count > len(found.names) else []
+    has = [f"{name} has {kind}" for name, kind in zip(found.names, found.software, strict=True)]
+    other = [text for text, kind in zip(has, found.software, strict=True) if kind != usual or not most]
+    text = f"nodes differ: {'; '.join([*most, *other[:_NAMED]])}"
     return [Flaw(Cause.NCCL_INVALID_USAGE, text)]
 
 
@@ -78,7 +90,7 @@ def _slow_links(found: Gathered) -> list[Flaw]:
             name,
         )
         for name in _slow(best, met)
-        if name not in found.again or found.again[name][0] < SLOW_LINK * found.again[name][1]
+        if name in found.again and found.again[name][0] < SLOW_LINK * found.again[name][1]
     ]
 
 
@@ -107,10 +119,10 @@ def second_look(found: Gathered) -> list[tuple[tuple[int, int], tuple[int, int]]
     than half of the nodes can be slower than half of the median.
     """
     best, met = _best(found)
-    slow = _slow(best, met)[:_NAMED]
+    slow = _slow(best, met)
     fast = sorted((name for name in best if name not in slow), key=lambda name: (-best[name], name))
     number = found.names.index
-    return [((number(name), number(fast[0])), (number(fast[1]), number(fast[0]))) for name in slow]
+    return [((number(name), number(fast[0])), (number(fast[1]), number(fast[0]))) for name in slow[:_LOOKED_AT]]
 
 
 def _slow_nodes(found: Gathered) -> list[Flaw]:
@@ -140,7 +152,8 @@ def _below_floor(found: Gathered) -> list[Flaw]:
 
 def summary(found: Gathered) -> str:
     """What was measured, one sentence."""
-    said = [f"{len(found.links) - len(found.dead)} of {len(found.links)} links between {len(found.names)} nodes work"]
+    work, links = len(found.links) - len(found.dead), len(found.links)
+    said = [f"{work} of {links} links between {len(found.names)} nodes work"] if links else []
     if found.pairs:
         slowest, fastest = min(found.pairs.values()), max(found.pairs.values())
         said.append(f"two nodes exchange {slowest:.3g} to {fastest:.3g} GB/s each way")

@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -23,8 +24,8 @@ from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined
 from argosy.steps import progress
 from argosy.steps.contract import env
 from argosy.steps.preflight import reach
-from argosy.steps.preflight.exchange import Exchange
-from argosy.steps.preflight.gathered import Gathered, dialled, partners
+from argosy.steps.preflight.exchange import FIRST_BYTES, Exchange
+from argosy.steps.preflight.gathered import Gathered, dialled, neighbours, partners
 from argosy.steps.preflight.judgement import Flaw, judge, second_look, summary
 
 LIMIT = datetime.timedelta(seconds=60)
@@ -97,7 +98,7 @@ class Checks:
             with reach.answering(self._address) as port:
                 own = {"name": os.environ.get(env.NODE_NAME) or socket.gethostname(), "software": _software()}
                 store.set(f"node/{place.node}", json.dumps({**own, "address": self._address, "port": port}))
-                whom = dialled(place.node, place.nodes, MOST_DIALLED)
+                whom = neighbours(place.node, place.nodes, MOST_DIALLED)
                 places = {each: self._node(each) for each in whom}
                 where = {each: (found["address"], found["port"]) for each, found in places.items()}
                 store.set(f"unreached/{place.node}", json.dumps(reach.unreached(whom, where)))
@@ -128,8 +129,7 @@ class Checks:
         place = self._place
         exchange = Exchange(place.rank, place.world, place.local, PrefixStore("group", self._store), LIMIT)
         with contextlib.closing(exchange):
-            first = exchange.first_size()
-            size = int(self._agreed("size", str(first) if place.rank == 0 else None))
+            size = self._size(exchange)
             met = partners(place.node, place.nodes, ROUNDS)
             own = {
                 "pairs": [exchange.pair(None if other is None else self._peer(other), size) for other in met],
@@ -140,6 +140,16 @@ class Checks:
             if told is not None and found is not None:
                 found = replace(found, size=size, **_gathered(told, place, size))
             return self._again(exchange, found, size)
+
+    def _size(self, exchange: Exchange) -> int:
+        size, turn = FIRST_BYTES, 0
+        while True:
+            seconds = exchange.all_reduce(size)
+            larger = str(exchange.next_size(size, seconds)) if self._place.rank == 0 else None
+            agreed = int(self._agreed(f"size/{turn}", larger))
+            if agreed == size:
+                return size
+            size, turn = agreed, turn + 1
 
     def _again(self, exchange: Exchange, found: Gathered | None, size: int) -> Gathered | None:
         place = self._place
@@ -223,7 +233,9 @@ def main() -> int:
     parser.add_argument("--floor", type=float, default=0.0)
     options = parser.parse_args()
     place, began = Place.from_environment(), time.monotonic()
-    checks = Checks(place, options.floor)
+    # The profile's floor is that of a whole node.
+    whole = torch.cuda.is_available() and torch.cuda.device_count() == place.locals
+    checks = Checks(place, options.floor if whole else 0.0)
     found = checks.run()
     if found is None:
         word = checks.end(None)
@@ -238,6 +250,11 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
+    try:
+        code = main()
+    except Exception:
+        traceback.print_exc()
+        code = 1
     sys.stdout.flush()
-    os._exit(code)  # tearing torch down takes longer than it is worth
+    sys.stderr.flush()
+    os._exit(code)  # tearing torch down takes longer than it is worth, or for ever after an error

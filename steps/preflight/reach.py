@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 CONNECT_SECONDS = 5.0
 _AT_ONCE = 16
-_GREETING = b"argosy"
+_GREETING = b"argosy" * 16384
+"""96 KiB: where large packets vanish, a small greeting would still come through."""
 
 
 def own_address(toward: str, port: int) -> str:
@@ -32,19 +34,32 @@ def answering(address: str) -> Iterator[int]:
     with socket.create_server((address, 0), family=family, backlog=1024) as server:
         thread = threading.Thread(target=_serve, args=(server,), name="preflight", daemon=True)
         thread.start()
-        yield int(server.getsockname()[1])
-        with contextlib.suppress(OSError):
-            server.shutdown(socket.SHUT_RDWR)
-        thread.join()
+        try:
+            yield int(server.getsockname()[1])
+        finally:
+            with contextlib.suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 def _serve(server: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while True:
+    while True:
+        try:
             caller, _ = server.accept()
-            with caller, contextlib.suppress(OSError):
-                caller.settimeout(CONNECT_SECONDS)
-                caller.sendall(_GREETING)
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.EBADF):
+                return
+            continue  # a caller's own trouble, accept(2)
+        with caller, contextlib.suppress(OSError):
+            caller.settimeout(CONNECT_SECONDS)
+            caller.sendall(_GREETING)
+
+
+def _greets(caller: socket.socket) -> bool:
+    left = len(_GREETING)
+    while left and (data := caller.recv(left)):
+        left -= len(data)
+    return not left
 
 
 def unreached(whom: Sequence[int], places: Mapping[int, tuple[str, int]]) -> list[int]:
@@ -56,7 +71,7 @@ def unreached(whom: Sequence[int], places: Mapping[int, tuple[str, int]]) -> lis
                 contextlib.suppress(OSError),
                 socket.create_connection(places[node], timeout=CONNECT_SECONDS) as caller,
             ):
-                if caller.recv(len(_GREETING)) == _GREETING:
+                if _greets(caller):
                     return True
         return False
 

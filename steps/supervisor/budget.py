@@ -47,8 +47,9 @@ class Failure:
 
     @property
     def root(self) -> str:
-        """Cause and what was said, without numbers: a changed rank or node is not another root."""
-        return f"{self.cause}|{re.sub(r'(0x)?[0-9a-f]*[0-9][0-9a-f]*', '#', self.quote.lower())}"
+        """Cause and what was said, without numbers: a changed rank or node is not another root, a node at fault is."""
+        suspect = f"{self.node}|" if self.exit_code == ExitCode.SUSPECT_NODE else ""
+        return f"{self.cause}|{suspect}{re.sub(r'(0x)?[0-9a-f]*[0-9][0-9a-f]*', '#', self.quote.lower())}"
 
 
 @dataclass(frozen=True, kw_only=True)

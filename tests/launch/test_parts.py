@@ -30,6 +30,7 @@ from argosy.steps.gang.pod_states import pod_state
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient
 from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.prepare import preflight_command
 from argosy.steps.launch.progress_lines import ProgressLines, compile_pattern
 from argosy.steps.launch.whole_files import looks_whole, matching, open_for_writing, signature
 from argosy.steps.store import open_store
@@ -257,6 +258,15 @@ def assignment(**changes: Any) -> Assignment:
         "resume_step": 40, "dataset_digest": "", "args": [], **changes,
     }  # fmt: skip
     return Assignment(**values)
+
+
+def test_what_is_enforced_is_checked_before_every_start_of_the_ranks() -> None:
+    args = LaunchArgs(store_uri="file:///s", name="gpt", script="t.py")
+    assert preflight_command(args, assignment(restart=0)) == []
+    warned, enforced = replace(args, preflight="warn"), replace(args, preflight="enforce")
+    assert preflight_command(warned, assignment(restart=0))[-3:] == ["--mode=warn", "--floor=0", "--"]
+    assert preflight_command(warned, assignment(restart=1)) == []
+    assert "--mode=enforce" in preflight_command(enforced, assignment(restart=1))
 
 
 def test_environment_of_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.preflight.gathered import Gathered, dialled, partners
+from argosy.steps.preflight.gathered import Gathered, dialled, neighbours, partners
 from argosy.steps.preflight.judgement import Flaw, judge, second_look, summary
 from argosy.steps.preflight.rank import MOST_DIALLED, ROUNDS
+
+
+def judged(found: Gathered) -> list[Flaw]:
+    """With a second look that saw the same."""
+    best: dict[int, float] = {}
+    for pair, speed in found.pairs.items():
+        best |= {node: max(speed, best.get(node, 0.0)) for node in pair}
+    again = {found.names[slow]: (best[slow], best[fast]) for (slow, fast), _ in second_look(found)}
+    return judge(replace(found, again=again))
+
 
 jitter = st.floats(0.75, 1.3)
 gangs = st.integers(3, 40)
@@ -31,14 +41,14 @@ def gathered(
 @given(st.data(), gangs)
 def test_one_slow_node_is_named_and_nobody_else(data: st.DataObject, nodes: int) -> None:
     slow = data.draw(st.integers(0, nodes - 1))
-    flaws = judge(gathered(nodes, data.draw, bad=frozenset({slow})))
+    flaws = judged(gathered(nodes, data.draw, bad=frozenset({slow})))
     assert [flaw.node for flaw in flaws] == [f"node-{slow}"]
     assert flaws[0].cause.exit_code == ExitCode.SUSPECT_NODE
 
 
 @given(st.data(), st.integers(1, 40))
 def test_jitter_is_no_flaw(data: st.DataObject, nodes: int) -> None:
-    assert judge(gathered(nodes, data.draw)) == []
+    assert judged(gathered(nodes, data.draw)) == []
 
 
 @given(st.data(), gangs)
@@ -46,6 +56,21 @@ def test_a_node_that_nobody_reaches_is_named(data: st.DataObject, nodes: int) ->
     lost = data.draw(st.integers(0, nodes - 1))
     flaws = judge(gathered(nodes, data.draw, dead=frozenset({lost})))
     assert [flaw.node for flaw in flaws] == [f"node-{lost}"]
+
+
+def test_several_dead_nodes_are_named_and_halves_of_a_gang_are_not() -> None:
+    names, links = [f"n{number}" for number in range(8)], set(combinations(range(8), 2))
+    dead = {pair for pair in links if {1, 2} & set(pair)}
+    found = Gathered(names=names, software=["x"] * 8, links=links, dead=dead)
+    assert [flaw.node for flaw in judge(found)] == ["n1", "n2"]
+    apart = {pair for pair in links if (pair[0] < 4) != (pair[1] < 4)}
+    assert [flaw.node for flaw in judge(replace(found, dead=apart))] == [""]
+
+
+def test_two_pods_of_a_dead_node_are_one_node() -> None:
+    names, links = list("aabbccdd"), set(combinations(range(8), 2))
+    dead = {pair for pair in links if len({6, 7} & set(pair)) == 1}
+    assert [flaw.node for flaw in judge(Gathered(names=names, software=["x"] * 8, links=links, dead=dead))] == ["d"]
 
 
 @given(st.data(), gangs)
@@ -89,7 +114,7 @@ def test_other_software_and_slow_gpus_are_named() -> None:
     names, links = ["a", "b", "c"], set(combinations(range(3), 2))
     flaws = judge(Gathered(names=names, software=["x", "y", "x"], links=links, compute=[1.0, 1.1, 1.9]))
     assert [flaw.text for flaw in flaws] == [
-        "nodes differ: most have x, b has y",
+        "nodes differ: most have x; b has y",
         "c took 1.9 s for multiplications that take the median node 1.1 s",
     ]
 
@@ -101,5 +126,7 @@ def test_partners_meet_each_other_once(nodes: int, most: int) -> None:
         others = [other for other in met if other is not None]
         assert len(others) == len(set(others)) >= min(most, nodes - 1) - 1
         assert all(other is None or rounds[other][turn] == node != other for turn, other in enumerate(met))
+    reached = {node: neighbours(node, nodes, most) for node in range(nodes)}
+    assert all(node in reached[other] for node in reached for other in reached[node])
     pairs = [tuple(sorted((a, b))) for a in range(nodes) for b in dialled(a, nodes, 60)]
     assert sorted(pairs) == sorted(combinations(range(nodes), 2))

@@ -48,9 +48,10 @@ class Batch(Table):
         for nodes in range(fewest, most + 1):
             if effective % (self.micro_batch_size * nodes * nproc_per_node):
                 whole = lcm(*(each // gcd(each, most) for each in range(fewest, most + 1)))
+                remedy = f"write accumulation_steps = {whole} or a multiple of it, or give" if whole <= 1024 else "give"
                 raise Refusal(
                     f"the effective batch of {effective} samples would not stay the same with {nodes} of {most} nodes",
-                    f"write accumulation_steps = {whole} or a multiple of it, or give gang.nnodes one number",
+                    f"{remedy} gang.nnodes one number",
                     field="batch.accumulation_steps",
                     value=self.accumulation_steps,
                 )

@@ -131,8 +131,9 @@ class Gang(Table):
     )
     preflight: Literal["off", "warn", "enforce"] = Field(
         default="off",
-        description="Checks before the first step of a new gang, 10 to 60 seconds: are all nodes reached, is one "
-        "slower than the rest? warn: the run's log and report say so. enforce: the gang starts again without it.",
+        description="Checks before the first step of a new gang: are all nodes reached, is one slower than the rest? "
+        "warn: the run's log and report say so. enforce: a node that is named is left out of the next gang, and what "
+        "blames no node ends the start too (docs/preflight.md).",
     )
     node_selector: dict[LabelKey, LabelValue] = Field(
         default={}, description="Labels that the gang's nodes must have: label = value."
