@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+from argosy.steps.address import own_address
 from argosy.steps.contract.channel import CHECK_IN, LONG_POLL_SECONDS, REPORT, Assignment, CheckIn, Orders, Report
 from argosy.steps.contract.errors import InputError
 
@@ -48,10 +48,7 @@ class ChannelClient:
             ChannelAway: the supervisor's name does not resolve yet.
         """
         try:
-            family, _, _, _, target = socket.getaddrinfo(self.host, self._port, type=socket.SOCK_DGRAM)[0]
-            with socket.socket(family, socket.SOCK_DGRAM) as probe:
-                probe.connect(target)  # sends nothing: only chooses the interface
-                return str(probe.getsockname()[0])
+            return own_address(self.host, self._port)
         except OSError as error:
             raise ChannelAway(f"{self.url}: {error}") from error
 

@@ -22,16 +22,13 @@ _MULTIPLICATIONS = 20
 class Exchange:
     """The process group of this rank: NCCL on a GPU, else gloo."""
 
-    def __init__(
-        self, rank: int, world: int, local: int, store: Store, limit: datetime.timedelta, device: str = ""
-    ) -> None:
+    def __init__(self, rank: int, world: int, local: int, store: Store, limit: datetime.timedelta) -> None:
         """Join; collective.
 
         Raises:
             RuntimeError: the others cannot be reached (:class:`torch.distributed.DistBackendError` and its like).
         """
-        self._rank, self._world = rank, world
-        self.kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.kind = "cuda" if torch.cuda.is_available() else "cpu"
         self._device = torch.device(self.kind, local) if self.kind == "cuda" else torch.device("cpu")
         if self.kind == "cuda":
             torch.cuda.set_device(self._device)

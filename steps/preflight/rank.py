@@ -22,7 +22,9 @@ import torch
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
 
 from argosy.steps import progress
+from argosy.steps.address import own_address
 from argosy.steps.contract import env
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.preflight import reach
 from argosy.steps.preflight.exchange import FIRST_BYTES, Exchange
 from argosy.steps.preflight.gathered import Gathered, dialled, neighbours, partners
@@ -66,6 +68,14 @@ class Place:
         """How many nodes there are."""
         return self.world // self.locals
 
+    def of_node(self, told: Sequence[Any], node: int) -> Sequence[Any]:
+        """Of every rank's word those of one node's ranks."""
+        return told[node * self.locals : (node + 1) * self.locals]
+
+    def speed(self, size: int, seconds: Sequence[float]) -> float:
+        """What a node exchanges when each of its ranks exchanges ``size`` bytes in so many seconds, GB/s."""
+        return self.locals * size / max(seconds) / 1e9
+
 
 class Checks:
     """What one rank does; ``node`` and everything that waits ends with an error after :data:`LIMIT`."""
@@ -74,7 +84,7 @@ class Checks:
         host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         self._place, self._floor = place, floor
         self._store = PrefixStore("argosy/preflight", TCPStore(host, port, is_master=False, timeout=LIMIT))
-        self._address = reach.own_address(host, port)
+        self._address = own_address(host, port)
 
     def run(self) -> Gathered | None:
         """All of them; what was gathered on rank 0, None on the others."""
@@ -163,9 +173,9 @@ class Checks:
         if found is None or told is None:
             return found
         speeds = []
-        for turn, (node, other) in enumerate(turns):
-            seconds = max(told[rank][turn] for rank in (*self._ranks(node), *self._ranks(other)))
-            speeds.append(place.locals * size / seconds / 1e9)
+        for turn, pair in enumerate(turns):
+            ranks = [each for node in pair for each in place.of_node(told, node)]
+            speeds.append(place.speed(size, [each[turn] for each in ranks]))
         again = {}
         for number, ((node, _), _) in enumerate(asked):
             its = speeds[number * 2 * LOOKS : (number + 1) * 2 * LOOKS]
@@ -179,22 +189,18 @@ class Checks:
             return None
         return [json.loads(self._store.get(f"{what}/{rank}")) for rank in range(self._place.world)]
 
-    def _ranks(self, node: int) -> range:
-        return range(node * self._place.locals, (node + 1) * self._place.locals)
-
     def _peer(self, node: int) -> int:
         """The rank with our own local number: on a machine with rails it has the same one."""
         return node * self._place.locals + self._place.local
 
 
 def _gathered(told: Sequence[dict[str, Any]], place: Place, size: int) -> dict[str, Any]:
-    nodes = [told[first : first + place.locals] for first in range(0, place.world, place.locals)]
+    nodes = [place.of_node(told, node) for node in range(place.nodes)]
     pairs = {}
     for node, ranks in enumerate(nodes):
         for turn, other in enumerate(partners(node, place.nodes, ROUNDS)):
             if other is not None and node < other:
-                seconds = max(each["pairs"][turn] for each in (*ranks, *nodes[other]))
-                pairs[node, other] = place.locals * size / seconds / 1e9
+                pairs[node, other] = place.speed(size, [each["pairs"][turn] for each in (*ranks, *nodes[other])])
     compute = [max(each["compute"] for each in ranks) for ranks in nodes]
     reduced = max(each["all_reduce"] for each in told)
     return {
@@ -245,7 +251,7 @@ def main() -> int:
         word = checks.end("stop" if flaws and enforce else "go")
     if word == "stop":
         time.sleep(HOLD_SECONDS)
-        return 75
+        return int(ExitCode.TRANSIENT)
     return 0
 
 

@@ -15,18 +15,6 @@ _GREETING = b"argosy" * 16384
 """96 KiB: where large packets vanish, a small greeting would still come through."""
 
 
-def own_address(toward: str, port: int) -> str:
-    """The address of this node on the way to ``toward``; nothing is sent.
-
-    Raises:
-        OSError: the name does not resolve, or there is no way.
-    """
-    family, kind, _, _, where = socket.getaddrinfo(toward, port, type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.connect(where)
-        return str(probe.getsockname()[0])
-
-
 @contextlib.contextmanager
 def answering(address: str) -> Iterator[int]:
     """Greet whoever connects; the port."""

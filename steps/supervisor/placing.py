@@ -76,7 +76,7 @@ class Placing:
                 return judge([], [], [PodFact(name=self._gang.name, reason="Deleted", message=standing.why)])
             now = time.monotonic()
             if elastic.is_over(standing, now) and self._has_enough(states):
-                self.enough = sum(bool(state.node) for state in states)
+                self.enough = len(_placed(states))
                 return self._released(states, elastic.limit_seconds, standing.why)
             if clock.is_over(standing, now):
                 return self._released(states, clock.limit_seconds, standing.why)
@@ -86,7 +86,7 @@ class Placing:
 
     def _say(self, standing: Standing, states: list[PodState]) -> None:
         """Tell each change of the placement once, in the log of the run and of the pod."""
-        placed = sum(bool(state.node) for state in states)
+        placed = len(_placed(states))
         if (standing, placed) == self._told:
             return
         self._told = standing, placed
@@ -106,14 +106,18 @@ class Placing:
     def _has_enough(self, states: list[PodState]) -> bool:
         if self._context.manifest.placement != "none":
             return False  # whoever places it whole knows best
-        return self._context.settings.args.min_nnodes <= sum(bool(state.node) for state in states) < self._gang.nnodes
+        return self._context.settings.args.min_nnodes <= len(_placed(states)) < self._gang.nnodes
 
     def _released(self, states: list[PodState], limit: float, why: str) -> Verdict:
-        placed = [state.node for state in states if state.node]
-        quote = f"{len(placed)} of {self._gang.nnodes} pods had a node {limit:g} s after the gang was admitted"
+        quote = f"{len(_placed(states))} of {self._gang.nnodes} pods had a node {limit:g} s after the gang was admitted"
         quote += ", enough to go on with" if self.enough else ""
         return Verdict(
             cause=Cause.UNSCHEDULABLE,
             exit_code=int(ExitCode.TRANSIENT),
             quote=f"{quote}: {why}" if why else quote,
         )
+
+
+def _placed(states: list[PodState]) -> list[str]:
+    """The nodes of those that have one."""
+    return [state.node for state in states if state.node]

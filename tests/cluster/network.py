@@ -66,12 +66,17 @@ def cable(instance: Instance, member: str, state: str) -> None:
 
 def limit(instance: Instance, member: str, rate: str | None) -> None:
     """Let at most ``rate`` (tc's word: ``256kbit``) through the member's cable, each way; None: no limit."""
-    for namespace, device in ((instance.name, member), (instance.namespace(member), "eth0")):
-        enter = ("nsenter", f"--net=/run/netns/{namespace}", "tc", "qdisc")
-        if rate is not None:
-            run(*enter, "replace", "dev", device, "root", *f"tbf rate {rate} burst 32kb latency 2s".split())
-        elif "tbf" in run(*enter, "show", "dev", device):
-            run(*enter, "del", "dev", device, "root")
+    throttle(instance.name, member, rate)
+    throttle(instance.namespace(member), "eth0", rate)
+
+
+def throttle(namespace: str, device: str, rate: str | None) -> None:
+    """One direction of a cable: what leaves a namespace by ``device``."""
+    enter = ("nsenter", f"--net=/run/netns/{namespace}", "tc", "qdisc")
+    if rate is not None:
+        run(*enter, "replace", "dev", device, "root", *f"tbf rate {rate} burst 32kb latency 2s".split())
+    elif "tbf" in run(*enter, "show", "dev", device):
+        run(*enter, "del", "dev", device, "root")
 
 
 def namespaces(instance: Instance) -> list[str]:

@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.cluster.network import throttle
+from tests.cluster.process import run
+
 MASTER_PORT = 29871
 STORE = """
 import sys, time
@@ -63,9 +66,8 @@ class Network:
 
     def slow(self, node: int, rate: str) -> None:
         """Let at most ``rate`` (tc's word) through a node's cable, each way."""
-        for namespace, device in ((self.prefix, f"port{node}"), (self.namespace(node), "eth0")):
-            command = f"ip netns exec {namespace} tc qdisc add dev {device} root tbf rate {rate} burst 32kb latency 2s"
-            run(*command.split())
+        throttle(self.prefix, f"port{node}", rate)
+        throttle(self.namespace(node), "eth0", rate)
 
     def cut(self, one: int, other: int) -> None:
         """Nothing gets from one to the other, or back."""
@@ -110,8 +112,3 @@ class Network:
                 yield
             finally:
                 process.kill()
-
-
-def run(*command: str) -> None:
-    """To its end; an error is an error."""
-    subprocess.run(command, check=True, capture_output=True)

@@ -65,10 +65,8 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole, unless = (
-                (bool(ending) and not model_only) or _holds_a_state(call, values),
-                _unless(call, source, values),
-            )
+            whole = (bool(ending) and not model_only) or _holds_a_state(call, values)
+            unless = _unless(call, source, values)
             if not unless and _never(call, source, values):
                 continue
             if not any(not glob.startswith(OUTSIDE) for glob in globs):
@@ -91,7 +89,7 @@ def _split(path: PurePosixPath) -> tuple[str, str]:
 
 def _never(call: ast.Call, source: Source, values: Values) -> bool:
     """Whether the flags, as they are, keep the script from it, or from all calls of the function around it."""
-    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    around = source.function_of(call)
     callers = values.bindings.calls_of(around) if around is not None else []
     skipped = [values.conditions.runs(each) is False for each in (call, *callers)]
     return skipped[0] or (len(skipped) > 1 and all(skipped[1:]))
@@ -99,7 +97,7 @@ def _never(call: ast.Call, source: Source, values: Values) -> bool:
 
 def _by_one_rank(call: ast.Call, source: Source) -> bool:
     """Whether only the first rank comes to it: ``if is_main_process:`` around it, or ``if not ...: return`` before."""
-    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    around = source.function_of(call)
     tests = [each.test for each in source.above(call) if isinstance(each, ast.If)]
     for each in ast.walk(around) if around is not None else ():
         if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) and each.lineno < call.lineno:
@@ -204,7 +202,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
             return source.where(call)
         if name in _SEARCHES and _is_searched(call, values, places) and not _clears_up(call, source):
             return source.where(call)
-        asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        asked = _path_words(call)
         if not (name in _LOOKS and _is_read_then(call, source)) and not (name in _TRIES and _may_miss(call, source)):
             continue
         for glob in (glob for each in asked for glob in values.guesses(each)):
@@ -224,7 +222,7 @@ def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
 
 def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
     """Whether the call lists files of a folder that is saved to."""
-    asked = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+    asked = _path_words(call)
     found = [PurePosixPath(text) for each in asked if (text := values.folder(each)) is not None]
     return any(
         str(path) == each.folder or (str(path.parent) == each.folder and _alike(path.name, each.pattern))
@@ -232,6 +230,11 @@ def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> b
         if "/" not in each.pattern
         for path in found
     )
+
+
+def _path_words(call: ast.Call) -> list[ast.expr]:
+    """What may name the path: ``exists(path)``, ``path.exists()``."""
+    return [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
 
 
 def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
@@ -249,14 +252,14 @@ def _is_read_then(call: ast.Call, source: Source) -> bool:
     """Whether what is there is loaded: where it is asked for, or else in the same function."""
     above = [call, *source.above(call)]
     asked = next((each for each in above if isinstance(each, ast.If | ast.IfExp) and call in ast.walk(each.test)), None)
-    around = asked or next((each for each in above if isinstance(each, Function)), above[-1])
+    around = asked or source.function_of(call) or above[-1]
     names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
     return any(_READS.search(name) for name in names)
 
 
 def _clears_up(call: ast.Call, source: Source) -> bool:
     """Whether the files are listed to remove the old ones."""
-    around = next((each for each in source.above(call) if isinstance(each, Function)), None)
+    around = source.function_of(call)
     names = {last_name(each.func) for each in ast.walk(around or call) if isinstance(each, ast.Call)}
     return bool(names & _REMOVES) and not any(_READS.search(name) for name in names)
 

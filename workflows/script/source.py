@@ -76,6 +76,10 @@ class Source:
         """The functions that it stands in, the nearest first, then its module."""
         return (each for each in self.above(node) if isinstance(each, Scope))
 
+    def function_of(self, node: ast.AST) -> Function | None:
+        """The nearest function that it stands in."""
+        return next((each for each in self.above(node) if isinstance(each, Function)), None)
+
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method it stands in."""
         return next((each for each in self.above(node) if isinstance(each, ast.ClassDef)), None)

@@ -1,0 +1,17 @@
+"""By which address others reach this machine."""
+
+from __future__ import annotations
+
+import socket
+
+
+def own_address(toward: str, port: int) -> str:
+    """The address of this machine on the way to ``toward``; nothing is sent, only an interface is chosen.
+
+    Raises:
+        OSError: the name does not resolve, or there is no way.
+    """
+    family, kind, _, _, where = socket.getaddrinfo(toward, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(where)
+        return str(probe.getsockname()[0])
