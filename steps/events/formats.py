@@ -18,6 +18,8 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _GCS_CREATED = ("OBJECT_FINALIZE", "google.cloud.storage.object.v1.finalized")
 _AZURE = "Microsoft.Storage."
+_VERSITYGW = tuple(f"{way}-global" for way in ("webhook", "kafka", "nats", "rabbitmq"))
+"""``configurationId`` of versitygw, by which alone its records differ from S3's; it escapes no key."""
 _CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 
 
@@ -64,7 +66,9 @@ def _s3(record: dict[str, Any], where: str) -> list[DatasetEvent]:
     bucket = _text(_object(s3, "bucket", f"{where}.s3"), "name", f"{where}.s3.bucket")
     place = f"{where}.s3.object"
     item = _object(s3, "object", f"{where}.s3")
-    key = _unescaped(_text(item, "key", place), f"{place}.key", unquote_plus)  # MinIO encodes "/" as well
+    key = _text(item, "key", place)
+    if s3.get("configurationId") not in _VERSITYGW:
+        key = _unescaped(key, f"{place}.key", unquote_plus)  # MinIO encodes "/" as well
     etag, version = _optional(item, "eTag", place), _optional(item, "versionId", place)
     # A sequencer differs with every write of the same bytes; it serves only where nothing names the content.
     content = [etag, version] if etag or version else [_optional(item, "sequencer", place)]

@@ -47,8 +47,10 @@ def formats(bucket: Any, name: Any, etag: Any) -> list[Any]:
     attributes = {"eventType": "OBJECT_FINALIZE", "bucketId": bucket, "objectId": name, "objectGeneration": "1"}
     finalized = "google.cloud.storage.object.v1.finalized"
     url = f"https://account.blob.core.windows.net/{bucket}/{escaped}"
+    versity = {"configurationId": "webhook-global", "bucket": item["bucket"], "object": {"key": name, "eTag": etag}}
     return [
         {"Records": [s3]},
+        {"Records": [{"eventName": "s3:ObjectCreated:Put", "s3": versity}]},
         {"EventName": "x", "Records": [{**s3, "eventName": "s3:ObjectCreated:Put", "eventSource": "ceph:s3"}]},
         {"specversion": "1.0", "id": "1", "source": "x", "type": "com.example", "data": {"Records": [s3]}},
         {"detail-type": "Object Created", "source": "aws.s3", "detail": detail},
@@ -114,7 +116,7 @@ def test_what_is_below_it_starts_only_what_is_there(tmp_path_factory: pytest.Tem
 def test_every_format_names_the_same_object() -> None:
     found = [parse_events(json.dumps(form)) for form in formats("bucket", "corpus/a b+ü/_SUCCESS", "e")]
     assert {(each.bucket, each.key) for events in found for each in events} == {("bucket", "corpus/a b+ü/_SUCCESS")}
-    assert [events[0].uri[:2] for events in found] == ["s3", "s3", "s3", "s3", "gs", "gs", "az"]
+    assert [events[0].uri[:2] for events in found] == ["s3", "s3", "s3", "s3", "s3", "gs", "gs", "az"]
 
 
 def test_a_body_over_a_mebibyte_is_not_read() -> None:

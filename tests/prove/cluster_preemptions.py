@@ -38,7 +38,7 @@ def _case(cluster: Cluster, number: int) -> dict[str, Any]:
     case: dict[str, Any] = {"training": number + 1, "held": False, "error": ""}
     with tempfile.TemporaryDirectory() as folder, cluster.namespace("evicted") as namespace:
         try:
-            training = new_training(cluster, namespace, Path(folder) / "run", steps=4 * EACH + 4, seconds=0.2)
+            training = new_training(cluster, namespace, Path(folder) / "run", steps=8 * EACH, seconds=0.5)
             training.submit()
             case |= _evict(training)
         except AssertionError as error:

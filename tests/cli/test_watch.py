@@ -1,0 +1,161 @@
+"""``argosy watch`` from outside: killed with signal 9, alone and with what it started, each dataset starts one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.s3 import S3Server
+
+ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+SCRIPT = """
+import os, sys, time
+from pathlib import Path
+data, trained = Path(os.environ["ARGOSY_DATA_PATH"]), Path(sys.argv[1])
+name = (data / "part-0").read_text()
+for step in range(1, 21):
+    time.sleep(0.05)
+    print(f"step {step} loss {1 / step}", flush=True)
+Path("out").mkdir(exist_ok=True)
+Path("out/model").write_text(name)
+with (trained / name).open("a") as log:
+    log.write("ended\\n")
+"""
+RUN = """
+name = "fed"
+script = "train.py"
+code = "code"
+args = ["{trained}"]
+[dataset]
+uri = "{corpus}"
+[gang]
+nnodes = 1
+launcher = "plain"
+[checkpoint]
+mode = "opaque"
+path = "out"
+include = ["model"]
+[retry]
+backoff_seconds = 0.1
+[trigger]
+poll_seconds = 1
+max_starts_per_hour = 100
+"""
+
+
+class Watched:
+    """A folder with a run, its data beside it."""
+
+    def __init__(self, folder: Path, corpus: str = "") -> None:
+        self.folder, self.trained = folder, folder / "trained"
+        (folder / "code").mkdir()
+        self.trained.mkdir()
+        (folder / "corpus").mkdir()
+        (folder / "code" / "train.py").write_text(SCRIPT)
+        text = RUN.format(trained=self.trained, corpus=corpus or f"file://{folder}/corpus")
+        (folder / "run.toml").write_text(text)
+        self.watch: subprocess.Popen[str] | None = None
+
+    def put(self, name: str) -> None:
+        (self.folder / "corpus" / name).mkdir()
+        (self.folder / "corpus" / name / "part-0").write_text(name)
+        (self.folder / "corpus" / name / "_SUCCESS").touch()
+
+    def begin(self, *words: str) -> None:
+        with (self.folder / "watch.log").open("a") as log:
+            self.watch = subprocess.Popen(
+                [*ARGOSY, "watch", "run.toml", *words], cwd=self.folder, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self, *, all_of_it: bool) -> None:
+        assert self.watch is not None
+        (os.killpg if all_of_it else os.kill)(self.watch.pid, signal.SIGKILL)
+        self.watch.wait()
+
+    def told(self) -> str:
+        return (self.folder / "watch.log").read_text()
+
+    def argosy(self, *words: str) -> Any:
+        done = subprocess.run(
+            [*ARGOSY, *words, "--json"], cwd=self.folder, capture_output=True, text=True, timeout=60, check=True
+        )
+        return json.loads(done.stdout)
+
+    def ended(self, name: str) -> bool:
+        return (self.trained / name).exists()
+
+    def until(self, what: str, holds: Callable[[], bool], seconds: float = 120) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end, f"{what}\n{self.told()}"
+            assert self.watch is not None
+            assert self.watch.poll() is None, self.told()
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    made = Watched(tmp_path)
+    yield made
+    if made.watch is not None and made.watch.poll() is None:
+        made.watch.send_signal(signal.SIGTERM)
+        made.watch.wait(60)
+
+
+def test_killed_at_any_moment_it_goes_on_and_each_dataset_starts_one_run(watched: Watched) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    watched.put("old")
+    watched.begin()
+    looked = watched.folder / ".argosy" / "volumes"
+    watched.until("the first look", lambda: any(looked.rglob("trigger/baseline.json")))
+    names = [f"v{number}" for number in range(2)]
+    for number in range(4):
+        if number < len(names):
+            watched.put(names[number])
+        time.sleep(dice.uniform(0.3, 4))
+        watched.kill(all_of_it=bool(number % 2))
+        watched.begin()
+    watched.until("every dataset trained", lambda: all(watched.ended(name) for name in names))
+    log = watched.folder / ".argosy" / "watch" / "fed"
+    watched.until("every run ended", lambda: len(list((log / "ended").glob("0*.json"))) == len(names))
+    assert [run["phase"] for run in watched.argosy("ls")["runs"]] == ["Succeeded"] * len(names)
+    assert not watched.ended("old")
+    for name in names:
+        why = watched.argosy("events", "why", f"file://{watched.folder}/corpus/{name}", "run.toml")
+        assert [each["decision"] for each in why["decisions"]].count("start") == 1
+
+
+def test_a_look_at_a_bucket_where_nothing_is_new_costs_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the default of a look a minute that is 60 an hour; here a look a second."""
+    with S3Server(("lake",)) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        client = boto3.client("s3", endpoint_url=server.endpoint, region_name="us-east-1")
+        for name in ("v1", "v2"):
+            for key in ("part-0", "_SUCCESS"):
+                client.put_object(Bucket="lake", Key=f"corpus/{name}/{key}", Body=b"")
+        watched = Watched(tmp_path, "s3://lake/corpus")
+        server.begin()
+        watched.begin()
+        began = time.monotonic()
+        watched.until("looks", lambda: sum(each.operation == "ListObjectsV2" for each in server.requests) >= 5)
+        asked = [each.operation for each in server.requests]
+        assert time.monotonic() - began > 4
+        assert asked[-4:] == ["ListObjectsV2"] * 4, asked
+        watched.kill(all_of_it=True)
