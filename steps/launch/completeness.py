@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.launch.folder_part import SETTLED_SECONDS
 from argosy.steps.launch.units import Contents, Unit, contents, step_in
-from argosy.steps.launch.whole_files import Signature, looks_whole, newest_change, open_for_writing
+from argosy.steps.launch.whole_files import Signature, looks_whole, newest_change, open_for_writing, proves_itself
 
 REST_SECONDS = 0.2
 _POINTER_BYTES = 512
@@ -75,10 +76,15 @@ class Completeness:
         )
 
     def _busy(self, files: Signature, ended: bool) -> str:
-        if not ended and time.time() - newest_change(files) < REST_SECONDS:
+        if not ended and time.time() - newest_change(files) < self._rest(files):
             return "it has just changed"
         writing = sorted(open_for_writing(self._folder, files))
         return f"{writing[0]} is open for writing" if writing else ""
+
+    def _rest(self, files: Signature) -> float:
+        """One file that is seen to be whole needs no more rest than its copy: a small script may save ten a second."""
+        alone = len(files) == 1 and not self._expected and all(proves_itself(self._folder / name) for name in files)
+        return SETTLED_SECONDS if alone else REST_SECONDS
 
     def beside(self, found: Contents, *, ended: bool = False) -> Signature:
         """Of the files beside the units those that rest and are whole: they go along with a unit."""

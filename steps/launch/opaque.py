@@ -34,6 +34,8 @@ from argosy.steps.launch.units import Contents, Unit, contents
 from argosy.steps.launch.whole_files import Signature, facts, matching, newest_change
 
 LOOK_SECONDS = 0.1
+CLOSE_LOOK_SECONDS = 0.02
+"""At one file that has just changed: where the next save is near, it rests for a few of these only."""
 RETRY_SECONDS = 1.0
 PATIENCE_SECONDS = 30.0
 """A checkpoint that nobody writes to and that is not whole is named after so long."""
@@ -75,6 +77,7 @@ class FolderWatch:
         self._complained: set[str] = set()
         self._ranks_run: Callable[[], bool] = lambda: True
         self._closing = threading.Event()
+        self._close = False
         self._last_error: StepError | None = None
         self._thread = threading.Thread(target=self._watch, name="checkpoints", daemon=True)
 
@@ -153,7 +156,7 @@ class FolderWatch:
         return Unit("", found.beside, None) if found.beside and not self._every else None
 
     def _watch(self) -> None:
-        while not self._closing.wait(LOOK_SECONDS):
+        while not self._closing.wait(CLOSE_LOOK_SECONDS if self._close else LOOK_SECONDS):
             found = contents(self._folder, self._args)
             self._labels.look(found.units)
             unit = self._ready(found)
@@ -178,6 +181,7 @@ class FolderWatch:
 
     def _ready(self, found: Contents) -> Unit | None:
         """The newest whole unit, unless that, or a newer one, was committed before."""
+        self._close = False
         for unit in reversed(found.units):
             if self._every and not unit.name:
                 self._complain(unit, _NO_UNITS)
@@ -189,6 +193,7 @@ class FolderWatch:
                 return unit
             if unit.files.items() <= self._done.get(unit.name, {}).items():
                 return None  # committed, and meanwhile the script's ``latest`` names one that is not there yet
+            self._close = self._close or (flaw.busy and len(unit.files) == 1)
             self._note(unit, flaw)
         return None
 

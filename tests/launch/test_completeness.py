@@ -55,6 +55,35 @@ def test_a_file_that_was_written_a_moment_ago(tmp_path: Path) -> None:
     assert flaw_of(tmp_path, look(tmp_path), checkpoint_expect=("a",)) == "it has just changed"
 
 
+@pytest.mark.parametrize(
+    ("text", "flaw"), [('{"step": 1}', ""), ('{"step": ', "busy"), ("12", "busy"), ('{"a": 1}\n{"a": 2}', "busy")]
+)
+def test_one_file_that_is_seen_to_be_whole_need_not_rest(tmp_path: Path, text: str, flaw: str) -> None:
+    write(tmp_path / "state.json", text, age=0.1)
+    expected = "it has just changed" if flaw else ""
+    assert flaw_of(tmp_path, look(tmp_path)) == expected
+    write(tmp_path / "state.json", text, age=0.0)
+    assert flaw_of(tmp_path, look(tmp_path)) == "it has just changed"
+    write(tmp_path / "state.json", text, age=0.1)
+    write(tmp_path / "other.json", text, age=0.1)
+    assert flaw_of(tmp_path, look(tmp_path)) == "it has just changed"
+
+
+def test_a_file_of_torch_is_seen_to_be_whole(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save({"step": 3, "weights": torch.zeros(1000)}, tmp_path / "ckpt.pt")
+    data = (tmp_path / "ckpt.pt").read_bytes()
+    for kept, flaw in (
+        (len(data), ""),
+        (len(data) - 1, "it has just changed"),
+        (len(data) // 2, "it has just changed"),
+    ):
+        (tmp_path / "ckpt.pt").write_bytes(data[:kept])
+        then = time.time() - 0.1
+        os.utime(tmp_path / "ckpt.pt", (then, then))
+        assert flaw_of(tmp_path, look(tmp_path)) == flaw
+
+
 @pytest.mark.parametrize(("ranks", "flaw"), [([0, 1], "it is there, but not yet .metadata"), ([2, 3], "")])
 def test_what_only_rank_0_writes_is_not_asked_of_other_nodes_disks(tmp_path: Path, ranks: list[int], flaw: str) -> None:
     write(tmp_path / "checkpoint-1/__2_0.distcp", "x")
