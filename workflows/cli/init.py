@@ -18,11 +18,14 @@ from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts, read_script
+from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.settings import RUN_DIR
 
 NAME_LENGTH = 40
 KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
+OF_TORCHRUN = ("local_rank", "rank", "world_size")
+"""What its ranks are told without being asked."""
 PLAIN_STEMS = ("train", "main", "run", "pretrain", "finetune")
 """Names of scripts that say nothing; the folder's name says more."""
 
@@ -85,7 +88,8 @@ def command(
     text = "\n".join(guess.lines) + "\n"
     _check(text, path)
     _write(path, text, force)
-    missing = [flag.name for flag in facts.flags if flag.required and not _among(flag.name, args)]
+    told = (flag for flag in facts.flags if flag.required and flag.attribute not in OF_TORCHRUN)
+    missing = [flag.name for flag in told if not _among(flag, args)]
     if as_json:
         emit({"path": str(path), "toml": text, "why": dict(guess.why), "missing_args": missing})
         return
@@ -122,8 +126,8 @@ def _halfway(facts: ScriptFacts) -> int:
     return USUAL_KILL_STEP if facts.end is None else max(1, facts.end // 2)
 
 
-def _among(flag: str, args: tuple[str, ...]) -> bool:
-    return any(argument == flag or argument.startswith(f"{flag}=") for argument in args)
+def _among(flag: Flag, args: tuple[str, ...]) -> bool:
+    return any(word.partition("=")[0] in (flag.name, *flag.aliases) for word in args)
 
 
 def _default_output(script: Path) -> Path:

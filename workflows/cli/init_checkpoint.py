@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.resuming import NUMBERED
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
 
 MOST_LINES = 3
+STEP = "{step}"
 NOTHING = "saves no checkpoint that can be seen"
 SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
@@ -62,6 +68,8 @@ def put_checkpoint(
     guess.put("path", folder, why)
     if patterns:
         guess.put("include", patterns, "")
+    if trainer is None and opaque is None and not include:
+        _say_what_is_left(guess, facts, folder, patterns)
     if trainer is not None:
         if trainer.unit:
             guess.put(
@@ -80,6 +88,26 @@ def put_checkpoint(
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
+
+
+def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:
+    """What the script saves elsewhere, or beside the states that it goes on from: a final model may be among it."""
+    kept = [str(Path(folder, pattern)) for pattern in patterns]
+    told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves) if not each.unless}
+    left = {path: where for path, where in told.items() if not any(fnmatchcase(path, one) for one in kept)}
+    if left:
+        above = os.path.commonpath([str(Path(path).parent) for path in (*kept, *left)]) if _inside(left) else ""
+        names = [os.path.relpath(path, above or ".") for path in (*kept, *left)]
+        words = " ".join(f"--include {shlex.quote(name)}" for name in names)
+        lines = ", ".join(f"{where}: {path}" for path, where in left.items())
+        keep = (
+            f"keep it too with --opaque {above or '.'} {words}" if _inside(left) else "it lies outside the run's folder"
+        )
+        guess.why.append((f"not kept ({lines})", keep))
+
+
+def _inside(paths: Iterable[str]) -> bool:
+    return not any(path.startswith(OUTSIDE) for path in paths)
 
 
 def _completeness(guess: Guess, library: str, expect: tuple[str, ...], marker: str, ranks: tuple[int, int]) -> None:
@@ -136,8 +164,10 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
 
 def _refused(facts: ScriptFacts) -> InputError:
     """Nothing shows where it saves: what to say, if anything tells that, else to name the folder."""
-    if told := next(((where, flag) for where, flag in facts.unclear_saves if flag is not None), None):
-        where, flag = told
+    told = [(where, flag) for where, flag in facts.unclear_saves if flag is not None]
+    # A file of settings or of data names no folder, however the path came of it.
+    if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
+        where, flag = named
         say = f"{flag.name}VALUE" if flag.name.endswith("=") else f"{flag.name} VALUE"
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
@@ -149,22 +179,42 @@ def _refused(facts: ScriptFacts) -> InputError:
     lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
     more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
     seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
-    if config := next((each for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)), None):
+    way = facts.resume_flag()
+    goes_on = [] if way is None else _words(way.name, _stands_for(way)) if way.takes_value else [way.name]
+    added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
+    configs = [each.name for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)]
+    if configs:
         return InputError(
             f"SCRIPT: {seen}; if a file of settings says where, name it after --, as in "
-            f"`argosy init SCRIPT -- {config.name} FILE`, else the folder with --opaque FOLDER"
+            f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs)}`, else the folder and "
+            f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
         )
     return InputError(
-        f"SCRIPT: {seen}, so a killed run could not resume; name the folder with --opaque FOLDER "
-        "(relative, as the script writes it), or use argosy.Checkpointer in the script"
+        f"SCRIPT: {seen}, so a killed run could not resume; name the folder (relative, as the script writes it) and "
+        f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`, or use "
+        "argosy.Checkpointer in the script"
     )
 
 
 def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     if given:
         return list(given), ""
-    flag, checkpoint = facts.resume_flag(), f"{folder}/{patterns[0] if patterns else '*'}"
+    flag = facts.resume_flag()
+    other = facts.restored_by
+    if flag is not None and not flag.takes_value and other is not None and other != flag:
+        # The switch only says how far to go on from what the other flag names.
+        path, why = _told(facts, other, folder, patterns)
+        return [flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}"
+    return _told(facts, flag, folder, patterns)
+
+
+def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """What the flag is given, or why nothing is."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     whole = {each.pattern for each in facts.saves if each.whole}
+    if flag is not None and flag.takes_value and _stands_for(flag) == STEP and "*" in checkpoint:
+        why = f"{flag.where} declares {flag.name}; {STEP} stands for the number in the name of what was written last"
+        return _words(flag.name, STEP), why
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
         one = _words(flag.name, f"{folder}/FILE")
         why = f"{flag.where} declares {flag.name}, and each save writes several files ({', '.join(patterns)})"
@@ -189,6 +239,10 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: S
         return [], f"{facts.loads} looks for it and goes on by itself"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     return [], f"{why}; name what makes the script go on with --resume-arg"
+
+
+def _stands_for(flag: Flag) -> str:
+    return STEP if NUMBERED.search(flag.attribute) else "{newest}"
 
 
 def _words(flag: str, value: str) -> list[str]:

@@ -56,24 +56,26 @@ class Conditions:
             said = {self.holds(each, depth - 1) for each in (*self._bindings.bound(test), *self._bindings.passed(test))}
             return said.pop() if len(said) == 1 else None
         if isinstance(test, ast.Attribute):
-            return self._is_set(test.attr)
+            return self._is_set(test)
         if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
             return None
         other, how = test.comparators[0].value, test.ops[0]
         if other is True and isinstance(how, ast.Is | ast.Eq):
             return self.holds(test.left, depth)
         if other is None and isinstance(test.left, ast.Attribute):
-            here = self._is_set(test.left.attr)
+            here = self._is_set(test.left)
             return None if here is None else here != isinstance(how, ast.Is | ast.Eq)
         value = self.flag(last_name(test.left))
         if not value or not isinstance(other, str) or not isinstance(how, ast.Eq | ast.NotEq):
             return None
         return (value == other) == isinstance(how, ast.Eq)
 
-    def _is_set(self, name: str) -> bool | None:
+    def _is_set(self, node: ast.Attribute) -> bool | None:
         """Whether a flag has a value that counts as true; None: not known, or another place sets it."""
-        flag = self._flags.get(name)
-        if flag is None or flag.computed or name in self._bindings.attributes or _RANKS.search(name):
+        name, flag = node.attr, self._flags.get(node.attr)
+        # What an object keeps of it under the same name (``self.resume = resume``) does not set it.
+        setters = {owner for owner, _ in self._bindings.attributes.get(name, [])} - {"self"}
+        if flag is None or flag.computed or setters or last_name(node.value) == "self" or _RANKS.search(name):
             return None
         return name in self._given or (flag.default or "0") != "0"
 

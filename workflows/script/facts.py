@@ -20,9 +20,10 @@ from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
 from argosy.workflows.script.values import Values
 
 DISTRIBUTED = frozenset(
-    {"init_process_group", "DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"}
-    | {"deepspeed", "Accelerator", "init_device_mesh"}
+    {"init_process_group", "deepspeed", "Accelerator", "init_device_mesh", "Fabric", "DDPStrategy", "FSDPStrategy"}
 )
+_WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
+_STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 STEP_TOTALS = ("steps", "max_steps", "num_steps", "total_steps", "train_steps", "max_iters", "iters", "iterations")
 EPOCH_TOTALS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
@@ -90,12 +91,14 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path) -> ScriptFact
     values = Values(source, flags, {**known, **told})
     places, unclear = saves(source, values)
     used = list(_used(source, values))
+    # A library's wrapper that nobody makes a group of ranks for is never come to.
+    wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
     return ScriptFacts(
         flags=flags,
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
-        distributed=next(((name, where) for name, where in used if name in DISTRIBUTED), None),
+        distributed=next(((name, where) for name, where in used if name in (*DISTRIBUTED, *wrappers)), None),
         cuda=next((where for name, where in used if name in ("cuda", "nccl")), None),
         init_from=_init_from(source),
         loads=loaded(source, values, fixed(places)),
@@ -130,7 +133,11 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
     for node in source.nodes:
         name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
         compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
-        if name in (*DISTRIBUTED, "cuda", "nccl") and not compared and values.conditions.runs(node) is not False:
+        if (
+            name in (*DISTRIBUTED, *_WRAPPERS, "cuda", "nccl")
+            and not compared
+            and values.conditions.runs(node) is not False
+        ):
             yield name, source.where(node)
 
 

@@ -11,6 +11,7 @@ from argosy.workflows.script.source import Function, Source, argument, last_name
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
+_COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
 _OF_ABSL = "DEFINE_"
 _OF_YACS = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 
@@ -27,6 +28,8 @@ class Flag:
     dest: str = ""
     computed: bool = False
     """It has a default, which is no text."""
+    aliases: tuple[str, ...] = ()
+    """Other names that the command line may have, as ``-o`` is."""
 
     @property
     def attribute(self) -> str:
@@ -51,7 +54,7 @@ def declared(source: Source) -> tuple[Flag, ...]:
 def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
     """``--out x``, ``-out x``, ``--out=x``, Hydra's ``a.out=x`` as {"out": "x"}, also yacs' ``OUT x``; alone: None."""
     told: dict[str, str | None] = {}
-    attributes = {flag.name: flag.attribute for flag in flags}
+    attributes = {name: flag.attribute for flag in flags for name in (*flag.aliases, flag.name)}
     for index, word in enumerate(arguments):
         flag, equals, value = word.partition("=")
         if equals and f"{flag.lstrip('+')}=" in attributes:
@@ -87,6 +90,7 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         dest=plain(keywords.get("dest")) or "",
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
+        aliases=tuple(name for name in names if name != long[0] and name.startswith("-")),
     )
 
 
@@ -115,11 +119,13 @@ def _is_true(node: ast.expr | None) -> bool:
 
 
 def _of_fire(source: Source) -> list[Flag]:
-    """Parameters of the function that ``fire.Fire(main)`` or ``typer.run(main)`` makes a command of."""
+    """Parameters of the function that ``fire.Fire(main)``, ``typer.run(main)`` or jsonargparse's ``CLI(main)`` makes a
+    command of.
+    """
     named = {
-        (source.file(call), each.id)
+        (source.file(call), each.id): source.origin(call.func).startswith("jsonargparse.")
         for call in source.calls
-        if (last_name(call.func) == "Fire" or source.origin(call.func) == "typer.run") and len(call.args) == 1
+        if (last_name(call.func) == "Fire" or source.origin(call.func) in _COMMANDS) and len(call.args) == 1
         for each in ast.walk(call.args[0])
         if isinstance(each, ast.Name)
     }
@@ -129,8 +135,11 @@ def _of_fire(source: Source) -> list[Flag]:
             names = [*function.args.args]
             defaults = [None] * (len(names) - len(function.args.defaults)) + [*function.args.defaults]
             for each, value in zip(names, defaults, strict=True):
-                switch = isinstance(value, ast.Constant) and isinstance(value.value, bool)
-                found.append(Flag(f"--{each.arg}", not switch, plain(value), value is None, source.where(each)))
+                says = ast.unparse(each.annotation) if each.annotation is not None else ""
+                switch = isinstance(value, ast.Constant) and isinstance(value.value, bool) and says in ("", "bool")
+                # jsonargparse wants a value of a switch, too.
+                name = f"--{each.arg}{'=true' * (switch and named[(source.file(function), function.name)])}"
+                found.append(Flag(name, not switch, plain(value), value is None, source.where(each), dest=each.arg))
     return found
 
 

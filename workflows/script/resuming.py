@@ -14,7 +14,9 @@ _KNOWN = ("resume", "resume_from_checkpoint", "resume_from", "resume_checkpoint"
 _NEVER = re.compile(r"(^|_)(no|not|dont|reset|lr|optimizer|optim|strict|only|id|run_id|wandb|weights)(_|$)")
 _LOADED = re.compile(r"(^|_)(checkpoint|ckpt|restart|restore|snapshot|load|from|continue)(_|$)")
 _AGAIN = re.compile(r"(continue|restore|restart)(_|$)")
-_GOES_ON = re.compile(r"(?i)optim\w*(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
+NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|iter|iteration|epoch)s?$")
+"""So is a flag called that names a checkpoint by its number."""
+_GOES_ON = re.compile(r"(?i)opt(im\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
 _STARTS = re.compile(r"pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
 
 
@@ -25,7 +27,8 @@ def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
     exact = next((named[name] for name in known if name in named), None)
     like = (flag for name, flag in named.items() if "resume" in name and not _NEVER.search(name))
     again = (flag for name, flag in named.items() if _AGAIN.match(name) and not flag.takes_value)
-    return exact or next(like, None) or next(again, None)
+    numbered = (flag for name, flag in named.items() if NUMBERED.search(name) and flag.takes_value)
+    return exact or next(like, None) or next(again, None) or next(numbered, None)
 
 
 def loading_flag(source: Source, values: Values) -> Flag | None:

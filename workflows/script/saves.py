@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
-from argosy.workflows.script.writers import targets, wrappers_of
+from argosy.workflows.script.writers import MOVES, targets, wrappers_of
 
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
@@ -69,7 +69,8 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             unless = _unless(call, source, values)
             if not unless and _never(call, source, values):
                 continue
-            if not any(not glob.startswith(OUTSIDE) for glob in globs):
+            # A move into a folder of which nothing is known may move anything.
+            if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
             for path in (PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)):
                 folder, pattern = _split(path)
@@ -222,14 +223,11 @@ def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
 
 def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
     """Whether the call lists files of a folder that is saved to."""
-    asked = _path_words(call)
-    found = [PurePosixPath(text) for each in asked if (text := values.folder(each)) is not None]
-    return any(
-        str(path) == each.folder or (str(path.parent) == each.folder and _alike(path.name, each.pattern))
-        for each in places
-        if "/" not in each.pattern
-        for path in found
-    )
+    found = [PurePosixPath(text) for each in _path_words(call) for text in values.folders(each)]
+    wholes = [PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern]
+    # Of a folder that each start makes anew nothing old is found.
+    wholes = [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
+    return any(_alike(path, whole) or _alike(path, whole.parent) for whole in wholes for path in found)
 
 
 def _path_words(call: ast.Call) -> list[ast.expr]:
@@ -252,6 +250,8 @@ def _is_read_then(call: ast.Call, source: Source) -> bool:
     """Whether what is there is loaded: where it is asked for, or else in the same function."""
     above = [call, *source.above(call)]
     asked = next((each for each in above if isinstance(each, ast.If | ast.IfExp) and call in ast.walk(each.test)), None)
+    if isinstance(asked, ast.If) and isinstance(asked.body[-1], ast.Return):
+        asked = None  # it goes no further where nothing is, and reads below
     around = asked or source.function_of(call) or above[-1]
     names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
     return any(_READS.search(name) for name in names)
@@ -264,9 +264,11 @@ def _clears_up(call: ast.Call, source: Source) -> bool:
     return bool(names & _REMOVES) and not any(_READS.search(name) for name in names)
 
 
-def _alike(one: str, other: str) -> bool:
-    one = re.sub(r"[*?]+", "*", one)
-    return fnmatchcase(one, other) or fnmatchcase(other, one)
+def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:
+    """Whether both may be the same path, folder by folder."""
+    ones, others = ([re.sub(r"[*?]+", "*", part) for part in each.parts] for each in (one, other))
+    pairs = zip(ones, others, strict=False)
+    return len(ones) == len(others) and all(fnmatchcase(a, b) or fnmatchcase(b, a) for a, b in pairs)
 
 
 def _may_miss(call: ast.Call, source: Source) -> bool:

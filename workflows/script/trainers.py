@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Source, argument, last_name
+from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
 from argosy.workflows.script.values import Values
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
+_OF_ARGUMENTS = "Trainer.from_argparse_args"
 _ZERO = "zero_optimization"
 
 
@@ -106,33 +107,57 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
 
 
 def _lightning(source: Source, values: Values) -> TrainerFacts | None:
-    trainer = next((call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")), None)
-    if trainer is None:
+    made = (call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
+            or last_name(call.func) in ("Trainer", "LightningCLI"))  # fmt: skip
+    if (trainer := next(made, None)) is None:
         return None
     saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
-    place = argument(saver, "dirpath", 0) if saver is not None else None
+    place = argument(saver, "dirpath", 0) if saver is not None else _written_place(source)
     devices = argument(trainer, "devices")
-    by_cli = last_name(trainer.func) == "LightningCLI"
-    resumes = "variable" if by_cli else _resumes(source.calls, "fit", "ckpt_path")
+    by_cli, by_flags = last_name(trainer.func) == "LightningCLI", _OF_ARGUMENTS in ast.unparse(trainer.func)
+    resumes = "variable" if by_cli or by_flags else _resumes(source.calls, "fit", "ckpt_path")
     folder, include = (None if place is None else _certain(values, place)), ("*.ckpt",)
+    if place is not None and folder is None and by_flags:
+        # Of a run's own folder the flag names the file to go on from.
+        first, _, below = (values.folder(place) or "*").partition("/")
+        folder, include = (None, include) if "*" in first else (first, (f"{below}/*.ckpt",))
     if place is None and resumes:
         # Without a dirpath they go where its logger writes; each start has a version of its own there.
         logs = not _is_false(_setting(trainer, "logger"))
         folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
     named = saver is not None and argument(saver, "filename", 1) is not None
     return TrainerFacts(
-        library=f"lightning.{last_name(trainer.func)}",
+        library=f"lightning.{'Trainer' if by_flags else last_name(trainer.func)}",
         where=source.where(saver or trainer),
         folder=folder,
         remedy="write ModelCheckpoint(dirpath='checkpoints', save_last=True) into it, and fit(..., ckpt_path='last')",
         include=include,
         unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
         resume_flags=("--ckpt_path", "--ckpt-path"),
-        resume_args=("--ckpt_path", "{newest}") if by_cli else (),
+        resume_args=("--ckpt_path", "{newest}")
+        if by_cli
+        else ("--resume_from_checkpoint", "{newest}")
+        if by_flags
+        else (),
         resumes=resumes,
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
+
+
+def _written_place(source: Source) -> ast.expr | None:
+    """The folder of a ModelCheckpoint that is written down: ``{"target": "...ModelCheckpoint", "params": {...}}``."""
+    for node in source.nodes:
+        pairs = dict(written_out(node))
+        named = [plain(pairs.get(key)) or "" for key in ("target", "_target_", "class_path")]
+        for each in (node, pairs.get("params"), pairs.get("init_args")) if any(map(_is_saver, named)) else ():
+            if each is not None and (place := dict(written_out(each)).get("dirpath")) is not None:
+                return place
+    return None
+
+
+def _is_saver(name: str) -> bool:
+    return name.endswith(".ModelCheckpoint")
 
 
 def _composed(source: Source, settings: Settings) -> TrainerFacts | None:

@@ -29,6 +29,8 @@ OUTSIDE = ("/", "..", "~", "$")
 """So begins a path that is not below the folder that the script runs in."""
 _SETTINGS = re.compile(r"(?i)arg|opt|conf|cfg|param|flag|setting|hps")
 """So are the objects called that hold a script's flags."""
+_ANEW = ("strftime", "isoformat", "now", "uuid4", "mkdtemp", "ctime", "today")
+_ANEW_NUMBER = re.compile(r"(int|str|round)\(([\w.]*\.)?time\(\)\)")
 _HERE = ("getcwd", "cwd")
 
 
@@ -43,6 +45,10 @@ class Values:
         self.bindings = Bindings(source)
         self.conditions = Conditions(source, self._flags, given, self.bindings)
         self._known: dict[ast.expr, str | None] = {}
+        self.named_anew = any(
+            last_name(call.func) in _ANEW or _ANEW_NUMBER.fullmatch(ast.unparse(call)) for call in source.calls
+        )
+        """Whether names are made that no other start has."""
         # What yacs holds as constants, a file that only a run reads may change.
         self._files_win = any(
             isinstance(node, ast.ImportFrom) and node.module == "yacs.config" for node in source.nodes
@@ -88,7 +94,8 @@ class Values:
     def _beginnings(self, node: ast.expr) -> list[ast.expr]:
         """What a path expression begins with."""
         if isinstance(node, ast.Name):
-            return [*self.bindings.bound(node), *self.bindings.passed(node), *self.bindings.given(node)]
+            looped = self.bindings.alternatives(node, 1)
+            return [*self.bindings.bound(node), *self.bindings.passed(node), *self.bindings.given(node), *looped]
         if isinstance(node, ast.Attribute):
             return [value for _, value in self.bindings.attributes.get(node.attr, [])]
         if isinstance(node, ast.BinOp):

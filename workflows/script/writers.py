@@ -11,7 +11,7 @@ from argosy.workflows.script.source import Function, Source, argument, last_name
 _OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
 _FILES = {"save": 1, "save_file": 1}
 """torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
-_MOVES = ("replace", "rename", "move")
+MOVES = ("replace", "rename", "move")
 _TF = ("keras", "tensorflow", "tf_keras")
 _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".ModelCheckpoint", 0, "filepath", ""),
@@ -60,7 +60,7 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], bindings: Bindin
         yield folder, "/**/*"
     elif name in ("save", "async_save") and "checkpoint_id" in keywords:
         yield keywords["checkpoint_id"], "/**/*"
-    elif name in _MOVES and base in ("os", "shutil") and len(call.args) == 2:
+    elif name in MOVES and base in ("os", "shutil") and len(call.args) == 2:
         yield call.args[1], ""
 
 
