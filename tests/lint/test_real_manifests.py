@@ -124,3 +124,9 @@ def test_checkpoints_in_an_emptydir(mount: str, options: str, expected: int) -> 
     )
     rules = [each[0] for each in found(pod(container, "volumes: [{name: v, emptyDir: {}}]"), "STORE")]
     assert rules.count("STORE015") == expected
+
+
+@pytest.mark.parametrize("rest", ["  ...\n  b: {}\n", "  image: ...  # yours\n  replicas: x\n"])
+def test_what_a_page_left_out_makes_no_error(rest: str) -> None:
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\nspec:\n  paused: false\n" + rest
+    assert "error" not in {each[1] for each in [*found(text, "YAML"), *found(text, "API")]}

@@ -25,6 +25,8 @@ _TEMPLATE: Final = re.compile(
     r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
     re.MULTILINE,
 )
+# What the author of a page left out.
+_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,9 @@ def _read_documents(source: SourceFile) -> None:
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
+    elif first and _LEFT_OUT.search(source.text):
+        what = f"not whole: ... stands for what was left out ({first.message.removeprefix('is not YAML: ')})"
+        wrong = [Unreadable("YAML001", first.line, first.column, what, "write what was left out", harmless=True)]
     source.unreadable.extend(wrong)
 
 
