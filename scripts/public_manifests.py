@@ -5,13 +5,15 @@
     python scripts/public_manifests.py CLONES OUT third import  # and imports each: the fate of every value
 
 CLONES holds a git directory per repository, named OWNER+NAME. The list has repository, path, SHA-256, set: ``build``
-was looked at while rules were written; ``first`` to ``sixth`` were measured one after the other, each
-before anything in it was looked at; ``held`` is older. A file whose hash differs is told and left out.
+was looked at while rules were written; ``first`` to ``eighth`` were measured one after the other, each
+before anything in it was looked at; ``held`` is older. A file whose hash differs is told and left out. ``README.md#3``
+is the third fenced block of a page that is YAML or says no language.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -20,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "benchmarks/public_manifests.tsv"
+FENCED = re.compile(r"^```(?:ya?ml)?[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def gather(clones: Path, out: Path) -> None:
@@ -31,13 +34,18 @@ def gather(clones: Path, out: Path) -> None:
         if git is None:
             print(f"{repository}: no clone")
             continue
+        file, _, block = path.partition("#")
         shown = subprocess.run(
-            ["git", "--git-dir", git, "show", f"HEAD:{path}"], capture_output=True, check=False
+            ["git", "--git-dir", git, "show", f"HEAD:{file}"], capture_output=True, check=False
         ).stdout
+        if block:
+            blocks = FENCED.findall(shown.decode("utf-8", "replace").replace("\r\n", "\n"))
+            shown = "".join(blocks[int(block) - 1 : int(block)]).encode()
         if hashlib.sha256(shown).hexdigest() != digest:
             print(f"{repository}/{path}: another file, or none")
             continue
-        target = out / part / f"{repository}__{path.replace('/', '__')}"[-200:]
+        name = f"{repository}__{path.replace('/', '__')}"
+        target = out / part / (name.replace("#", "_") + ".yaml" if block else name)[-200:]
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(shown)
 

@@ -137,3 +137,11 @@ def test_a_patch_of_kustomize_is_a_part_of_an_object() -> None:
     refused = {"API005", "API022", "RESTART005"}
     assert not {each.rule for each in lint(files)} & refused
     assert {each.rule for each in lint(files[:1])} >= refused
+
+
+def test_a_gauge_without_realtime_is_refused_by_argos_full_crd_alone() -> None:
+    gauge = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: a}\nspec:\n  entrypoint: a\n"
+    gauge += "  metrics: {prometheus: [{name: g, help: h, gauge: {value: '1'}}]}\n"
+    gauge += "  templates: [{name: a, suspend: {}}]\n"
+    read = lint([read_text(gauge.encode(), "a.yaml")])
+    assert [(each.rule, each.level.word) for each in read] == [("API005", "warning")]

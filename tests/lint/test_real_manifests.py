@@ -98,9 +98,18 @@ def test_a_service_that_selects_nothing(name: str, ip: str, app: str, beside: st
     assert [each[0] for each in found(text, "REND") if each[0] == "REND006"] == expected
 
 
-@pytest.mark.parametrize(("second", "level"), [("3", "warning"), ("4", "error")])
-def test_a_key_twice_is_worse_where_it_loses_something(second: str, level: str) -> None:
-    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\ndata:\n  a: '3'\n  a: '{second}'\n"
+@pytest.mark.parametrize(
+    ("first", "second", "level"),
+    [
+        ("a: '3'", "a: '3'", "warning"),
+        ("a: '3'", "a: '4'", "warning"),  # kubectl takes the last
+        ("a: ['3']", "a: ['4', '5']", "warning"),
+        ("a: [{b: '3'}]", "a: [{c: '4'}]", "error"),
+        ("a: {b: '3'}", "a: {c: '4'}", "error"),
+    ],
+)
+def test_a_key_twice_is_worse_where_it_loses_something(first: str, second: str, level: str) -> None:
+    text = f"apiVersion: example.org/v1\nkind: Any\nmetadata: {{name: c}}\ndata:\n  {first}\n  {second}\n"
     assert [each[:2] for each in found(text, "YAML")] == [("YAML002", level)]
 
 
@@ -115,3 +124,9 @@ def test_checkpoints_in_an_emptydir(mount: str, options: str, expected: int) -> 
     )
     rules = [each[0] for each in found(pod(container, "volumes: [{name: v, emptyDir: {}}]"), "STORE")]
     assert rules.count("STORE015") == expected
+
+
+@pytest.mark.parametrize("rest", ["  ...\n  b: {}\n", "  image: ...  # yours\n  replicas: x\n"])
+def test_what_a_page_left_out_makes_no_error(rest: str) -> None:
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\nspec:\n  paused: false\n" + rest
+    assert "error" not in {each[1] for each in [*found(text, "YAML"), *found(text, "API")]}

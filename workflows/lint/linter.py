@@ -66,6 +66,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
 def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
     templates = {file.name for file in files for each in file.unreadable if each.harmless and each.rule == "YAML001"}
+    templates |= {file.name for file in files if any(node.text == "..." for root in file.roots for node in root.walk())}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for kind, things in _things(bundle).items():
         checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]

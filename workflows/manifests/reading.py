@@ -25,6 +25,8 @@ _TEMPLATE: Final = re.compile(
     r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
     re.MULTILINE,
 )
+# What the author of a page left out.
+_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,9 @@ def _read_documents(source: SourceFile) -> None:
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
+    elif first and _LEFT_OUT.search(source.text):
+        what = f"not whole: ... stands for what was left out ({first.message.removeprefix('is not YAML: ')})"
+        wrong = [Unreadable("YAML001", first.line, first.column, what, "write what was left out", harmless=True)]
     source.unreadable.extend(wrong)
 
 
@@ -199,12 +204,13 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
             if name and name != "<<" and name in seen_keys:
                 mark, (line, first) = key.start_mark, seen_keys[name]
                 same = _same(first, value)
+                overridden = not isinstance(first, yaml.MappingNode) and all(map(_is_scalar, children(first)))
                 yield Unreadable(
                     *("YAML002", mark.line + 1, mark.column + 1),
                     f"the key {name!r} stands twice in one mapping, first on line {line}"
                     + (", with the same value" if same else ": what the first one says is lost"),
                     "keep one: Kubernetes takes the last or refuses the file",
-                    harmless=same,
+                    harmless=overridden,
                 )
             seen_keys[name] = (key.start_mark.line + 1, value)
     for each in children(node):
@@ -213,8 +219,11 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
 
 def _same(one: yaml.Node, other: yaml.Node) -> bool:
     """Whether two scalars say the same."""
-    scalars = isinstance(one, yaml.ScalarNode) and isinstance(other, yaml.ScalarNode)
-    return scalars and (one.tag, one.value) == (other.tag, other.value)
+    return _is_scalar(one) and _is_scalar(other) and (one.tag, one.value) == (other.tag, other.value)
+
+
+def _is_scalar(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode)
 
 
 def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:

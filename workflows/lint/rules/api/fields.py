@@ -23,6 +23,7 @@ _EVERYWHERE: Final = frozenset(
 )
 
 
+_REALTIME: Final = ("ArgoprojV1alpha1WorkflowSpecMetricsPrometheusGauge", "realtime")
 _OF_METADATA: Final = ("labels", "annotations", "name", "namespace")
 _MEANT: Final = {
     **dict.fromkeys(("environment", "enviroment", "envVars", "envs", "environmentVariables", "variables"), "env"),
@@ -98,7 +99,10 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             where, older = node.path or "the object", key.removesuffix("s")
             if key != older and node[older]:
                 continue  # the word of an earlier release, of which API002 speaks
-            yield Problem(node[key], f"{where} has no {key}", f"write {key}: the API refuses it without", rule="API005")
+            # Argo's full CRD asks for it, its minimal one does not, and its controller does without.
+            level = Level.WARNING if (type_name, key) == _REALTIME else None
+            remedy = f"write {key}: the API refuses it without"
+            yield Problem(node[key], f"{where} has no {key}", remedy, level=level, rule="API005")
 
 
 def _unknown(node: Node, key: str, trail: Trail) -> Problem:

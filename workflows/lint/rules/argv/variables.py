@@ -178,4 +178,5 @@ def _reference(container: Container, wanted: str, names: Set[str], value: Node) 
         value,
         f"the container has no variable {wanted}: {what}",
         f"set {wanted} in an earlier env item (what the image sets does not count)",
+        level=Level.WARNING,  # Kustomize's vars may fill it in, or the program
     )

@@ -47,6 +47,6 @@ def cluster_stays(workload: Workload) -> Iterator[Problem]:
         return
     yield Problem(
         node,
-        "shutdownAfterJobFinishes is not true: the Ray cluster and its GPUs stay when the job has ended",
+        "shutdownAfterJobFinishes is not true: the Ray cluster stays, and holds its nodes, when the job has ended",
         "write shutdownAfterJobFinishes: true and ttlSecondsAfterFinished",
     )
