@@ -7,7 +7,7 @@
 CLONES holds a git directory per repository, named OWNER+NAME. The list has repository, path, SHA-256, set: ``build``
 was looked at while rules were written; ``first`` to ``eighth`` were measured one after the other, each
 before anything in it was looked at; ``held`` is older. A file whose hash differs is told and left out. ``README.md#3``
-is the third fenced block of a page that is YAML or says no language.
+is the third fenced block of a page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "benchmarks/public_manifests.tsv"
-FENCED = re.compile(r"^```(?:ya?ml)?[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def gather(clones: Path, out: Path) -> None:

@@ -76,15 +76,15 @@ class Completeness:
         )
 
     def _busy(self, files: Signature, ended: bool) -> str:
-        if not ended and time.time() - newest_change(files) < self._rest(files):
+        age = time.time() - newest_change(files)
+        if not ended and (age < SETTLED_SECONDS or (age < REST_SECONDS and not self._seen_whole(files))):
             return "it has just changed"
         writing = sorted(open_for_writing(self._folder, files))
         return f"{writing[0]} is open for writing" if writing else ""
 
-    def _rest(self, files: Signature) -> float:
+    def _seen_whole(self, files: Signature) -> bool:
         """One file that is seen to be whole needs no more rest than its copy: a small script may save ten a second."""
-        alone = len(files) == 1 and not self._expected and all(proves_itself(self._folder / name) for name in files)
-        return SETTLED_SECONDS if alone else REST_SECONDS
+        return len(files) == 1 and not self._expected and all(proves_itself(self._folder / name) for name in files)
 
     def beside(self, found: Contents, *, ended: bool = False) -> Signature:
         """Of the files beside the units those that rest and are whole: they go along with a unit."""

@@ -20,6 +20,8 @@ _ALWAYS_ZIP = frozenset({".distcp", ".npz"})
 _SAFETENSORS_HEADER = 8
 _JSON_BYTES = 64 << 20
 """A longer JSON file is judged by its last character alone."""
+_PROVEN_JSON_BYTES = 1 << 20
+"""A longer one is not parsed at each look."""
 
 
 def matching(folder: Path, include: Sequence[str]) -> list[str]:
@@ -102,7 +104,7 @@ def proves_itself(path: Path) -> bool:
     """
     try:
         if path.suffix == ".json":
-            if not 0 < path.stat().st_size <= _JSON_BYTES:
+            if not 0 < path.stat().st_size <= _PROVEN_JSON_BYTES:
                 return False
             return isinstance(json.loads(path.read_bytes()), dict | list)
         with path.open("rb") as source:
