@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -60,6 +60,12 @@ class Queue:
 
             raise StepError(Cause.S3_ACCESS, f"the queue {self._url} did not answer: {error}") from error
         return len(messages)
+
+
+def open_queue(event_source: Mapping[str, Any]) -> Queue | None:
+    """What of a run's ``[trigger.event_source]`` brings announcements to one machine; the others need Argo Events."""
+    fields = event_source.get("sqs")
+    return None if fields is None else Queue(fields)
 
 
 class Webhook:

@@ -23,7 +23,7 @@ from argosy.workflows.cli.run_folder import mounted
 from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code
 from argosy.workflows.cli.starting import check_gpus, check_state_dir
 from argosy.workflows.cli.watch.local_runs import LocalRuns
-from argosy.workflows.cli.watch.sources import SECRET, Queue, Webhook
+from argosy.workflows.cli.watch.sources import SECRET, Queue, Webhook, open_queue
 from argosy.workflows.cli.written import write_whole
 from argosy.workflows.cluster.place import ClusterPlace
 
@@ -96,8 +96,7 @@ class _Watching:
         self._lock = threading.Lock()
         self._remote = not source.run.dataset or not source.run.dataset.uri.startswith("file:")
         self._ending = threading.Event()
-        queue = self._trigger.event_source.get("sqs")
-        self._queue = None if queue is None else Queue(queue)
+        self._queue = open_queue(self._trigger.event_source)
         self._tell(f"watching {trigger_args(source.run).dataset_uri}; runs start at {starter.place}")
 
     def once(self) -> int:
