@@ -25,6 +25,8 @@ ORPHAN_SECONDS = 1800.0
 
 Longer than Argo takes to replace a supervisor whose node is lost (5 minutes until its pod is given up, then a backoff).
 """
+TOLD_PEERS = ("plain", "mpirun")
+"""Launchers whose nodes are told each other's addresses; torchrun's ranks meet at node 0."""
 COMMIT_SECONDS = 30
 """After the script's grace: time for launch to commit what was saved."""
 ROOT_WAIT_SECONDS = 10.0
@@ -68,7 +70,7 @@ class Assignment(Message):
     dataset_digest: str
     args: list[str]
     peers: list[str] = field(default_factory=list)
-    """ADDRESS:PORT of every node, by its rank, the port free on it at check-in; for launcher plain, else empty."""
+    """ADDRESS:PORT of every node, by its rank, the port free on it at check-in; for TOLD_PEERS, else empty."""
     fault: dict[str, Any] | None = None
     """An injected fault for a rank of this pod: {"fault", "rank", "step", "seconds", "phase", "code"}."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -9,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import IO, ClassVar, Final
 
 from argosy.steps.contract import env
 from argosy.steps.contract.channel import Assignment
@@ -24,6 +25,15 @@ PYTHON: Final = [sys.executable, "-P", "-m"]
 def shim(command: Sequence[str]) -> list[str]:
     """What an agent starts as a rank: our own parent of ``command``."""
     return [*PYTHON, "argosy.steps.launch.rank", "--", *command]
+
+
+def pass_on(stream: IO[bytes], name: str, tail: deque[str]) -> None:
+    """An agent's own messages into the pod's log, the last ones kept, to the end of the stream."""
+    for raw in stream:
+        line = raw.decode("utf-8", "replace").rstrip("\0").rstrip()  # mpirun ends its boxes with a NUL
+        tail.append(line)
+        with contextlib.suppress(OSError):
+            os.write(1, f"[{name}] {line}\n".encode())
 
 
 def adopt_orphans() -> None:

@@ -17,6 +17,7 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.agent import Agent, adopt_orphans
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.progress_lines import compile_pattern
 from argosy.steps.launch.restart import NodeRestart, describe
@@ -28,7 +29,7 @@ REFUSED_SECONDS = 30.0
 _COMPLAIN_SECONDS = 30.0
 
 
-_AGENTS: Mapping[str, type[Agent]] = {each.name: each for each in (Torchrun, Plain)}
+_AGENTS: Mapping[str, type[Agent]] = {each.name: each for each in (Torchrun, Plain, Mpirun)}
 
 
 class _Terminated(Exception):

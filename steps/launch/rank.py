@@ -92,8 +92,10 @@ class Shim:
         return wake, child
 
     def _forward(self, number: int, _frame: object) -> None:
-        self._stopped = True
-        self._signal(number)
+        # mpirun ends the others, us too, within a millisecond of a rank's own death: that one was not stopped.
+        if processes.is_running(self._child.process.pid):
+            self._stopped = True
+            self._signal(number)
 
     def _signal(self, number: int) -> None:
         if self._child.process.returncode is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract.channel import Assignment
-from argosy.steps.launch.agent import PYTHON, Agent, shim
+from argosy.steps.launch.agent import PYTHON, Agent, pass_on, shim
 
 
 def _arguments(assignment: Assignment, nproc_per_node: int, command: Sequence[str]) -> list[str]:
@@ -49,7 +48,7 @@ class Torchrun(Agent):
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
-        self._reader = threading.Thread(target=self._read, name="torchrun", daemon=True)
+        self._reader = threading.Thread(target=pass_on, args=(self._process.stderr, self.name, self.tail), daemon=True)
         self._reader.start()
 
     def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
@@ -75,11 +74,3 @@ class Torchrun(Agent):
         """It, and the end of what it says."""
         self._process.wait()
         self._reader.join(1.0)
-
-    def _read(self) -> None:
-        assert self._process.stderr is not None
-        for raw in self._process.stderr:
-            line = raw.decode("utf-8", "replace").rstrip()
-            self.tail.append(line)
-            with contextlib.suppress(OSError):
-                os.write(1, f"[torchrun] {line}\n".encode())

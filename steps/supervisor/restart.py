@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import Assignment, CheckIn, Ending, Orders
+from argosy.steps.contract.channel import TOLD_PEERS, Assignment, CheckIn, Ending, Orders
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import PodState
 from argosy.steps.supervisor.context import Context, SupervisedGang
@@ -157,7 +157,7 @@ class GangRestart:
             "master_addr": order[0].address,
             "master_port": order[0].free_port,
             "pods": {message.pod: rank for rank, message in enumerate(order)},
-            "peers": _peers(order) if context.manifest.launcher == "plain" else [],
+            "peers": _peers(order) if context.manifest.launcher in TOLD_PEERS else [],
         }
         context.ledger.append("restart", **entry)
         context.record.log.append(

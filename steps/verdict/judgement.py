@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from signal import SIGKILL
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
@@ -44,6 +45,11 @@ def _root(found: Sequence[Finding]) -> Finding:
     strongest = max(_rank_of_belief(finding) for finding in found)
     equals = [finding for finding in found if _rank_of_belief(finding) == strongest]
     first = min(equals, key=lambda finding: finding.time or float("inf"))
+    if first.evidence.cause == Cause.UNKNOWN and first.exit_code is not None:
+        # Open MPI ends a rank that lost its peer with a code and no word; a SIGKILL has its reason outside the ranks.
+        span = first.time + SAME_MOMENT_SECONDS
+        killed = [finding for finding in equals if finding.signal == SIGKILL and finding.time < span]
+        first = min(killed, key=lambda finding: finding.time, default=first)
     if first.fact and first.time:
         # A pod that was evicted long after a rank had failed for its own reason is a consequence or a coincidence.
         earlier = [

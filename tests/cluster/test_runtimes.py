@@ -33,6 +33,21 @@ for step in range(1, 5):
         pathlib.Path("out/state.json").write_text(str(step))
 """
 """Without torch: it starts at once."""
+OVER_MPI = """\
+import json, os, pathlib, sys, time
+from mpi4py import MPI
+world, saved = MPI.COMM_WORLD, pathlib.Path("out/state.json")
+done = world.bcast(json.loads(saved.read_text()) if world.rank == 0 and saved.exists() else 0)
+for step in range(done + 1, int(sys.argv[1]) + 1):
+    time.sleep(0.5)
+    total = world.allreduce(world.rank + 1)
+    print(f"step {step} loss {total / step} of rank {world.rank} on {MPI.Get_processor_name()}", flush=True)
+    if world.rank == 0:
+        saved.parent.mkdir(exist_ok=True)
+        part = saved.with_suffix(".part")
+        part.write_text(json.dumps(step))
+        part.replace(saved)
+"""
 BESIDE = "services,secrets,configmaps,serviceaccounts,roles.rbac.authorization.k8s.io"
 """What operators make for a workload of theirs."""
 
@@ -130,6 +145,30 @@ def test_xgboost_on_its_own_operator_is_killed_and_ends_with_the_same_model(
     assert newest is not None
     (model,) = newest.files
     assert model.sha256 == boosted(tmp_path, 300, *rounds)
+
+
+def test_mpirun_on_its_own_operator_is_killed_and_goes_on(
+    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
+) -> None:
+    tables = {"gang": 'runtime = "mpijob"\nlauncher = "mpirun"\nnproc_per_node = 2'}
+    training = new_training(
+        cluster, namespace, tmp_path / "run", name="mpi", tables=tables, script=OVER_MPI, args=("60",)
+    )
+    training.submit()
+    training.until_committed(3)
+    rank_killed(training)
+    training.until("a second start", lambda: len(training.events("restart_began")) == 2)
+    training.until_committed(training.committed() + 1)
+    said, pods = logs(training), sorted(pod["metadata"]["name"] for pod in training.pods())
+    for rank in range(4):  # each in the log of its own pod, and known to MPI by the pod's host name
+        pod, host = pods[rank // 2], training.workflow + "-[0-9a-f]+-a1-" + ("launcher" if rank < 2 else "worker-0")
+        assert re.search(rf"{pod}( \||:) \[rank {rank}\] step \d+ loss \S+ of rank {rank} on {host}", said), said
+    assert training.ended(600) == "Succeeded", training.tale()
+    (killed,) = (event.fields for event in training.events("restart_ended"))
+    assert killed["rank"] in (2, 3), training.tale()  # both of that node were
+    assert killed["signal"] == 9, training.tale()
+    first, second = (event.fields["restored_step"] for event in training.events("restart_began"))
+    assert first == 0 < int(second) < 60
 
 
 def named(kind: Kind) -> str:

@@ -183,7 +183,12 @@ def test_a_credential_in_a_script_is_not_shown(imported: Imported, job: Job) -> 
 
 def test_scripts_without_torch_are_started_as_they_are(imported: Imported) -> None:
     one = {"replicas": 1, "container": TRAIN}
+    starts = {"replicas": 1, "container": {"command": ["mpirun", "-np", "2", "python", "/a/t.py"]}}
+    intel = replicas("MPIJob", "mpiReplicaSpecs", Launcher=starts, Worker=one)
+    intel["spec"]["mpiImplementation"] = "Intel"
     for made, launcher in (
+        (replicas("MPIJob", "mpiReplicaSpecs", Launcher=starts, Worker=one), "mpirun"),
+        (intel, "torchrun"),
         (replicas("TFJob", "tfReplicaSpecs", Worker=one), "plain"),
         (replicas("XGBoostJob", "xgbReplicaSpecs", Master=one, Worker=one), "plain"),
         (pytorch(Worker=one), None),

@@ -139,13 +139,13 @@ def _gang(source: Source, container: Container, entry: Entry | None, draft: Draf
         why = f"one process has {gpus} GPUs today: nproc_per_node = {ranks} starts one on each"
         account.advise(entry.launch.head[0].node, why, "gang.nproc_per_node")
     draft.put("gang.nproc_per_node", ranks)
-    if source.launcher:
-        draft.put("gang.launcher", source.launcher)
+    if launcher := source.launcher or (entry.launch.runs_with if entry is not None else ""):
+        draft.put("gang.launcher", launcher)
     elsewhere = source.starts.pod.main if source.starts is not None else None
     if elsewhere is not None:
         account.changed(elsewhere.node["env"], "of the launcher's own variables, mpirun -x passes some on")
         for key in ("command", "args"):
-            account.changed(container.node[key], "no sshd: argosy's launch starts torchrun in it")
+            account.changed(container.node[key], "no sshd: argosy's launch starts the ranks in it")
 
 
 def _ranks(source: Source, entry: Entry | None, gpus: int, nodes: int) -> int:

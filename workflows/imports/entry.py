@@ -186,7 +186,7 @@ def _write(entry: Entry, around: Surroundings) -> None:
         if torchrun or launch.launcher == "python":
             account.changed(word, "argosy starts torchrun", "gang.launcher")
         else:
-            account.changed(word, "torchrun starts the ranks", "gang.launcher")
+            account.changed(word, f"{launch.runs_with or 'torchrun'} starts the ranks", "gang.launcher")
     for option in launch.options:
         _option(option, entry, around)
     field = "module" if launch.module else "script"

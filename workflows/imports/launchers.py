@@ -83,6 +83,11 @@ class Launch:
     entry: list[Word] = field(default_factory=list)
     module: bool = False
 
+    @property
+    def runs_with(self) -> str:
+        """The launcher of ours that such a script needs; ``""``: torchrun, which most can do with."""
+        return "mpirun" if self.launcher == "mpirun" else ""
+
     def value(self, does: Does) -> str | None:
         """What the first option of this kind says."""
         return next((each.value for each in self.options if each.does is does), None)

@@ -44,7 +44,7 @@ class Source:
             ``""``: the launcher's options do.
         starts: the role whose command starts the ranks: MPI's launcher; else the first training role.
         entrypoint: a command line in the object's own spec (Ray).
-        launcher: where scripts for the kind are started as they are; ``""``: torchrun.
+        launcher: where the kind decides it; ``""``: the command does.
     """
 
     workload: Workload

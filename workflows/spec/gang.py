@@ -107,7 +107,8 @@ class Gang(Table):
     launcher: str = Field(
         default="torchrun",
         description="What starts the ranks on a node. torchrun. plain: nothing but us, for scripts without torch "
-        "(XGBoost, TensorFlow): RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TF_CONFIG.",
+        "(XGBoost, TensorFlow): RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TF_CONFIG. mpirun: Open MPI, for "
+        "scripts that meet over MPI (Horovod, mpi4py); the image has it, no sshd.",
     )
     fabric: Line = Field(
         default="",

@@ -20,7 +20,7 @@ RUNTIMES: Mapping[str, tuple[str, ...]] = {
 """Who creates the pods -> the placements that run with it now."""
 PLACEMENTS = ("none", "native", "kueue", "volcano", "coscheduling", "kai")
 """Who makes it all-or-nothing."""
-LAUNCHERS: Mapping[str, bool] = {"torchrun": True, "plain": True, "mpi": False, "ray": False}
+LAUNCHERS: Mapping[str, bool] = {"torchrun": True, "plain": True, "mpirun": True, "ray": False}
 ILLEGAL: Mapping[tuple[str, str], str] = {
     ("volcano", "none"): "Volcano places its Jobs whole, so say placement = volcano",
     ("volcano", "kueue"): "a Volcano Job queues in Volcano: two admissions would wait for each other",

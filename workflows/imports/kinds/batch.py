@@ -82,7 +82,7 @@ def volcano(workload: Workload, bundle: Bundle, account: Account) -> Source:
     starts = next((role for role in roles if role not in training and "mpi" in role.name), None)
     for role in roles:
         if role is starts:
-            account.changed(role.node, "no launcher pod: torchrun starts the ranks on each node, without ssh")
+            account.changed(role.node, "no launcher pod: argosy starts the ranks, without ssh")
         elif role not in training:
             account.lost(role.node, f"a gang has nodes of one kind: task {role.name!r} has no place in it")
     for role in training:

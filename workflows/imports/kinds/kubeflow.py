@@ -81,17 +81,20 @@ def mpi(workload: Workload, bundle: Bundle, account: Account) -> Source:
     nodes = _replicas(roles, account)
     slots = spec["slotsPerWorker"]
     account.number(slots, "gang.nproc_per_node")
-    account.changed(launcher.node, "no launcher pod: torchrun starts the ranks on each node, without ssh")
+    account.changed(launcher.node, "no launcher pod: argosy starts the ranks, without ssh")
     if spec["runLauncherAsWorker"].flag:
         nodes += 1
         account.changed(spec["runLauncherAsWorker"], "the launcher's pod is one more node", "gang.nnodes")
     for key in ("sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation", "mpiDistribution", "mainContainer"):
-        account.changed(spec[key], "torchrun starts the ranks, without ssh and MPI")
+        account.changed(spec[key], "argosy starts the ranks, without ssh")
     # v1 has these beside runPolicy: https://github.com/kubeflow/mpi-operator/tree/master/pkg/apis/kubeflow
     changed_all(account, spec, {key: why for key, why in RUN_POLICY.items() if key != "schedulingPolicy"})
     changed_all(account, spec["runPolicy"], RUN_POLICY)
-    account.advise(workload.document.root["kind"], _MPI, "script")
-    return Source(workload, roles, (nodes, nodes), slots.text or "1", starts=launcher)
+    other = (spec["mpiImplementation"].text or "OpenMPI") != "OpenMPI"  # argosy's mpirun is Open MPI's
+    if other:
+        account.advise(workload.document.root["kind"], _MPI, "script")
+    starts_ranks = "torchrun" if other else ""
+    return Source(workload, roles, (nodes, nodes), slots.text or "1", starts=launcher, launcher=starts_ranks)
 
 
 def _roles(workload: Workload, roles: list[Role], account: Account) -> list[Role]:
