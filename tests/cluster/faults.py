@@ -27,6 +27,19 @@ def pod_deleted(training: Training) -> float:
     return now()
 
 
+def pod_evicted(training: Training) -> float:
+    """A node of the gang is drained: the eviction API takes its pod."""
+    evict(training, training.pods()[-1]["metadata"]["name"])
+    return now()
+
+
+def evict(training: Training, pod: str) -> None:
+    """As ``kubectl drain`` does it."""
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+    path = f"/api/v1/namespaces/{training.namespace}/pods/{pod}/eviction"
+    training.cluster.api.request("POST", path, eviction)
+
+
 def supervisor_killed(training: Training) -> float:
     """SIGKILL of the supervisor; the gang does not notice."""
     training.execute(training.pods(role="supervisor")[0], "pkill", "-9", "-f", "argosy.steps.train")
@@ -119,12 +132,12 @@ def stopped_and_resubmitted(training: Training) -> float:
 FAULTS: Mapping[str, Fault] = {
     fault.__name__: fault
     for fault in (
-        rank_killed, pod_deleted, supervisor_killed, supervisor_deleted, controller_restarted, node_lost,
+        rank_killed, pod_deleted, pod_evicted, supervisor_killed, supervisor_deleted, controller_restarted, node_lost,
         node_unplugged, api_away, etcd_restarted, s3_away, s3_slow, stopped_and_retried, terminated_and_retried,
         stopped_and_resubmitted,
     )
 }  # fmt: skip
-NOTICED = ("rank_killed", "pod_deleted", "node_lost", "node_unplugged")
+NOTICED = ("rank_killed", "pod_deleted", "pod_evicted", "node_lost", "node_unplugged")
 """What must have ended a restart: a fault that nobody noticed was none."""
 QUICK = ("rank_killed", "pod_deleted", "supervisor_killed", "node_lost", "etcd_restarted", "stopped_and_retried")
 """What CI does each time; ``make prove SUITE=cluster-faults`` does all."""
@@ -132,13 +145,17 @@ QUICK = ("rank_killed", "pod_deleted", "supervisor_killed", "node_lost", "etcd_r
 
 def survive(cluster: Cluster, namespace: str, folder: Path, fault: str, steps: int = 60) -> dict[str, float]:
     """Train, hurt it after some commits, and see it end well with nothing lost and nothing left; what it cost."""
-    training = new_training(cluster, namespace, folder, steps=steps)
+    return survived(new_training(cluster, namespace, folder, steps=steps), fault)
+
+
+def survived(training: Training, fault: str, *kinds: str) -> dict[str, float]:
+    """The same of a training that is not submitted yet; ``kinds`` must be gone besides."""
     training.submit()
     training.until_committed(10)
     since = FAULTS[fault](training)
     assert training.ended() == "Succeeded", training.tale()
     assert training.committed() == training.steps, training.tale()
-    training.until("nothing to be left", lambda: not training.leftovers(), 60)
+    training.until("nothing to be left", lambda: not training.leftovers(*kinds), 60)
     cost = training.account(since)
     assert cost["detected"] > 0 or fault not in NOTICED, training.tale()
     return cost

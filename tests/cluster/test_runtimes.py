@@ -18,6 +18,7 @@ from argosy.workflows.spec.placement import RUNTIMES as BUILT
 from tests.cluster.cluster import Cluster
 from tests.cluster.contention import QUEUE, Contention, local_queue
 from tests.cluster.faults import rank_killed
+from tests.cluster.scripts import OVER_MPI
 from tests.cluster.training import ARGOSY, Training, new_training
 from tests.examples.boosted import EXAMPLE as XGBOOST
 from tests.examples.boosted import boosted
@@ -33,21 +34,6 @@ for step in range(1, 5):
         pathlib.Path("out/state.json").write_text(str(step))
 """
 """Without torch: it starts at once."""
-OVER_MPI = """\
-import json, os, pathlib, sys, time
-from mpi4py import MPI
-world, saved = MPI.COMM_WORLD, pathlib.Path("out/state.json")
-done = world.bcast(json.loads(saved.read_text()) if world.rank == 0 and saved.exists() else 0)
-for step in range(done + 1, int(sys.argv[1]) + 1):
-    time.sleep(0.5)
-    total = world.allreduce(world.rank + 1)
-    print(f"step {step} loss {total / step} of rank {world.rank} on {MPI.Get_processor_name()}", flush=True)
-    if world.rank == 0:
-        saved.parent.mkdir(exist_ok=True)
-        part = saved.with_suffix(".part")
-        part.write_text(json.dumps(step))
-        part.replace(saved)
-"""
 BESIDE = "services,secrets,configmaps,serviceaccounts,roles.rbac.authorization.k8s.io"
 """What operators make for a workload of theirs."""
 
@@ -152,7 +138,7 @@ def test_mpirun_on_its_own_operator_is_killed_and_goes_on(
 ) -> None:
     tables = {"gang": 'runtime = "mpijob"\nlauncher = "mpirun"\nnproc_per_node = 2'}
     training = new_training(
-        cluster, namespace, tmp_path / "run", name="mpi", tables=tables, script=OVER_MPI, args=("60",)
+        cluster, namespace, tmp_path / "run", name="mpi", tables=tables, script=OVER_MPI, args=("60", "0.5")
     )
     training.submit()
     training.until_committed(3)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.faults import evict
 from tests.cluster.training import Training, new_training
 from tests.prove.record import Record
 
@@ -55,10 +56,8 @@ def _evict(training: Training) -> dict[str, Any]:
         reached = training.committed()
         sizes.append(_size(training))
         name = training.pods()[0]["metadata"]["name"]
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
         since = time.time()
-        path = f"/api/v1/namespaces/{training.namespace}/pods/{name}/eviction"
-        training.cluster.api.request("POST", path, eviction)
+        evict(training, name)
         training.until("a restart", lambda since=since: any(e.time > since for e in training.events("restart_began")))
         lost += training.account(since)["lost"]
     assert training.ended() == "Succeeded", training.tale()
