@@ -69,8 +69,8 @@ class Mpirun(Agent):
         """Wait for mpirun's word on every node; on node 0 start it.
 
         Raises:
-            StepError: ``launcher_usage``: the image has no mpirun, or the gang has more nodes than are told addresses.
-            OSError: the port that was free at check-in is not any more.
+            StepError: ``launcher_usage``: the image has no mpirun, or the gang has more nodes than are told addresses;
+                ``address_in_use``: the port that was free at check-in is not any more.
         """
         program = _program(environ)
         if len(assignment.peers) != assignment.nnodes:
@@ -88,7 +88,11 @@ class Mpirun(Agent):
         }
         # The port of node 0 that everybody knows is the script's own MASTER_PORT.
         host, _, port = assignment.peers[assignment.node_rank].rpartition(":")
-        self._daemon = Daemon((host.strip("[]"), int(port) if assignment.node_rank else 0), key, own)
+        try:
+            self._daemon = Daemon((host.strip("[]"), int(port) if assignment.node_rank else 0), key, own)
+        except OSError as error:
+            text = f"mpirun: port {port} of {host} was free at check-in and is not any more: {error.strerror}"
+            raise StepError(Cause.ADDRESS_IN_USE, text, quote=text) from error
         if assignment.node_rank == 0:
             hosts = [f"{host}:{self._daemon.port}", *assignment.peers[1:]]
             self._start(program, hosts, key, command, own)
