@@ -53,6 +53,17 @@ SURFACE = {
         *["--resume-from", "--new", "--templates", "-f --follow", "--state-dir"],
     ],
     "chaos": ["file", "--kills", "--kind", "--seed", "-j --ranks", "--state-dir"],
+    "bench-comm": [
+        "file",
+        "--op",
+        "--min-bytes",
+        "--max-bytes",
+        "--factor",
+        "--seconds",
+        "-o --output",
+        "-j --ranks",
+        "--state-dir",
+    ],
     "watch": ["file", "--once", "--listen", *PLACE, "--state-dir"],
     "events": ["words", "--last", "--state-dir"],
     "install": [

@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "compile": ("argosy.workflows.cli.compile", "Turn a run.toml into Argo Workflows YAML."),
     "run": ("argosy.workflows.cli.run", "Run a run.toml or a workflow on this machine."),
     "chaos": ("argosy.workflows.cli.chaos.verb", "Break a training on purpose, and say what it lost."),
+    "bench-comm": ("argosy.workflows.cli.bench_comm", "Measure what the ranks of a gang get from each other."),
     "watch": ("argosy.workflows.cli.watch.verb", "Start a run whenever new data are there, once."),
     "events": ("argosy.workflows.cli.events", "Say what new data started, or did not, and why."),
     "install": ("argosy.workflows.cli.install", "Render or apply what a namespace needs once."),

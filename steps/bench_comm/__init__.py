@@ -1,0 +1,1 @@
+"""What the ranks of a gang get from each other: collectives over a sweep of sizes (``argosy bench-comm``)."""

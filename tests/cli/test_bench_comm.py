@@ -1,0 +1,111 @@
+"""argosy bench-comm: a gang's own collectives over a sweep of sizes, as a table, as JSON and as a picture."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+RUN = """\
+name = "a-run-with-a-name-that-is-quite-long-al"
+script = "train.py"
+[env]
+HERE = "{data}"
+KEPT = "yes"
+[dataset]
+uri = "s3://bucket/data"
+[gang]
+nnodes = 2
+nproc_per_node = 1
+[checkpoint]
+mode = "opaque"
+path = "out"
+include = ["*"]
+[evaluation]
+script = "evaluate.py"
+metric = "loss"
+direction = "min"
+"""
+FACTORS = {"all_reduce": 1.0, "all_gather": 0.5, "reduce_scatter": 0.5, "broadcast": 1.0}
+"""Of two ranks."""
+
+
+@pytest.fixture
+def run_toml(tmp_path: Path) -> Path:
+    path = tmp_path / "run.toml"
+    path.write_text(RUN)
+    return path
+
+
+def bench(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [*ARGOSY, "bench-comm", path.name, *words]
+    return subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=200)
+
+
+@pytest.mark.torch
+def test_two_nodes_are_measured(run_toml: Path) -> None:
+    done = bench(run_toml, "--min-bytes", "1024", "--max-bytes", "100000", "--factor", "8", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["ranks"], told["nodes"], told["backend"], told["stopped"]) == (2, 2, "gloo", "")
+    assert [(row["bytes"], row["op"]) for row in told["rows"]] == [
+        (size, op) for size in (1024, 8192, 65536) for op in FACTORS
+    ]
+    for row in told["rows"]:
+        assert 0 < row["min_us"] <= row["median_us"] <= row["p99_us"]
+        algbw = row["bytes"] / (row["median_us"] * 1000)
+        assert row["algbw"] == pytest.approx(algbw, rel=0.01)
+        assert row["busbw"] == pytest.approx(algbw * FACTORS[row["op"]], rel=0.01)
+    drawn = ElementTree.parse(told["plot"])
+    lines = [each for each in drawn.iter() if each.tag.endswith("polyline")]
+    assert [len(each.attrib["points"].split()) for each in lines] == [3] * 4
+
+
+@pytest.mark.torch
+def test_it_ends_when_its_time_is_spent_and_says_so(run_toml: Path) -> None:
+    done = bench(run_toml, "-j", "1x2", "--op", "all_reduce", "--max-bytes", str(1 << 30), "--seconds", "2")
+    assert done.returncode == 0, done.stderr
+    assert "would have taken longer than the 2 s" in done.stderr
+    assert "all_reduce            8 B" in done.stdout
+
+
+def test_the_yaml_for_a_cluster_has_the_gang_and_nothing_else_of_the_run(run_toml: Path) -> None:
+    done = bench(run_toml, "--op", "all_reduce", "-o", "bench.yaml")
+    assert done.returncode == 0, done.stderr
+    text = (run_toml.parent / "bench.yaml").read_text()
+    found = yaml.safe_load(text)
+    assert found["metadata"]["generateName"] == "a-run-with-a-name-that-is-qui-bench-comm-"
+    assert "--module=argosy.steps.bench_comm" in text
+    assert "KEPT" in text
+    for word in ("HERE", "s3://bucket", "evaluate", "train.py"):
+        assert word not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--op", "all_to_none"], "--op 'all_to_none': unknown collective; there are all_reduce"),
+        (["--factor", "1"], "--factor 1: sizes would not grow; write 2 or more"),
+        (["--min-bytes", "0"], "--min-bytes 0 --max-bytes 0: no sizes"),
+        (["--min-bytes", "9", "--max-bytes", "8"], "no sizes"),
+        (["--max-bytes", str(1 << 40)], "larger than 64 GiB"),
+        (["--seconds", "nan"], "--seconds nan: write 1 to 86400"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(run_toml: Path, words: list[str], said: str) -> None:
+    done = bench(run_toml, *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_another_launcher_is_refused(run_toml: Path) -> None:
+    run_toml.write_text(RUN.replace("[gang]", '[gang]\nlauncher = "plain"'))
+    done = bench(run_toml)
+    assert (done.returncode, "collectives of torch are measured under torchrun" in done.stderr) == (2, True), (
+        done.stderr
+    )
