@@ -56,11 +56,12 @@ def row(op: str, size: int, ranks: int, seconds: list[float]) -> Row:
 
 def size_text(size: int) -> str:
     """``64 KiB``."""
+    value = float(size)
     for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size} {unit}"
-        size //= 1024
-    return f"{size} GiB"
+        if value < 1023:
+            return f"{value:.4g} {unit}"
+        value /= 1024
+    return f"{value:.4g} GiB"
 
 
 _TIMES = "".join(f"{name:>12}" for name in ("min us", "median us", "p99 us"))

@@ -62,7 +62,7 @@ def command(
     Example:
       argosy bench-comm run.toml -j 2x1
       argosy bench-comm run.toml -o bench.yaml && argo submit bench.yaml
-      argosy checkpoint get WORKFLOW ./bench
+      argosy checkpoint get s3://bucket/store/gpt-bench-comm/runs/WORKFLOW ./bench
     """
     words = _words(ops or tuple(FACTORS), min_bytes, max_bytes, factor, seconds)
     source = _described(file, ranks, words)
