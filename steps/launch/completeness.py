@@ -35,7 +35,11 @@ class Flaw:
 class Completeness:
     """The rules of one node: what every one of ``ranks`` has to leave, and what is written last."""
 
-    def __init__(self, args: LaunchArgs, folder: Path, ranks: Sequence[int]) -> None:
+    def __init__(
+        self, args: LaunchArgs, folder: Path, ranks: Sequence[int], of_others: Signature | None = None
+    ) -> None:
+        """``of_others``: restored files that, as long as they are so, other nodes save."""
+        self.of_others = of_others or {}
         self._args = args
         self._folder = folder
         self._marker = args.checkpoint_marker
@@ -97,8 +101,11 @@ class Completeness:
         }
 
     def pointers(self, found: Contents) -> Signature:
-        """Of the files beside the units those that say which unit is the last."""
-        return {name: state for name, state in found.beside.items() if _is_pointer(name) and state[0] <= _POINTER_BYTES}
+        """Of the files beside the units those that say which unit is the last. A ``latest`` that only another node's
+        rank writes stands here as it was restored, and says nothing of what came after.
+        """
+        own = {name: state for name, state in found.beside.items() if self.of_others.get(name) != state}
+        return {name: state for name, state in own.items() if _is_pointer(name) and state[0] <= _POINTER_BYTES}
 
     def _base(self, unit: Unit) -> Path:
         inside = self._folder / unit.name
