@@ -15,6 +15,7 @@ from typing import Any
 
 SCRIPTS = Path(__file__).parent / "scripts"
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "deepspeed-zero3"
+MODEL = "pytorch_model.bin"
 _PLAIN = r"^step (?P<step>\d+) loss (?P<loss>\S+)"
 
 
@@ -150,7 +151,7 @@ STYLES = (
     ),
     Style("ImageNet 1x1", "imagenet", 1, 1, _imagenet(10), "checkpoint.pth.tar", _IMAGENET, per_epoch=10),
     Style("ImageNet 2x1", "imagenet", 2, 1, _imagenet(5), "checkpoint.pth.tar", _IMAGENET, per_epoch=5),
-    Style("DeepSpeed ZeRO-1 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "1"), share=3),
-    Style("DeepSpeed ZeRO-3 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "3"), share=3),
-    Style("DeepSpeed example 2x1", str(EXAMPLE), 2, 1, _deepspeed, "latest", args=("--steps", "120"), share=3),
+    Style("DeepSpeed ZeRO-1 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "1")),
+    Style("DeepSpeed ZeRO-3 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "3")),
+    Style("DeepSpeed example 2x1", str(EXAMPLE), 2, 1, _deepspeed, MODEL, args=("--steps", "400"), share=1),
 )
