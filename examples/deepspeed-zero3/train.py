@@ -13,13 +13,17 @@ import torch
 from deepspeed.accelerator import get_accelerator
 
 
-def read_config(path, bf16, universal):
+def read_config(path, bf16, torch_adam, universal):
     """The guides' file; what this machine cannot do is replaced, and each replacement printed."""
     with open(path) as source:
         config = json.load(source)
     if config["fp16"]["enabled"] and (bf16 or not get_accelerator().is_fp16_supported()):
         print(f"override: fp16 -> bf16 ({'asked for' if bf16 else 'this device has no fp16'})", flush=True)
         config["fp16"], config["bf16"] = {"enabled": False}, {"enabled": True}
+    if torch_adam:
+        print("override: DeepSpeedCPUAdam -> torch.optim.AdamW (asked for)", flush=True)
+        config["optimizer"]["params"]["torch_adam"] = True
+        config["zero_force_ds_cpu_optimizer"] = False
     if universal:
         config["checkpoint"] = {"load_universal": True}
     return config
@@ -80,7 +84,7 @@ def main():
     deepspeed.init_distributed()
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     torch.manual_seed(0)
-    config = read_config(args.config, args.bf16, args.universal)
+    config = read_config(args.config, args.bf16, args.torch_adam, args.universal)
     with deepspeed.zero.Init(config_dict_or_path=config):
         model = Model()
     engine, _, _, _ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
