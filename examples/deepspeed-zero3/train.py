@@ -78,6 +78,7 @@ def main():
     parser.add_argument(
         "--universal", action="store_true", help="resume from what ds_to_universal made of a checkpoint"
     )
+    parser.add_argument("--torch_adam", action="store_true", help="not DeepSpeedCPUAdam: resumes to the last bit")
     parser.add_argument("--bf16", action="store_true")
     args = parser.parse_args()
 
