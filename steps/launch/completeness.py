@@ -91,10 +91,12 @@ class Completeness:
         return len(files) == 1 and not self._expected and all(proves_itself(self._folder / name) for name in files)
 
     def beside(self, found: Contents, *, ended: bool = False) -> Signature:
-        """Of the files beside the units those that rest and are whole: they go along with a unit."""
+        """Of the files beside the units those that rest and are whole: they go along with a unit. So do the pointers,
+        always: one that is written anew since it was judged makes its copy fail, for without it nobody could go on.
+        """
         writing = open_for_writing(self._folder, found.beside)
         rested = time.time() - (0.0 if ended else REST_SECONDS)
-        return {
+        return self.pointers(found) | {
             name: state
             for name, state in found.beside.items()
             if name not in writing and state[1] / 1e9 <= rested and looks_whole(self._folder / name)

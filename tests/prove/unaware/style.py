@@ -107,7 +107,8 @@ def _accelerate(folder: Path) -> float:
 
 
 def _deepspeed(folder: Path) -> float:
-    return float((folder / "latest").read_text().removeprefix("global_step"))
+    latest = folder / "latest"  # a commit without it is one that nobody can go on from
+    return float(latest.read_text().removeprefix("global_step")) if latest.exists() else -1.0
 
 
 def _imagenet(per_epoch: int) -> Callable[[Path], float]:
