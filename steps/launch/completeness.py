@@ -35,7 +35,11 @@ class Flaw:
 class Completeness:
     """The rules of one node: what every one of ``ranks`` has to leave, and what is written last."""
 
-    def __init__(self, args: LaunchArgs, folder: Path, ranks: Sequence[int]) -> None:
+    def __init__(
+        self, args: LaunchArgs, folder: Path, ranks: Sequence[int], of_others: Signature | None = None
+    ) -> None:
+        """``of_others``: restored files that, as long as they are so, other nodes save."""
+        self.of_others = of_others or {}
         self._args = args
         self._folder = folder
         self._marker = args.checkpoint_marker
@@ -87,18 +91,23 @@ class Completeness:
         return len(files) == 1 and not self._expected and all(proves_itself(self._folder / name) for name in files)
 
     def beside(self, found: Contents, *, ended: bool = False) -> Signature:
-        """Of the files beside the units those that rest and are whole: they go along with a unit."""
+        """Of the files beside the units those that rest and are whole: they go along with a unit. So do the pointers,
+        always: one that is written anew since it was judged makes its copy fail, for without it nobody could go on.
+        """
         writing = open_for_writing(self._folder, found.beside)
         rested = time.time() - (0.0 if ended else REST_SECONDS)
-        return {
+        return self.pointers(found) | {
             name: state
             for name, state in found.beside.items()
             if name not in writing and state[1] / 1e9 <= rested and looks_whole(self._folder / name)
         }
 
     def pointers(self, found: Contents) -> Signature:
-        """Of the files beside the units those that say which unit is the last."""
-        return {name: state for name, state in found.beside.items() if _is_pointer(name) and state[0] <= _POINTER_BYTES}
+        """Of the files beside the units those that say which unit is the last. A ``latest`` that only another node's
+        rank writes stands here as it was restored, and says nothing of what came after.
+        """
+        own = {name: state for name, state in found.beside.items() if self.of_others.get(name) != state}
+        return {name: state for name, state in own.items() if _is_pointer(name) and state[0] <= _POINTER_BYTES}
 
     def _base(self, unit: Unit) -> Path:
         inside = self._folder / unit.name

@@ -27,8 +27,7 @@ from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
 from argosy.steps.launch.reporter import Reporter
-from argosy.steps.launch.restoring import of_others
-from argosy.steps.launch.units import Contents, contents, step_in
+from argosy.steps.launch.units import Contents, Unit, contents, step_in
 from argosy.steps.launch.whole_files import Signature, facts, open_for_writing
 
 LOOK_SECONDS = 0.1
@@ -58,13 +57,17 @@ class Gatherer:
         self._others = assignment.nnodes - 1
         self._reporter = reporter
         self._seconds = float(args.checkpoint_timeout_seconds)
-        self._below = node_path(0, "") if args.checkpoint_writers == "every" else ""
+        self._every = args.checkpoint_writers == "every"
+        """Nobody else writes here, so what lies beside the unit may be the next save's as soon as ours is stored: a
+        script that saves faster than the nodes answer moves ``latest`` on each time, and would never have a commit.
+        """
+        self._below = node_path(0, "") if self._every else ""
         self._of_others = of_others
 
     def commit(
         self,
         step: int,
-        unit: str,
+        unit: Unit,
         folder: Path,
         files: Signature,
         *,
@@ -80,12 +83,13 @@ class Gatherer:
             GivenUp: another node could not give its part. FilesChanged, StepError: see ``store_part`` and ``commit``.
         """
         name = self._checkpoints.new_save(self._claim, step)
-        self._reporter.gather(Save(name=name, unit=unit, last=last))
+        self._reporter.gather(Save(name=name, unit=unit.name, last=last))
         try:
             mine = store_part(self._checkpoints.part(name, 0), folder, _without(files, self._of_others), self._below)
             parts = [mine, *self._gathered(name, go_on)]
-            if facts(folder, files) != files:  # a rank of another node was still writing
-                raise FilesChanged(f"{unit} changed while the other nodes were asked; not committed")
+            judged = unit.files if self._every else files
+            if facts(folder, judged) != judged:  # a rank of another node was still writing
+                raise FilesChanged(f"{unit.name} changed while the other nodes were asked; not committed")
         finally:
             self._reporter.gather(None)
         return self._checkpoints.commit(
@@ -132,7 +136,6 @@ class Contributor:
         self._folder = folder
         self._completeness = completeness
         self._reporter = reporter
-        self._of_others = of_others(args, assignment, checkpoints, folder)
         self._ranks_run: Callable[[], bool] = lambda: True
         self._ended = threading.Event()
         self._closing = threading.Event()
@@ -215,7 +218,8 @@ class Contributor:
             return self._flawed(save, f"{unit.name}: {flaw.text}") if late or (ended and not flaw.busy) else None
         if ended:
             time.sleep(SETTLED_SECONDS)
-        files = _without({**unit.files, **self._completeness.beside(found, ended=ended)}, self._of_others)
+        beside = self._completeness.beside(found, ended=ended)
+        files = _without({**unit.files, **beside}, self._completeness.of_others)
         self._reporter.answer(self._part(save, "storing"))
         part = self._checkpoints.part(save.name, self._assignment.node_rank)
         stored = store_part(part, self._folder, files, node_path(self._assignment.node_rank, ""))

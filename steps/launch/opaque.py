@@ -28,7 +28,6 @@ from argosy.steps.launch.gathering import Gatherer, GivenUp
 from argosy.steps.launch.labelling import PROGRESS, Content, Labelling
 from argosy.steps.launch.pruning import Pruning
 from argosy.steps.launch.reporter import Reporter
-from argosy.steps.launch.restoring import of_others
 from argosy.steps.launch.step_clock import Label, Word
 from argosy.steps.launch.units import Contents, Unit, contents
 from argosy.steps.launch.whole_files import Signature, facts, matching, newest_change
@@ -66,8 +65,7 @@ class FolderWatch:
         self._every = args.checkpoint_writers == "every" and assignment.nnodes > 1
         self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
         """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
-        others = of_others(args, assignment, checkpoints, folder) if self._every else {}
-        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, others)
+        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, completeness.of_others)
         digest, found = assignment.resume_digest, contents(folder, args)
         restored = checkpoints.by_digest(digest) if digest else None
         self._labels = Labelling(folder, restored, found.units[-1] if found.units else None)
@@ -247,7 +245,7 @@ class FolderWatch:
             content: Content = {}
             progress = self._labels.progress(unit, label, new=self._done.get(unit.name) != state)
             done: Saved | None = self._gatherer.commit(
-                label.step, unit.name, self._folder, files, final=final, last=last, go_on=go_on,
+                label.step, unit, self._folder, files, final=final, last=last, go_on=go_on,
                 meta={PROGRESS: progress},
             )  # fmt: skip
         else:

@@ -59,12 +59,14 @@ class Saves:
         from argosy.steps.launch.completeness import Completeness
         from argosy.steps.launch.gathering import Contributor
         from argosy.steps.launch.opaque import FolderWatch
+        from argosy.steps.launch.restoring import of_others
 
         args, assignment, nproc = self._args, self._assignment, self._args.nproc_per_node
         folder, node = self._workdir / args.checkpoint_path, assignment.node_rank
         every = args.checkpoint_writers == "every"
         ranks = range(node * nproc, (node + 1) * nproc) if every else range(assignment.nnodes * nproc)
-        completeness = Completeness(args, folder, ranks)
+        others = of_others(args, assignment, checkpoints, folder) if every and assignment.nnodes > 1 else {}
+        completeness = Completeness(args, folder, ranks, others)
         if node == 0:
             self._watch = FolderWatch(args, assignment, checkpoints, folder, completeness, self._reporter)
         elif every or args.checkpoint_expect:

@@ -194,3 +194,17 @@ def test_a_file_that_was_modified_within_a_tick_of_the_clock(tmp_path: Path) -> 
             said = str(error)
             break
     assert "a: has just been modified" in said
+
+
+def test_a_latest_that_is_written_anew_after_the_judgement(tmp_path: Path) -> None:
+    """The next save has just emptied it: without it this unit could not be gone on from, so nothing is committed."""
+    folder = tmp_path / "out"
+    write(folder / "global_step10/a", "x")
+    write(folder / "latest", "global_step10")
+    found = look(folder)
+    assert flaw_of(folder, found) == ""
+    args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_mode="opaque", checkpoint_path="out")
+    with (folder / "latest").open("w"):
+        beside = Completeness(args, folder, [0]).beside(found)
+        with pytest.raises(FilesChanged):
+            stored(tmp_path, {**found.units[-1].files, **beside})

@@ -55,3 +55,41 @@ def test_a_file_that_changes_while_another_node_is_asked(cluster: Callable[..., 
         gang.nodes[1].save(rank, 10)
     gang.until(lambda: gang.nodes[1].reporter.asked() not in (None, first), "a save that begins again")
     assert gang.store.commits() == []
+
+
+SAVES = {**EVERY, "checkpoint_reshard": "all"}
+UNIT = "global_step{step}/rank{rank}.json"
+
+
+def test_a_script_that_saves_faster_than_the_nodes_answer_has_commits(cluster: Callable[..., Cluster]) -> None:
+    """Its rank 0 says ``latest`` of the next save while node 1 is still asked for this one."""
+    gang = cluster(**SAVES)
+    gang.begin()
+    latest, rank = gang.nodes[0].folder / "latest", gang.nodes[0].ranks[0]
+    gang.save(10, skip=(2, 3), name=UNIT)
+    rank.write(latest, "global_step10")
+    gang.until(lambda: gang.nodes[1].reporter.asked(), "question")
+    gang.until(lambda: list(gang.root.glob("store/**/parts/000000.json")), "node 0's part")
+    gang.nodes[0].save(0, 20, name=UNIT)
+    rank.write(latest, "global_step20")
+    for other in (2, 3):
+        gang.nodes[1].save(other, 10, name=UNIT)
+    gang.until(lambda: gang.committed() == [10], "commit")
+    (commit,) = gang.store.commits()
+    gang.store.fetch(commit, gang.root / "look")
+    assert (gang.root / "look/argosy-node-000000/latest").read_text() == "global_step10"
+
+
+def test_a_latest_that_another_node_writes_is_not_asked_where_it_was_only_restored(
+    cluster: Callable[..., Cluster],
+) -> None:
+    gang = cluster(**SAVES)
+    gang.begin()
+    gang.save(10, name=UNIT)
+    gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "latest", "global_step10")
+    gang.until(lambda: gang.committed() == [10], "commit")
+    gang.begin()
+    assert (gang.nodes[1].folder / "latest").read_text() == "global_step10"
+    gang.save(20, name=UNIT)
+    gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "latest", "global_step20")
+    gang.until(lambda: gang.committed() == [10, 20], "commit after the restore")

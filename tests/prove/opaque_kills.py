@@ -17,14 +17,16 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract.errors import StepError
+from argosy.steps.runlog import Event
 from benchmarks.environments import LOCKS, frameworks_python
 from tests.prove.engine_kill import events, leftovers
-from tests.prove.record import Record
+from tests.prove.record import STYLE, Record
 from tests.prove.unaware.account import false_words, result_kept, wrong_labels
 from tests.prove.unaware.commits import commits, store_of
 from tests.prove.unaware.killer import KINDS, Kill, Killer
@@ -35,18 +37,18 @@ LIMIT_SECONDS = 1500.0
 TITLE = "Ranks of scripts that never heard of argosy killed (SIGKILL) at random instants"
 COLUMNS = [
     "style", "kills", "while saving", "before a step", "restored", "losses compared", "losses that differ",
-    "resumed wrongly", "commits", "wrong labels", "false words", "result kept", "last step",
+    "resumed wrongly", "not from the newest", "commits", "wrong labels", "false words", "result kept", "last step",
     "exit", "left over", "held",
 ]  # fmt: skip
 
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run until each style had ``count`` kills or ``minutes`` are over; 0 when all that were run held."""
-    record = Record("opaque-kills", seed)
+    only = os.environ.get(STYLE, "")
+    record = Record("opaque-kills", seed, style=only)
     folder = record.folder
     deadline = time.monotonic() + minutes * 60
     python = frameworks_python()
-    only = os.environ.get("ARGOSY_PROVE_STYLE", "")
     for style in (style for style in STYLES if only in style.name):
         wanted = -(-count // style.share)
         while (done := _killed(record, style)) < wanted:
@@ -58,7 +60,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
             case = kill_some(style, python, folder, random.Random(f"{seed}-{number}"), wanted - done, reference)
             record.add({"case": number, **case})
             print(json.dumps(case), flush=True)
-    return record.told(TITLE, COLUMNS)
+    return record.told(TITLE, COLUMNS, count=count)
 
 
 def _killed(record: Record, style: Style) -> int:
@@ -72,7 +74,8 @@ def _environ(folder: Path) -> dict[str, str]:
 
 def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
     """Loss by step of a run without argosy and without kills; made once for a script and a lock."""
-    texts = [(style.source / "train.py").read_bytes(), *(lock.read_bytes() for lock in LOCKS)]
+    read = sorted(path for path in style.source.iterdir() if path.suffix in (".py", ".json"))
+    texts = [path.read_bytes() for path in (*read, *LOCKS)]
     key = hashlib.sha256(b"\0".join([*texts, f"{style.nodes * style.ranks} {style.args}".encode()])).hexdigest()[:12]
     kept = folder / f"opaque-kills-reference-{key}.json"
     if not kept.exists():
@@ -157,13 +160,15 @@ def judged(style: Style, work: Path, kills: list[Kill], code: int, reference: di
         "losses compared": len(compared),
         "losses that differ": sum(reference.get(step) != loss for step, loss in compared),
         "resumed wrongly": _wrong(printed, restored),
+        "not from the newest": _older(events(work)),
         "last step": max((step for step, _ in told), default=-1),
         "exit": code,
         "left over": len(leftovers(work)),
         "instants": [asdict(kill) for kill in kills],
     }
     whole = case["last step"] == max(reference) and _ends_well(work) and {step for step, _ in told} == set(reference)
-    quiet = not (case["losses that differ"] or case["resumed wrongly"] or case["left over"])
+    wrong = ("losses that differ", "resumed wrongly", "not from the newest", "left over")
+    quiet = not any(case[each] for each in wrong)
     return {**case, "held": code == 0 and whole and quiet}
 
 
@@ -178,6 +183,17 @@ def _wrong(printed: list[list[tuple[int, str]]], restored: list[int]) -> int:
         wrong += first < start or first > max(reached, 0) + 1
         reached = max(reached, max(step for step, _ in losses))
     return wrong
+
+
+def _older(log: Sequence[Event]) -> int:
+    """Restarts that were not given what had been committed last."""
+    older, newest = 0, 0
+    for event in log:
+        if event.kind == "checkpoint_committed":
+            newest = int(event.fields["step"])
+        elif event.kind == "restart_began":
+            older += int(event.fields.get("restored_step") or 0) != newest
+    return older
 
 
 def _ends_well(work: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 from argosy.steps.contract.env import S3_TRANSPORT
 
+STYLE = "ARGOSY_PROVE_STYLE"
 _Todo = TypeVar("_Todo")
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,12 +41,15 @@ class Record:
     suite: str
     seed: int
     folder: Path = field(default_factory=kept)
+    style: str = ""
+    """The only styles of the suite that were chosen (:data:`STYLE`): cases and table are theirs alone."""
 
     @property
     def name(self) -> str:
-        """The suite, and what read from S3 where that was chosen."""
+        """The suite, the styles that were chosen, and what read from S3 where that was."""
         chosen = os.environ.get(S3_TRANSPORT)
-        return f"{self.suite}-by-{chosen}" if chosen else self.suite
+        name = "-".join([self.suite, *re.findall("[a-z0-9]+", self.style.lower())])
+        return f"{name}-by-{chosen}" if chosen else name
 
     @property
     def path(self) -> Path:
@@ -91,7 +96,8 @@ class Record:
         cases = self.cases()
         held = sum(case["held"] for case in cases)
         again = len(cases) if count is None else count
-        chosen = f" TRANSPORT={os.environ[S3_TRANSPORT]}" if self.name != self.suite else ""
+        chosen = f" TRANSPORT={os.environ[S3_TRANSPORT]}" if os.environ.get(S3_TRANSPORT) else ""
+        chosen += f' {STYLE}="{self.style}"' if self.style else ""
         commits = ", ".join(sorted({case["commit"] for case in cases}))
         lines = [
             f"# {title}", "",

@@ -24,6 +24,8 @@ MOST_WITHOUT_COMMIT = 2
 LOOK_SECONDS = 0.05
 AIM_SECONDS = 0.001
 _LOOKS = 100
+_NO_SAVE = "/stderr.txt"
+"""What a library asks of the compiler in a temporary folder."""
 _FURTHER = 4
 """A save goes on for so many steps at most before the kill."""
 
@@ -65,7 +67,8 @@ class Killer:
                 if not ranks:
                     time.sleep(LOOK_SECONDS)
                     continue
-                idle = 0 if self._commits() > committed else idle
+                if self._commits() > committed:  # also one that ended only after the kill, before the failure was told
+                    idle, committed = 1, self._commits()
                 kind = "training" if idle >= MOST_WITHOUT_COMMIT else plan[len(self.kills)]
                 if self._kill(kind, draw, deadline):
                     idle = 1 if self._commits() > committed else idle + 1
@@ -170,7 +173,7 @@ class Killer:
                 with contextlib.suppress(OSError, StopIteration):
                     target = os.readlink(f"/proc/{pid}/fd/{handle}")
                     inside = next((folder for folder in self._folders if folder in target), None)
-                    if inside is None:
+                    if inside is None or target.endswith(_NO_SAVE):
                         continue
                     lines = Path(f"/proc/{pid}/fdinfo/{handle}").read_text().splitlines()
                     flags = next(int(line.split()[1], 8) for line in lines if line.startswith("flags:"))

@@ -15,6 +15,7 @@ from typing import Any
 
 SCRIPTS = Path(__file__).parent / "scripts"
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "deepspeed-zero3"
+MODEL = "pytorch_model.bin"
 _PLAIN = r"^step (?P<step>\d+) loss (?P<loss>\S+)"
 
 
@@ -106,7 +107,8 @@ def _accelerate(folder: Path) -> float:
 
 
 def _deepspeed(folder: Path) -> float:
-    return float((folder / "latest").read_text().removeprefix("global_step"))
+    latest = folder / "latest"  # a commit without it is one that nobody can go on from
+    return float(latest.read_text().removeprefix("global_step")) if latest.exists() else -1.0
 
 
 def _imagenet(per_epoch: int) -> Callable[[Path], float]:
@@ -118,6 +120,10 @@ _TRAINER = r"^\{'loss': '?(?P<loss>[^',]+)'?, .*'epoch': '?(?P<step>[^',}]+)"
 _ACCELERATE = r"epoch (?P<epoch>\d+) batch (?P<step>\d+)/\d+: loss (?P<loss>\S+)"
 _IMAGENET = r"^Epoch: \[(?P<epoch>\d+)\]\[ *(?P<step>\d+)/\d+\].*Loss (?P<loss>\S+)"
 _OUT = ("--output_dir", "out")
+_EXACT = ("--steps", "400", "--save_every", "5", "--torch_adam")
+"""DeepSpeedCPUAdam multiplies its bias correction on from step to step and takes a power after a resume, which rounds
+otherwise: its losses go on equal to about 1e-5 only, argosy or not.
+"""
 STYLES = (
     Style("nanoGPT 1x1", "nanogpt", 1, 1, _nanogpt, "ckpt.pt", _NANOGPT),
     Style("nanoGPT 2x1", "nanogpt", 2, 1, _nanogpt, "ckpt.pt", _NANOGPT),
@@ -150,7 +156,7 @@ STYLES = (
     ),
     Style("ImageNet 1x1", "imagenet", 1, 1, _imagenet(10), "checkpoint.pth.tar", _IMAGENET, per_epoch=10),
     Style("ImageNet 2x1", "imagenet", 2, 1, _imagenet(5), "checkpoint.pth.tar", _IMAGENET, per_epoch=5),
-    Style("DeepSpeed ZeRO-1 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "1"), share=3),
-    Style("DeepSpeed ZeRO-3 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "3"), share=3),
-    Style("DeepSpeed example 2x1", str(EXAMPLE), 2, 1, _deepspeed, "latest", args=("--steps", "120"), share=3),
+    Style("DeepSpeed ZeRO-1 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "1")),
+    Style("DeepSpeed ZeRO-3 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "3")),
+    Style("DeepSpeed example 2x1", str(EXAMPLE), 2, 1, _deepspeed, MODEL, args=_EXACT, share=1),
 )
