@@ -245,6 +245,11 @@ class GangRestart:
     def _outcome(self, watch: Watch) -> Outcome:
         verdict = None
         if not watch.is_finished:
+            # A pod says at once that SIGTERM ended it; that it was evicted, which the host knows, is younger than our
+            # last look.
+            self._pods(now=True)
+            watch.see_pods(self._states)
+        if not watch.is_finished:
             verdict = watch.verdict(time.monotonic(), self._context.settings.timeouts)
             # A rank that made no step of its own stands where it was resumed.
             verdict = replace(verdict, step=verdict.step or watch.step)

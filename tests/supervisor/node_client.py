@@ -2,8 +2,8 @@
 
 Run as ``node_client.py PLAN.json``. The rank is a child process, so that a signal ends it as it would a real one.
 Keys of the plan: steps, step_seconds, jitter (of heavy tails), commit_every, final (bool), store, prefix, away (indexes
-that never check in), faults: list of {"index", "step", "how": exception|kill|segv|exit CODE|hang|damage, "times"};
-shared: a folder.
+that never check in), says_sigterm (bool: SIGTERM to the pod ends its rank, and that is told), faults: list of {"index",
+"step", "how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
 """
 
 from __future__ import annotations
@@ -185,7 +185,10 @@ def run(assignment: dict[str, Any]) -> dict[str, Any]:
     os.set_blocking(read, False)
     rest, said, step, phase, endings, events = b"", "", 0, "running", [], []
     while True:
-        pid, status = os.waitpid(child, os.WNOHANG) if phase == "running" else (0, 0)
+        asked = TERMINATED and PLAN.get("says_sigterm", False)
+        if asked and phase == "running":
+            os.kill(child, signal.SIGTERM)
+        pid, status = os.waitpid(child, 0 if asked else os.WNOHANG) if phase == "running" else (0, 0)
         with contextlib.suppress(BlockingIOError):
             rest += os.read(read, 1 << 16)
         *lines, rest = rest.split(b"\n")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.store import open_store
 
 if TYPE_CHECKING:
@@ -57,6 +58,17 @@ def test_a_node_that_goes_is_no_failure_of_the_run(rig: Rig, fault: str, used: s
     assert rig.events("restart_ended")[0].fields["cause"] == "preempted_evicted"
     assert {a["node"] for a in rig.assignments() if a["attempt"] == 2} == used
     assert {a["resume_step"] for a in rig.assignments() if a["attempt"] == 2} <= {3, 6, 9}
+
+
+def test_a_pod_that_says_sigterm_before_its_host_was_asked_again_was_evicted(rig: Rig) -> None:
+    # The time for the next look at the host never comes.
+    start = f"runpy.run_module({TrainArgs.MODULE!r}, run_name='__main__', alter_sys=True)"
+    rarely = "from argosy.steps.supervisor import restart; restart.HOST_SECONDS = 1e9"
+    rig.program = ["-c", f"import runpy; {rarely}; {start}"]
+    rig.plan["says_sigterm"] = True
+    rig.inject = ("preempt:node=1@step=5",)
+    assert rig.run() == 0, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["preempted_evicted"]
 
 
 def test_a_node_that_goes_by_the_clock(rig: Rig) -> None:
