@@ -15,6 +15,7 @@ from argosy.steps.gang.host import LOST_REASONS, PodState
 from argosy.steps.supervisor.losses import Losses
 from argosy.steps.supervisor.pace import Pace
 from argosy.steps.verdict import PodFact, Verdict, judge
+from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.standing import one_apart
 
 STACKS_SECONDS = 3.0
@@ -207,7 +208,10 @@ class Watch:
 
     def verdict(self, now: float, timeouts: Timeouts) -> Verdict:
         """The judge's word on what is known now."""
-        endings = [ending for view in self._pods.values() for ending in view.endings.values()]
+        endings = self.endings()
+        if self._hung is not None:
+            # All were asked for their stacks: Open MPI ends the peers of one that gave its own, without a word.
+            endings = [replace(each, stopped=each.stopped or not read_lines(each.tail)) for each in endings]
         found = judge(endings, self._errors(now, timeouts), self._facts(now, timeouts.heartbeat))
         if found.cause == Cause.NUMERICS_NAN and (wrong := self._losses.trouble()) is not None:
             return replace(found, step=wrong.step, since=wrong.time)

@@ -76,6 +76,16 @@ def test_a_rank_that_is_killed_is_named_and_all_go_on_from_its_checkpoint(rig: R
     assert rig.processes() == set()
 
 
+def test_a_rank_that_hangs_is_named_by_its_stack_though_its_peers_die_of_it(rig: Rig) -> None:
+    started(rig, 2, SCRIPT, "60")
+    rig.inject = ("hang:rank=2@step=30",)
+    rig.options["hang_timeout_seconds"] = 4
+    assert rig.run(100) == 0, rig.log()
+    (ended,) = (event.fields for event in rig.events("restart_ended"))
+    assert (ended["cause"], ended["rank"]) == ("hang", 2), rig.log()
+    assert rig.processes() == set()
+
+
 def test_without_open_mpi_it_says_what_to_install(rig: Rig, tmp_path: Path) -> None:
     python = tmp_path / "bin/python"
     python.parent.mkdir()
