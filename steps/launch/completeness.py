@@ -45,6 +45,8 @@ class Completeness:
         self._marker = args.checkpoint_marker
         self._first = 0 in ranks
         """Rank 0 writes where these do: what only it writes has to be here, and not on other nodes' disks."""
+        self._alone: Signature = {}
+        """Files that were all of a checkpoint, as they were seen first."""
         self._expected = [(rank, glob.format(rank=rank)) for glob in args.checkpoint_expect for rank in ranks]
 
     def flaw(
@@ -87,8 +89,14 @@ class Completeness:
         return f"{writing[0]} is open for writing" if writing else ""
 
     def _seen_whole(self, files: Signature) -> bool:
-        """One file that is seen to be whole needs no more rest than its copy: a small script may save ten a second."""
-        return len(files) == 1 and not self._expected and all(proves_itself(self._folder / name) for name in files)
+        """One file that is seen to be whole needs no more rest than its copy: a small script may save ten a second.
+
+        It must have been alone twice: the first save of a script may have written one of its files, and not the next.
+        """
+        if len(files) != 1 or self._expected:
+            return False
+        ((name, state),) = files.items()
+        return self._alone.setdefault(name, state) != state and proves_itself(self._folder / name)
 
     def beside(self, found: Contents, *, ended: bool = False) -> Signature:
         """Of the files beside the units those that rest and are whole: they go along with a unit. So do the pointers,
