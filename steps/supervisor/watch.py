@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import ROOT_WAIT_SECONDS, Ending, Report
-from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.trait import Trait
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import LOST_REASONS, PodState
 from argosy.steps.supervisor.losses import Losses
 from argosy.steps.supervisor.pace import Pace
+from argosy.steps.supervisor.pod_view import PodView
 from argosy.steps.verdict import PodFact, Verdict, judge
 from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.standing import one_apart
@@ -36,24 +36,6 @@ class Timeouts:
     """Whether a pause that is longer than the run's own explain is a hang."""
 
 
-@dataclass
-class _PodView:
-    state: PodState
-    seen: float
-    phase: str = ""
-    endings: dict[int, Ending] = field(default_factory=dict)
-    error: Trouble | None = None
-
-    @property
-    def is_finished(self) -> bool:
-        return self.error is None and (self.phase == "finished" or self.state.phase == "Succeeded")
-
-    @property
-    def has_failed(self) -> bool:
-        bad = any(not ending.stopped and ending.exit_code != 0 for ending in self.endings.values())
-        return bad or self.error is not None or self.phase == "failed" or self.state.phase == "Failed"
-
-
 class Watch:
     """Feed it with what arrives, ask it what to think. Times are monotonic seconds."""
 
@@ -71,7 +53,7 @@ class Watch:
         """
         self._pace = Pace() if pace is None else pace
         self._stalled = False
-        self._pods = {pod.name: _PodView(pod, now) for pod in pods}
+        self._pods = {pod.name: PodView(pod, now) for pod in pods}
         self._nproc = nproc
         self._resume_step = resume_step
         self._progress_at = self._advanced_at = self._began = now
@@ -167,7 +149,7 @@ class Watch:
         wrong = bool(self._strange or self._silent(now, timeouts.heartbeat) or self._losses.trouble())
         return failed or wrong or self._hangs(now, timeouts)
 
-    def _silent(self, now: float, seconds: float) -> list[_PodView]:
+    def _silent(self, now: float, seconds: float) -> list[PodView]:
         alive = (view for view in self._pods.values() if not view.state.has_ended and not view.is_finished)
         return [view for view in alive if now - view.seen > seconds]
 
@@ -199,12 +181,9 @@ class Watch:
             return all(len(view.endings) >= self._nproc for view in self._pods.values())
         if waited >= ROOT_WAIT_SECONDS or self._hung is not None:
             return True
-        if all(self._has_spoken(view) for view in self._pods.values()):
+        if all(view.has_spoken(self._nproc) for view in self._pods.values()):
             return True
         return waited >= GATHER_SECONDS and Trait.PROVISIONAL not in self.verdict(now, timeouts).cause.traits
-
-    def _has_spoken(self, view: _PodView) -> bool:
-        return view.state.has_ended or view.is_finished or len(view.endings) >= self._nproc or view.error is not None
 
     def verdict(self, now: float, timeouts: Timeouts) -> Verdict:
         """The judge's word on what is known now."""
@@ -222,26 +201,11 @@ class Watch:
 
     def _facts(self, now: float, silence: float) -> list[PodFact]:
         silent = {view.state.name: now - view.seen for view in self._silent(now, silence)}
-        return [self._fact(view.state, silent.get(view.state.name)) for view in self._pods.values()]
-
-    @staticmethod
-    def _fact(state: PodState, silent: float | None) -> PodFact:
-        gone = silent is not None and not state.reason
-        reason = state.reason if state.reason not in LOST_REASONS else "NodeLost"
-        return PodFact(
-            name=state.name,
-            node=state.node,
-            phase=state.phase,
-            reason="NodeLost" if gone else reason,
-            message=f"no heartbeat for {silent:.0f} s" if gone else state.message,
-            exit_code=state.exit_code,
-            signal=state.signal,
-            time=state.time,
-        )
+        return [view.fact(silent.get(view.state.name)) for view in self._pods.values()]
 
     def _errors(self, now: float, timeouts: Timeouts) -> list[Trouble]:
         errors = [view.error for view in self._pods.values() if view.error is not None]
-        errors += [self._unexplained(view.state) for view in self._pods.values() if self._is_unexplained(view)]
+        errors += [view.unexplained() for view in self._pods.values() if view.is_unexplained]
         for pod in self._strange:
             quote = f"pod {pod} left its restart without a word"
             errors.append(Trouble(cause=Cause.UNKNOWN, quote=quote, pod=pod, node=self._pods[pod].state.node))
@@ -249,22 +213,6 @@ class Watch:
             errors.append(self._hang(self._hung[1]))
         wrong = self._losses.trouble()
         return errors if wrong is None else [*errors, wrong]
-
-    @staticmethod
-    def _is_unexplained(view: _PodView) -> bool:
-        return view.state.phase == "Failed" and not view.endings and view.error is None and not view.state.reason
-
-    @staticmethod
-    def _unexplained(state: PodState) -> Trouble:
-        how = f"signal {state.signal}" if state.signal is not None else f"exit code {state.exit_code}"
-        if state.exit_code == ExitCode.USAGE:
-            # launch refused its arguments; it would refuse them again.
-            said = state.message or "see its log"
-            quote = f"pod {state.name} on {state.node} refused its arguments (exit code 2): {said}"
-            return Trouble(cause=Cause.LAUNCHER_USAGE, quote=quote, pod=state.name, node=state.node)
-        code = state.exit_code if state.exit_code in set(ExitCode) else None
-        quote = f"pod {state.name} on {state.node} ended with {how} and reported nothing"
-        return Trouble(cause=Cause.UNKNOWN, quote=quote, code=code, time=state.time, pod=state.name, node=state.node)
 
     def _hang(self, quote: str) -> Trouble:
         error = Trouble(cause=Cause.HANG, quote=quote, step=self.step)
