@@ -97,6 +97,7 @@ def run(
     """
     from argosy.workflows.engine.locks import Locks
     from argosy.workflows.engine.pods import PodRunner
+    from argosy.workflows.engine.repository import ArtifactRepository
     from argosy.workflows.engine.scheduler import Scheduler
 
     document = _checked(yaml_bytes, options)
@@ -110,6 +111,7 @@ def run(
             service_account=str(document.spec.get("serviceAccountName") or "default"), spec=document.spec,
             run_dir=run_dir, claims=state_dir / "volumes", lifeline=lifeline, inject=options.inject,
             nodes=options.nodes, configs=document.configs,
+            repository=ArtifactRepository(state_dir / "artifact-repository"),
         )  # fmt: skip
         return Scheduler(document, state, pods, Locks(state_dir / "locks"), on_change).run()
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from argosy.workflows.engine.artifacts import SOURCES
 from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.gotext import any_string, json_text
 from argosy.workflows.engine.operation import TemplateError
@@ -76,14 +77,14 @@ def _configured(name: str, source: Mapping[str, Any], names: Mapping[str, str], 
 
 
 def _artifact(declared: dict[str, Any], argument: Mapping[str, Any] | None) -> dict[str, Any]:
-    source = {key: argument[key] for key in ("stored", "raw") if key in argument} if argument is not None else {}
-    if not source and "raw" not in declared and not declared.get("optional"):
+    source = {key: argument[key] for key in (*SOURCES, "archive") if key in argument} if argument is not None else {}
+    if not source and not any(key in declared for key in SOURCES) and not declared.get("optional"):
         wrong = "was not supplied" if argument is None else "missing location information"
         raise TemplateError(f"inputs.artifacts.{declared['name']} {wrong}")
     if argument is None:
         return declared
     # What the call gives stands for all of it but its place in the pod.
-    kept = {key: value for key, value in declared.items() if key not in ("raw", "optional")}
+    kept = {key: value for key, value in declared.items() if key not in (*SOURCES, "archive", "optional")}
     return {**kept, **source, "optional": argument.get("optional", False)}
 
 

@@ -10,8 +10,11 @@ from typing import Any
 
 from argosy.steps.paths import mounted
 from argosy.workflows.engine.gotext import any_string
+from argosy.workflows.engine.repository import ArtifactRepository, KeyAbsent
 
 RESULT_BYTES = 256 * 1024
+SOURCES = ("stored", "raw", "s3")
+"""Where an artifact may come from: an earlier pod of this run, the YAML itself, a key of its own."""
 
 
 class InputMissing(Exception):
@@ -36,24 +39,35 @@ class PodFiles:
         return under if under is not None else Path(f"{self._root}{absolute}")
 
 
-def place_inputs(template: Mapping[str, Any], files: PodFiles) -> None:
+def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: ArtifactRepository) -> None:
     """Put every input artifact where the template wants it.
 
     Raises:
-        InputMissing: one is not optional and comes from nowhere.
-        OSError: it cannot be written, or the stored artifact is gone.
+        InputMissing: one is not optional and comes from nowhere, or cannot be had; the message is the pod's.
+        OSError: one that is written in the YAML cannot be written.
     """
     for artifact in (template.get("inputs") or {}).get("artifacts") or []:
-        if "raw" not in artifact and "stored" not in artifact:
+        if not any(source in artifact for source in SOURCES):
             if not artifact.get("optional"):
                 raise InputMissing(f"required artifact '{artifact['name']}' not supplied")
             continue
         target = files.at(str(artifact["path"]))
         target.parent.mkdir(parents=True, exist_ok=True)
-        if "stored" in artifact:
-            copy_tree(Path(artifact["stored"]), target)
-        else:
-            target.write_text(any_string(artifact["raw"].get("data") or ""), encoding="utf-8")
+        try:
+            if "stored" in artifact:
+                copy_tree(Path(artifact["stored"]), target)
+            elif "raw" in artifact:
+                target.write_text(any_string(artifact["raw"].get("data") or ""), encoding="utf-8")
+            else:
+                repository.load(artifact, target)
+        except KeyAbsent as error:
+            if artifact.get("optional"):
+                # The kubelet makes a folder of what a mount wants and nobody has put there.
+                target.mkdir(exist_ok=True)
+                continue
+            raise InputMissing(f"artifact {artifact['name']} failed to load: {error}") from error
+        except OSError as error:
+            raise InputMissing(f"artifact {artifact['name']} failed to load: {error}") from error
         if artifact.get("mode") is not None:
             target.chmod(int(artifact["mode"]))
 
@@ -91,12 +105,14 @@ def collect_parameters(template: Mapping[str, Any], files: PodFiles, *, strict: 
     return found
 
 
-def collect_artifacts(template: Mapping[str, Any], files: PodFiles, store: Path, *, strict: bool) -> dict[str, str]:
-    """Copy output artifacts below ``store``; name -> where it lies now.
+def collect_artifacts(
+    template: Mapping[str, Any], files: PodFiles, store: Path, repository: ArtifactRepository, *, strict: bool
+) -> dict[str, str]:
+    """Copy output artifacts below ``store``, and to the keys that they name; name -> where it lies now.
 
     Raises:
         OutputMissing: one is not there and not optional (only when ``strict``).
-        OSError: it cannot be copied.
+        OSError: it cannot be copied or stored.
     """
     found = {}
     for artifact in (template.get("outputs") or {}).get("artifacts") or []:
@@ -107,6 +123,8 @@ def collect_artifacts(template: Mapping[str, Any], files: PodFiles, store: Path,
             if target.is_dir():
                 shutil.rmtree(target)
             copy_tree(source, target)
+            if (artifact.get("s3") or {}).get("key"):
+                repository.save(artifact, target)
             found[artifact["name"]] = str(target)
         elif strict and not artifact.get("optional"):
             raise OutputMissing(f"failed to save artifact {artifact['name']}: {path}: no such file or directory")

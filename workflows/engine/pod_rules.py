@@ -12,6 +12,7 @@ from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.document import NAME, Document
 from argosy.workflows.engine.pod_environment import FIELDS, secret_keys, secret_variable
 from argosy.workflows.engine.pod_job import is_ours
+from argosy.workflows.engine.repository import missing_secrets
 from argosy.workflows.engine.volumes import volumes_of
 
 
@@ -100,6 +101,8 @@ def _files(template: Mapping[str, Any], mounts: list[str], isolated: bool, path:
                 yield f"{where}: missing"
             else:
                 yield from _path(artifact["path"], mounts, isolated, where)
+            for variable in missing_secrets(artifact.get("s3") or {}):
+                yield f"{path}.{side}.artifacts[{index}].s3: set {variable} in the engine's environment"
     for index, parameter in enumerate((template.get("outputs") or {}).get("parameters") or []):
         file = (parameter.get("valueFrom") or {}).get("path")
         where = f"{path}.outputs.parameters[{index}].valueFrom"

@@ -23,6 +23,7 @@ from argosy.workflows.engine.pod_environment import (
 )  # fmt: skip
 from argosy.workflows.engine.pod_job import PodJob, is_ours
 from argosy.workflows.engine.pod_patch import grace_seconds
+from argosy.workflows.engine.repository import ArtifactRepository
 from argosy.workflows.engine.volumes import mounts_of, place_configs, read_only, volumes_of
 
 VIRTUAL_NODE = "node-0"
@@ -47,6 +48,7 @@ class PodRunner:
     claims: Path
     lifeline: int
     configs: ConfigMaps
+    repository: ArtifactRepository
     inject: tuple[str, ...] = ()
     nodes: int | None = None
     settled: list[tuple[NodeState, dict[str, Any]]] = field(default_factory=list)
@@ -161,7 +163,7 @@ class PodRunner:
         try:
             spec = self._spec(job)
             assert job.files is not None
-            artifacts.place_inputs(job.template, job.files)
+            artifacts.place_inputs(job.template, job.files, self.repository)
         except artifacts.InputMissing as error:
             self._end_node(node, ERROR, f"init: Error (exit code 64): {error}")
             return
@@ -169,10 +171,7 @@ class PodRunner:
             self._end_node(node, ERROR, f"{error}; Argo would keep this pod Pending for ever")
             return
         except OSError as error:
-            names = [each["name"] for each in job.template["inputs"].get("artifacts") or []]
-            self._end_node(
-                node, ERROR, f"init: Error (exit code 64): artifact {', '.join(names)} failed to load: {error}"
-            )
+            self._end_node(node, ERROR, f"the pod's files could not be written: {error}")
             return
         if shutil.which(spec.command[0], path=spec.env["PATH"]) is None and "/" not in spec.command[0]:
             # What the emissary says when the image has no such program.
@@ -281,7 +280,9 @@ class PodRunner:
         try:
             outputs["parameters"] = artifacts.collect_parameters(job.template, files, strict=strict)
             store = self.run_dir / "artifacts" / node.id
-            outputs["artifacts"] = artifacts.collect_artifacts(job.template, files, store, strict=strict)
+            outputs["artifacts"] = artifacts.collect_artifacts(
+                job.template, files, store, self.repository, strict=strict
+            )
             if job.keep_result:
                 outputs["result"] = artifacts.read_result(files.at(_RESULT_PATH))
         except (artifacts.OutputMissing, OSError) as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy.workflows.engine.arguments import ABSENT
+from argosy.workflows.engine.artifacts import SOURCES
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.loops import is_loop
 from argosy.workflows.engine.operation import TemplateError
@@ -81,7 +82,7 @@ def with_artifacts(arguments: dict[str, Any], scope: Scope) -> dict[str, Any]:
         name = reference_of(str(artifact["from"]))
         found = scope.artifacts.get(name)
         if found is not None:
-            source = {key: found[key] for key in ("stored", "raw") if key in found}
+            source = {key: found[key] for key in (*SOURCES, "archive") if key in found}
             kept.append({"name": artifact["name"], **source})
         elif not artifact.get("optional"):
             raise TemplateError(f'Unable to resolve: "{name}"')

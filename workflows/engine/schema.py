@@ -71,12 +71,19 @@ PARAMETER = {
     "name": TEXT, "value": SCALAR, "default": SCALAR, "enum": ListOf(SCALAR), "globalName": TEXT,
     "description": Ignore("text for people"), "valueFrom": VALUE_FROM,
 }  # fmt: skip
-_STORES = {kind: Refuse("only raw and passed-on artifacts are built in; use a volume or a file:// store") for kind in
-           ("s3", "gcs", "azure", "http", "git", "oss", "hdfs", "artifactory", "plugin")}  # fmt: skip
+_STORES = {kind: Refuse("raw, s3 and passed-on artifacts are built in; use one of them, a volume or a file:// store")
+           for kind in ("gcs", "azure", "http", "git", "oss", "hdfs", "artifactory", "plugin")}  # fmt: skip
+_S3 = {
+    "endpoint": TEXT, "bucket": TEXT, "key": TEXT, "region": TEXT, "insecure": FLAG, "useSDKCreds": FLAG,
+    "accessKeySecret": _KEY, "secretKeySecret": _KEY, "sessionTokenSecret": _KEY,
+    "createBucketIfNotPresent": Refuse("make the bucket"), "roleARN": Refuse("give keys"),
+    "encryptionOptions": _LATER, "caSecret": _LATER, "addressingStyle": _LATER,
+}  # fmt: skip
+_ARCHIVE = {"none": {}, "tar": {"compressionLevel": WHOLE}, "zip": {}}
 ARTIFACT = {
     "name": TEXT, "path": TEXT, "raw": {"data": SCALAR}, "from": TEXT, "fromExpression": TEXT,
     "optional": FLAG, "mode": WHOLE,
-    "archive": Ignore("how an artifact is packed in the repository"), "archiveLogs": Ignore("logs are files here"),
+    "archive": _ARCHIVE, "archiveLogs": Ignore("logs are files here"), "s3": _S3,
     "artifactGC": _KEEPING, "deleted": Ignore("set by the cluster"),
     "subPath": _LATER, "recurseMode": _LATER, "globalName": _LATER, **_STORES,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argosy.workflows.engine import rawjson
+from argosy.workflows.engine.artifacts import SOURCES
 from argosy.workflows.engine.gotext import json_text, rfc3339
 from argosy.workflows.engine.node import SUCCEEDED, NodeState
 
@@ -31,7 +32,7 @@ class Scope:
         for parameter in inputs.get("parameters") or []:
             scope.values[f"inputs.parameters.{parameter['name']}"] = str(parameter["value"])
         for artifact in inputs.get("artifacts") or []:
-            if "stored" in artifact or "raw" in artifact:
+            if any(source in artifact for source in SOURCES):
                 scope.artifacts[f"inputs.artifacts.{artifact['name']}"] = artifact
         return scope
 
