@@ -161,6 +161,8 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python. Of what it imports nothing is asked.
     """
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"SCRIPT {path}: a link that leads to no file; name your training script")
     modules, waiting, seen = list[tuple[str, Path, ast.Module]](), [path.resolve()], set[Path]()
     roots = list(dict.fromkeys([path.resolve().parent, *(folder.resolve() for folder in folders)]))
     # Up to the folder that it is started from: the script may be a module of a package.
