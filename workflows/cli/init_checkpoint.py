@@ -22,6 +22,7 @@ MOST_LINES = 3
 STEP = "{step}"
 NOTHING = "saves no checkpoint that can be seen"
 SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
+PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""
 
@@ -139,7 +140,9 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         if not patterns and facts.trainer.folder == ".":
             patterns = list(facts.trainer.include_here)
         return facts.trainer.folder, patterns, why
-    usable = [each for each in fixed(facts.saves) if not each.folder.startswith(OUTSIDE)]
+    usable = [
+        each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or PLACEHOLDER.search(each.folder))
+    ]
     if not usable:
         raise _refused(facts)
     if all(each.unless for each in usable):
@@ -159,6 +162,7 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     flag = facts.resume_flag()
     whole = [each for each in places if each.whole]
     newest = flag is not None and flag.takes_value and any("*" in each.pattern for each in places)
+    newest = newest and (flag is None or _stands_for(flag) != STEP)  # a number names all files that bear it
     return [each.pattern for each in (whole if whole and newest else places)]
 
 

@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 
 from argosy.workflows.script.data import DataFacts, data_facts
-from argosy.workflows.script.flags import Flag, declared, given
+from argosy.workflows.script.flags import Flag, by_place, declared, given
+from argosy.workflows.script.going_on import loaded
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import loading_flag, resume_flag
-from argosy.workflows.script.saves import SavedAt, fixed, loaded, saves
+from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
 from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
@@ -56,6 +57,8 @@ class ScriptFacts:
     """Where it starts or counts its ranks itself, whatever torchrun says."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    unread: frozenset[str] = frozenset()
+    """Flags that nobody asks for between its first line and its saves."""
     stays: str = ""
     """Where it is handed to Hydra, which gives each start a working directory of its own."""
 
@@ -65,7 +68,10 @@ class ScriptFacts:
 
     def resume_flag(self) -> Flag | None:
         """The flag that makes the script go on from its checkpoint."""
-        return resume_flag(self.flags, self.trainer.resume_flags if self.trainer else ()) or self.restored_by
+        flags = [flag for flag in self.flags if flag.attribute not in self.unread]
+        return resume_flag(flags, self.trainer.resume_flags if self.trainer else ()) or (
+            None if self.trainer else self.restored_by
+        )
 
 
 def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Path] = ()) -> ScriptFacts:
@@ -78,23 +84,26 @@ def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Pat
     """
     source = read_source(path, folders)
     source.calls = reached_calls(source)
-    return _facts(source, arguments, path.parent)
+    return _facts(source, arguments, path.parent, folders[0] if folders else path.parent)
 
 
-def _facts(source: Source, arguments: Sequence[str], folder: Path) -> ScriptFacts:
-    flags = declared(source)
+def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) -> ScriptFacts:
+    flags, reached = declared(source), [*source.calls]
     settings = settings_of(source, folder, arguments, flags)
     flags = (*flags, *settings.flags)
-    told = given(arguments, flags)
+    told = {**by_place(arguments, source, flags), **given(arguments, flags)}
     settings.values |= {name: value for name, value in told.items() if value is not None}
     known = {name: settings.resolved(value) for name, value in settings.values.items()}
-    values = Values(source, flags, {**known, **told})
+    values = Values(source, flags, {**known, **told}, cwd, arguments)
+    source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
     used = list(_used(source, values))
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
+    trainer = trainer_facts(source, values, settings)
     return ScriptFacts(
         flags=flags,
+        unread=_unread(values, flags) if trainer is None else frozenset(),
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
@@ -103,12 +112,23 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path) -> ScriptFact
         init_from=_init_from(source),
         loads=loaded(source, values, fixed(places)),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
-        trainer=trainer_facts(source, values, settings),
+        trainer=trainer,
         data=data_facts(source),
         own_ranks=_own_ranks(source, values),
         restored_by=loading_flag(source, values),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
+
+
+def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:
+    """Flags without use, where the script was gone through as far as a save."""
+    saved = values.machine.parsed and any(last_name(call.func).startswith("save") for call in values.machine.calls)
+    return frozenset({flag.attribute for flag in flags} - values.machine.read) if saved else frozenset()
+
+
+def _come_to(source: Source, calls: set[ast.Call]) -> list[ast.Call]:
+    """Them in the order of the source."""
+    return [node for node in source.nodes if isinstance(node, ast.Call) and node in calls]
 
 
 def _end(values: dict[str, str | None], calls: list[ast.Call]) -> int | None:

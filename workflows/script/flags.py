@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
+_PARSERS_CALLED = {"HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "draccus"}
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
 _OF_ABSL = "DEFINE_"
@@ -30,6 +31,8 @@ class Flag:
     """It has a default, which is no text."""
     aliases: tuple[str, ...] = ()
     """Other names that the command line may have, as ``-o`` is."""
+    node: ast.expr | None = field(default=None, compare=False, repr=False)
+    """The default that is more than a constant."""
 
     @property
     def attribute(self) -> str:
@@ -67,6 +70,19 @@ def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str |
     return told
 
 
+def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, str]:
+    """What the command line gives the arguments that are no flags."""
+    names = [name for call in source.calls if last_name(call.func) == "add_argument" and call.args
+             and (name := plain(call.args[0])) and not name.startswith("-")]  # fmt: skip
+    switches = {each for flag in flags if not flag.takes_value for each in (flag.name, *flag.aliases)}
+    words, skip = list[str](), False
+    for word in arguments:
+        if not skip and not word.startswith("-"):
+            words.append(word)
+        skip = word.startswith("-") and "=" not in word and word not in switches
+    return dict(zip(names, words, strict=False))
+
+
 def _argument(call: ast.Call, source: Source) -> Flag | None:
     """``add_argument("--out", default="x")``, ``click.option("--out", default="x")``, or another's method like it."""
     if not isinstance(call.func, ast.Attribute) or not (
@@ -91,6 +107,7 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
         aliases=tuple(name for name in names if name != long[0] and name.startswith("-")),
+        node=None if isinstance(keywords.get("default"), ast.Constant) else keywords.get("default"),
     )
 
 
@@ -123,9 +140,9 @@ def _of_fire(source: Source) -> list[Flag]:
     command of.
     """
     named = {
-        (source.file(call), each.id): source.origin(call.func).startswith("jsonargparse.")
+        (source.file(call), each.id): last_name(call.func) in ("CLI", "auto_cli")
         for call in source.calls
-        if (last_name(call.func) == "Fire" or source.origin(call.func) in _COMMANDS) and len(call.args) == 1
+        if (last_name(call.func) in ("Fire", "CLI") or source.origin(call.func) in _COMMANDS) and len(call.args) == 1
         for each in ast.walk(call.args[0])
         if isinstance(each, ast.Name)
     }
@@ -149,10 +166,29 @@ def _fields(source: Source) -> list[Flag]:
     if not used & {*_PARSERS}:
         return []
     found = []
+    known = _parsed_classes(source)
     for node in source.nodes:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and source.class_of(node) is not None:
+        kind = source.class_of(node)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and kind is not None:
+            if known and kind.name not in known:
+                continue  # part of another's field: its flag has a longer name
             value = node.value
             if isinstance(value, ast.Call):
                 value = argument(value, "default")
             found.append(Flag(f"--{node.target.id}", True, plain(value), False, source.where(node)))
     return found
+
+
+def _parsed_classes(source: Source) -> set[str]:
+    """The classes that a parser is given, and those that they inherit from."""
+    calls = [call for call in source.calls if call.args and _PARSERS_CALLED & {*ast.unparse(call.func).split(".")}]
+    found = {name.id for call in calls for name in ast.walk(call.args[0]) if isinstance(name, ast.Name)}
+    kinds = {node.name: node for node in source.nodes if isinstance(node, ast.ClassDef)}
+    waiting = [name for name in found if name in kinds]
+    known = set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in kinds and name not in known:
+            known.add(name)
+            waiting += [last_name(base) for base in kinds[name].bases]
+    return known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -26,14 +25,6 @@ _MOST_CALLERS = 10
 _ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
 _STATE = ("optim", "epoch", "step", "iter", "sched")
 """What a checkpoint holds beside the model: it names one that a run can go on from."""
-_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
-_LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
-_TRIES = ("open", "load", "load_state", "read_bytes")
-_READS = re.compile(r"(?i)load|restore|resume|read|open$")
-_NEWEST = "latest_checkpoint"
-_RESTORES = ("restore_checkpoint", "restore_or_initialize", "latest_step", "BackupAndRestore")
-_LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow"})
-_REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 
 @dataclass(frozen=True)
@@ -58,17 +49,22 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     flag that would tell it.
     """
     found: dict[tuple[str, str], SavedAt] = {}
-    unclear, wrappers = [], wrappers_of(source)
-    for call in source.calls:
+    unclear, wrappers, written = [], wrappers_of(source), list[str]()
+    known = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
+    for call in _come_to(known, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values.bindings):
             globs = values.folders(target) if ending[:1] == "/" else values.guesses(target)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
             whole = (bool(ending) and not model_only) or _holds_a_state(call, values)
-            unless = _unless(call, source, values)
-            if not unless and _never(call, source, values):
+            needed = values.machine.needed(call)
+            unless = needed[0].name if needed else "" if needed == () else _unless(call, source, values)
+            if needed is None and not unless and _never(call, source, values):
                 continue
+            if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):
+                continue
+            written += [*globs, *(glob + ending for glob in globs)]
             # A move into a folder of which nothing is known may move anything.
             if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
@@ -78,6 +74,31 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
                 found.setdefault((saved.folder, saved.pattern), saved)
     kept = _with_copies(source, values, found)
     return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
+
+
+def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers: set[str]) -> list[ast.Call]:
+    """Those that a run comes to, where it saves in some of them; a library may call the methods of its classes."""
+    saving = [call for call in calls if next(targets(call, source, wrappers, values.bindings), None) is not None]
+    sure = [call for call in saving if values.machine.needed(call) == ()]
+    if not any(
+        values.guesses(each) or values.folders(each)
+        for call in sure
+        for each, _ in targets(call, source, wrappers, values.bindings)
+    ):
+        return saving
+    return [call for call in saving if values.machine.needed(call) is not None or _is_called_back(call, source)]
+
+
+def _is_called_back(call: ast.Call, source: Source) -> bool:
+    kind = source.class_of(call)
+    return kind is not None and any(source.origin(base) for base in kind.bases)
+
+
+def _is_of_a_save(call: ast.Call, values: Values, written: Sequence[str]) -> bool:
+    """Whether what is moved was written before, as far as that can be told."""
+    moved = values.guesses(call.args[0]) if call.args else []
+    alike = [fnmatchcase(each, other) or fnmatchcase(other, each) for each in moved for other in written]
+    return any(alike) or not moved
 
 
 def _split(path: PurePosixPath) -> tuple[str, str]:
@@ -128,7 +149,14 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
         )
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
         found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
-    return tuple(found.values())
+    kept = [each for each in found.values() if not any(_covers(other, each) for other in found.values())]
+    return tuple(kept)
+
+
+def _covers(other: SavedAt, each: SavedAt) -> bool:
+    """Whether the one glob has all that the other has, and says no less of it."""
+    more = other.pattern != each.pattern and fnmatchcase(each.pattern, other.pattern)
+    return other.folder == each.folder and more and other.unless == each.unless and other.whole >= each.whole
 
 
 def _holds_a_state(call: ast.Call, values: Values) -> bool:
@@ -193,85 +221,3 @@ def _temporary(path: str) -> bool:
     """A file that is written first and renamed then: the name after it is the checkpoint."""
     name = PurePosixPath(path).name
     return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp", "_tmp")) or ".tmp" in name
-
-
-def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
-    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
-    for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
-        name = last_name(call.func)
-        if places and _asks_its_library(call, source, values):
-            return source.where(call)
-        if name in _SEARCHES and _is_searched(call, values, places) and not _clears_up(call, source):
-            return source.where(call)
-        asked = _path_words(call)
-        if not (name in _LOOKS and _is_read_then(call, source)) and not (name in _TRIES and _may_miss(call, source)):
-            continue
-        for glob in (glob for each in asked for glob in values.guesses(each)):
-            path = PurePosixPath(glob)
-            if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
-                return source.where(call)
-    return ""
-
-
-def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether it is made only when somebody says so: ``if resume: found = sorted(folder.glob("*.pt"))``."""
-    if values.conditions.runs(call) is False:
-        return True
-    tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
-    return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
-
-
-def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
-    """Whether the call lists files of a folder that is saved to."""
-    found = [PurePosixPath(text) for each in _path_words(call) for text in values.folders(each)]
-    wholes = [PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern]
-    # Of a folder that each start makes anew nothing old is found.
-    wholes = [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
-    return any(_alike(path, whole) or _alike(path, whole.parent) for whole in wholes for path in found)
-
-
-def _path_words(call: ast.Call) -> list[ast.expr]:
-    """What may name the path: ``exists(path)``, ``path.exists()``."""
-    return [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-
-
-def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
-    """``manager.latest_step()``, ``checkpoint.restore(manager.latest_checkpoint)``, a callback that goes on."""
-    name = last_name(call.func)
-    if any(
-        last_name(each) == _NEWEST
-        for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
-    ):
-        return name.startswith(("restore", "load"))
-    return name in _RESTORES and bool(source.roots & _LIBRARIES)
-
-
-def _is_read_then(call: ast.Call, source: Source) -> bool:
-    """Whether what is there is loaded: where it is asked for, or else in the same function."""
-    above = [call, *source.above(call)]
-    asked = next((each for each in above if isinstance(each, ast.If | ast.IfExp) and call in ast.walk(each.test)), None)
-    if isinstance(asked, ast.If) and isinstance(asked.body[-1], ast.Return):
-        asked = None  # it goes no further where nothing is, and reads below
-    around = asked or source.function_of(call) or above[-1]
-    names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
-    return any(_READS.search(name) for name in names)
-
-
-def _clears_up(call: ast.Call, source: Source) -> bool:
-    """Whether the files are listed to remove the old ones."""
-    around = source.function_of(call)
-    names = {last_name(each.func) for each in ast.walk(around or call) if isinstance(each, ast.Call)}
-    return bool(names & _REMOVES) and not any(_READS.search(name) for name in names)
-
-
-def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:
-    """Whether both may be the same path, folder by folder."""
-    ones, others = ([re.sub(r"[*?]+", "*", part) for part in each.parts] for each in (one, other))
-    pairs = zip(ones, others, strict=False)
-    return len(ones) == len(others) and all(fnmatchcase(a, b) or fnmatchcase(b, a) for a, b in pairs)
-
-
-def _may_miss(call: ast.Call, source: Source) -> bool:
-    """Whether a file that is not there is no error."""
-    handlers = [each for above in source.above(call) if isinstance(above, ast.Try) for each in above.handlers]
-    return any("FileNotFoundError" in ast.unparse(each.type) for each in handlers if each.type is not None)

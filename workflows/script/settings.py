@@ -70,7 +70,7 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
     for text in told:
         if text.endswith(_FILES):
-            _take(found, _content(Path(text) if Path(text).is_file() else folder / text), "")
+            _take(found, read_settings(Path(text) if Path(text).is_file() else folder / text), "")
     return found
 
 
@@ -84,7 +84,7 @@ def _compose(found: Settings, path: Path, group: str, seen: set[Path]) -> None:
     if path in seen or len(seen) > _MOST_FILES:
         return
     seen.add(path)
-    content = _content(path)
+    content = read_settings(path)
     _take(found, content, group)
     defaults = content.get("defaults") if isinstance(content, dict) else None
     for each in defaults if isinstance(defaults, list) else ():
@@ -105,7 +105,7 @@ def _as_written(loader: _Loader, _: str, node: yaml.Node) -> object:
 _Loader.add_multi_constructor("!", _as_written)
 
 
-def _content(path: Path) -> object:
+def read_settings(path: Path) -> object:
     """What stands in the file; None where nothing can be read."""
     try:
         if path.stat().st_size > _LARGEST:
@@ -132,3 +132,18 @@ def _take(found: Settings, content: object, group: str) -> None:
                 found.values.setdefault(name, str(each))
         elif found.hydra:
             found.flags.append(Flag(f"{key}=", True, None, False, "its settings", dest=key.rpartition(".")[2]))
+
+
+def typed(text: str | None) -> Any:
+    """A word of the command line, or a leaf of a file, as its program has it."""
+    if text is None or text in ("True", "true"):
+        return True
+    if text in ("False", "false"):
+        return False
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from argosy.steps.contract.errors import InputError
 
 LARGEST_SCRIPT = 4 << 20
 MOST_MODULES = 60
+_MOST_TREES = 200
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Module
 
@@ -17,28 +19,68 @@ Scope = Function | ast.Module
 class Source:
     """Nodes of all modules, the script's first; the tree is never run."""
 
-    def __init__(self, modules: Sequence[tuple[str, ast.Module]]) -> None:
-        """``modules``: the file's name, "" for the script itself, and its tree."""
+    def __init__(self, modules: Sequence[tuple[str, Path, ast.Module]], roots: Sequence[Path]) -> None:
+        """``modules``: the file's name, "" for the script itself, its path, and its tree; ``roots``: where it looks for
+        more.
+        """
         self.nodes: list[ast.AST] = []
+        self.roots = [*roots]
+        self.paths = {name: path for name, path, _ in modules}
+        self._trees: dict[Path, ast.Module | None] = {path: tree for _, path, tree in modules}
+        self.path = modules[0][1]
         self._file: dict[ast.AST, str] = {}
         self._parent: dict[ast.AST, ast.AST] = {}
-        for name, tree in modules:
-            found = sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0))
-            self.nodes += found
-            for node in found:
-                self._file[node] = name
-                for child in ast.iter_child_nodes(node):
-                    self._parent[child] = node
+        for name, _, tree in modules:
+            self._learn(name, tree)
         self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
         self.imports: dict[tuple[str, str], str] = {}
         """(file, name in it) -> what was imported by that name, with dots."""
         for node in self.nodes:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
-                for alias in node.names:
-                    name, whole = alias.asname or alias.name, base + alias.name
-                    first = name.partition(".")[0]
-                    self.imports[(self._file[node], first)] = whole if name == first or alias.asname else first
+            self._import(node)
+
+    def _learn(self, name: str, tree: ast.Module) -> None:
+        found = sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0))
+        self.nodes += found
+        for node in found:
+            self._file[node] = name
+            for child in ast.iter_child_nodes(node):
+                self._parent[child] = node
+
+    def _import(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                name, whole = alias.asname or alias.name, base + alias.name
+                first = name.partition(".")[0]
+                self.imports[(self._file[node], first)] = whole if name == first or alias.asname else first
+
+    def found(self, folders: Sequence[Path], parts: Sequence[str]) -> Path | None:
+        """The file of a module in one of the folders, or the folder of a package without one."""
+        for folder in folders:
+            place = folder.joinpath(*parts)
+            for each in (place / "__init__.py", place.with_suffix(".py")):
+                if each.is_file():
+                    return each
+        return next((place for folder in folders if (place := folder.joinpath(*parts)).is_dir()), None)
+
+    def name_of(self, path: Path) -> str:
+        """The name of a file among the modules, as ``file`` has it."""
+        return next((name for name, each in self.paths.items() if each == path), _short(path, self.roots))
+
+    def tree(self, path: Path) -> ast.Module | None:
+        """What stands in a file, which becomes one of the modules; None where it is not Python."""
+        if path not in self._trees:
+            self._trees[path] = None
+            if len(self._trees) < _MOST_TREES:
+                with contextlib.suppress(InputError):
+                    self._trees[path] = tree = _parsed(path)
+                    name, start = self.name_of(path), len(self.nodes)
+                    self.paths[name] = path
+                    self._learn(name, tree)
+                    for node in self.nodes[start:]:
+                        self._import(node)
+                    self.calls += [node for node in self.nodes[start:] if isinstance(node, ast.Call)]
+        return self._trees[path]
 
     def adopt(self, made: ast.expr, beside: ast.AST) -> ast.expr:
         """An expression that the script does not have, in the place of one that it has."""
@@ -55,7 +97,7 @@ class Source:
         return f"{name}:{line}" if name else f"line {line}"
 
     @property
-    def roots(self) -> set[str]:
+    def packages(self) -> set[str]:
         """The packages that are imported."""
         return {whole.partition(".")[0] for whole in self.imports.values()}
 
@@ -119,9 +161,12 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python. Of what it imports nothing is asked.
     """
-    modules, waiting, seen = list[tuple[str, ast.Module]](), [path.resolve()], set[Path]()
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"SCRIPT {path}: a link that leads to no file; name your training script")
+    modules, waiting, seen = list[tuple[str, Path, ast.Module]](), [path.resolve()], set[Path]()
     roots = list(dict.fromkeys([path.resolve().parent, *(folder.resolve() for folder in folders)]))
     # Up to the folder that it is started from: the script may be a module of a package.
+    roots += [each / "src" for each in roots if (each / "src").is_dir()]
     above = [each for each in path.resolve().parents if any(each.is_relative_to(root) for root in roots[1:])]
     roots = list(dict.fromkeys([*roots, *above]))
     while waiting and len(modules) < MOST_MODULES:
@@ -135,9 +180,9 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
             if not modules:
                 raise
             continue
-        modules.append((_short(file, roots) if modules else "", tree))
+        modules.append((_short(file, roots) if modules else "", file, tree))
         waiting += _imported(tree, file, roots)
-    return Source(modules)
+    return Source(modules, roots)
 
 
 def _parsed(path: Path) -> ast.Module:

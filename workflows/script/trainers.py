@@ -58,9 +58,12 @@ _BY_A_SETTING = (
 
 def trainer_facts(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     """What the script's calls say; None where no library saves."""
-    imported = source.roots
+    imported = source.packages
     if imported & {"lightning", "pytorch_lightning"}:
-        return _lightning(source, values) or _composed(source, settings)
+        return _lightning(source, values, settings) or _composed(source, settings)
+    settings_of_hf = {last_name(call.func) for call in source.calls} & {*_PARSERS, "TrainingArguments"}
+    if settings_of_hf and "transformers" in imported and (found := _transformers(source, values)) is not None:
+        return found
     if "deepspeed" in imported and (found := _deepspeed(source, values, settings)) is not None:
         return found
     if (found := _by_a_setting(source, values)) is not None:
@@ -72,12 +75,21 @@ def _by_a_setting(source: Source, values: Values) -> TrainerFacts | None:
     """Of a library that saves where a setting of its own says, in code that the script does not show."""
     for roots, name, setting, default, say, facts in _BY_A_SETTING:
         call = next((call for call in source.calls if last_name(call.func) == name), None)
-        if call is not None and source.roots & {*roots}:
+        if call is not None and source.packages & {*roots} and _names(source, setting):
             folder = posixpath.normpath(values.conditions.flag(setting) or default)
             remedy = f"say where, as in `argosy init SCRIPT -- {say}`, or name the folder with --opaque FOLDER"
             known = None if "*" in folder else folder
             return replace(facts, library=roots[0], where=source.where(call), folder=known, remedy=remedy)
     return None
+
+
+def _names(source: Source, setting: str) -> bool:
+    """Whether the script knows of a setting: its library may read its files only."""
+    told = {setting, setting.replace("_", "-"), f"--{setting}", f"--{setting.replace('_', '-')}"}
+    if setting != "work_dir" or not any(last_name(call.func).startswith("save") for call in source.calls):
+        return True
+    return any(getattr(node, "attr", getattr(node, "value", None)) in told for node in source.nodes
+               if isinstance(node, ast.Attribute | ast.Constant))  # fmt: skip
 
 
 def _transformers(source: Source, values: Values) -> TrainerFacts | None:
@@ -89,7 +101,8 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
     if trainer is None or (settings is None and parser is None):
         return None
     place = argument(settings, "output_dir", 0) if settings is not None else None
-    folder = _certain(values, place) if place is not None else values.conditions.flag("output_dir") if parser else None
+    told = values.conditions.flag("output_dir") if parser is not None else None
+    folder = told or (None if place is None else _certain(values, place))
     resumes = _resumes(source.calls, "train", "resume_from_checkpoint")
     declared = settings is None and parser is not None and resumes == "variable"
     return TrainerFacts(
@@ -106,7 +119,7 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
     )
 
 
-def _lightning(source: Source, values: Values) -> TrainerFacts | None:
+def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     made = (call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
             or last_name(call.func) in ("Trainer", "LightningCLI"))  # fmt: skip
     if (trainer := next(made, None)) is None:
@@ -121,7 +134,10 @@ def _lightning(source: Source, values: Values) -> TrainerFacts | None:
         # Of a run's own folder the flag names the file to go on from.
         first, _, below = (values.folder(place) or "*").partition("/")
         folder, include = (None, include) if "*" in first else (first, (f"{below}/*.ckpt",))
-    if place is None and resumes:
+    named_by = str((settings.saver or {}).get("dirpath") or "") if place is None else ""
+    if named_by and "*" not in (resolved := posixpath.normpath(settings.resolved(named_by))):
+        folder = resolved
+    elif place is None and resumes and not (settings.hydra and argument(trainer, "callbacks") is not None):
         # Without a dirpath they go where its logger writes; each start has a version of its own there.
         logs = not _is_false(_setting(trainer, "logger"))
         folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
@@ -133,7 +149,7 @@ def _lightning(source: Source, values: Values) -> TrainerFacts | None:
         remedy="write ModelCheckpoint(dirpath='checkpoints', save_last=True) into it, and fit(..., ckpt_path='last')",
         include=include,
         unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
-        resume_flags=("--ckpt_path", "--ckpt-path"),
+        resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls)),
         resume_args=("--ckpt_path", "{newest}")
         if by_cli
         else ("--resume_from_checkpoint", "{newest}")
@@ -143,6 +159,12 @@ def _lightning(source: Source, values: Values) -> TrainerFacts | None:
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
+
+
+def _setting_of_fit(calls: Sequence[ast.Call]) -> list[str]:
+    """``trainer.fit(model, ckpt_path=config.train.ckpt)``."""
+    given = [argument(call, "ckpt_path") for call in calls if last_name(call.func) == "fit"]
+    return [each.attr for each in given if isinstance(each, ast.Attribute)]
 
 
 def _written_place(source: Source) -> ast.expr | None:

@@ -11,11 +11,13 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.conditions import Conditions
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, either, file_of, is_place, joined, key_of
+from argosy.workflows.script.machine import Machine
 from argosy.workflows.script.source import Source, last_name, plain
 
 DEPTH = 24
@@ -37,8 +39,10 @@ _HERE = ("getcwd", "cwd")
 class Values:
     """What the script's expressions stand for."""
 
-    def __init__(self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None]) -> None:
+    def __init__(self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None], cwd: Path,
+                 arguments: Sequence[str] = ()) -> None:  # fmt: skip
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
+        self.machine = Machine(source, flags, given, cwd, arguments)
         self._flags = {flag.attribute: flag for flag in flags}
         self._given = given
         self._source = source
@@ -56,28 +60,34 @@ class Values:
 
     def guess(self, node: ast.expr) -> str | None:
         """The glob, normalised; None when nothing of the file's name is known."""
-        return file_of(self._read(node, DEPTH))
+        return next(iter(self.guesses(node)), None)
 
     def guesses(self, node: ast.expr) -> list[str]:
         """All globs that it may stand for: one for each caller of the function, each element of a loop."""
+        known = dict.fromkeys(file_of(each) for each in self.machine.globs(node))
+        if any(known):
+            return [each for each in known if each is not None]
         all_of_them = islice(self.bindings.alternatives(node, 4), MOST_PLACES)
         found = dict.fromkeys(file_of(self._read(each, DEPTH)) for each in all_of_them)
         return [each for each in found if each is not None]
 
     def folders(self, node: ast.expr) -> list[str]:
         """All folders that it may stand for."""
+        known = dict.fromkeys(_folder_of(each) for each in self.machine.globs(node))
+        if any(known):
+            return [each for each in known if each is not None]
         found = dict.fromkeys(self.folder(each) for each in islice(self.bindings.alternatives(node, 4), MOST_PLACES))
         return [each for each in found if each is not None]
 
     def folder(self, node: ast.expr) -> str | None:
         """The folder that it stands for, normalised; None when it is not known."""
-        found = self._read(node, DEPTH)
-        if found is None or found.startswith(UNKNOWN):
-            return None
-        return posixpath.normpath(re.sub(r"[*\0]+", "*", found)) if found else "."
+        known = [each for text in self.machine.globs(node) if (each := _folder_of(text)) is not None]
+        return either(known) if known else _folder_of(self._read(node, DEPTH))
 
     def untold(self, node: ast.expr | None, depth: int = DEPTH, seen: set[ast.expr] | None = None) -> Flag | None:
         """The flag that names the folder that a path lies in, and which has no value, or one outside."""
+        if seen is None and node is not None and (flag := next(self.machine.flags_in(node), None)) is not None:
+            return flag
         seen = set() if seen is None else seen
         flag = self._flags.get(key_of(node))
         if node is None or not depth or node in seen or (flag is not None and flag.computed):
@@ -276,3 +286,9 @@ class Values:
             return joined([self._read(part, depth - 1) for part in inner])
         returned = [self._read(each, depth - 1) for each in self.bindings.returned(node)]
         return either([text or "*" for text in returned]) if any(returned) else None
+
+
+def _folder_of(found: str | None) -> str | None:
+    if found is None or found.startswith(UNKNOWN):
+        return None
+    return posixpath.normpath(re.sub(r"[*\0]+", "*", found)) if found else "."

@@ -21,7 +21,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
     (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
-    (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt"),
+    (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt*"),
     (("xgboost",), ".TrainingCheckPoint", 0, "directory", "/*"),
     (("stable_baselines3",), ".CheckpointCallback", 1, "save_path", "/*.zip"),
     (("paddle",), ".save", 1, "path", ""),

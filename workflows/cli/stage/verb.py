@@ -73,6 +73,8 @@ def command(
       argosy stage s3://public/corpus ./data --anonymous --region us-west-2 --dry-run
       argosy stage s3://bucket/c4 /scratch/c4 --share 2/8 --json
     """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"FOLDER {folder}: is a file; name a folder, which need not exist yet")
     selection = Selection.of(include, exclude)
     node = share_of(share)
     if digest:

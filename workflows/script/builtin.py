@@ -1,0 +1,112 @@
+"""Functions that Python has without an import."""
+
+from __future__ import annotations
+
+import ast
+
+from argosy.workflows.script.domain import (
+    ANEW,
+    NUMBER,
+    ClassValue,
+    Frame,
+    FunctionValue,
+    Instance,
+    Method,
+    ModuleValue,
+    Table,
+    Unknown,
+    Value,
+    choices,
+    join,
+)
+from argosy.workflows.script.methods import Methods
+
+
+class Builtins(Methods):
+    """Each as ``_fn_NAME``: its arguments, by place and by name, and what stands before its name."""
+
+    frame: Frame
+    """Where the call stands."""
+
+    def _fn_eval(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        known = isinstance(args[0], str) and not self.has_holes(args[0])
+        return self.evaluate(ast.parse(args[0], mode="eval").body, self.frame) if known else Unknown()
+
+    def _fn_hasattr(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        found = self.attribute(args[0], args[1]) if isinstance(args[1], str) else Unknown()
+        return Unknown() if isinstance(found, Unknown | Method) else True
+
+    def _fn_getattr(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        names = [each for each in choices(args[1]) if isinstance(each, str) and not self.has_holes(each)]
+        if not names:
+            return self._among(args[0])
+        found = join(self.attribute(each, name) for each in choices(args[0]) for name in names)
+        if len(args) > 2 and isinstance(found, Method):
+            return args[2]
+        return join([args[2], found]) if len(args) > 2 and isinstance(found, Unknown) else found
+
+    def _among(self, owner: Value) -> Value:
+        """One of a module's classes and functions, by a name that only a run knows."""
+        names = owner.frame.names if isinstance(owner, ModuleValue) else {}
+        found = [each for each in names.values() if isinstance(each, FunctionValue | ClassValue)]
+        return join(found) if 0 < len(found) < 8 else Unknown()
+
+    def _fn_setattr(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        if len(args) == 3 and isinstance(args[1], str):
+            for each in choices(args[0]):
+                if isinstance(each, Unknown | Instance | ClassValue):
+                    self.write(each.attributes, args[1], args[2])
+                elif isinstance(each, Table):
+                    self.write(each, args[1], args[2])
+        return None
+
+    def _fn_vars(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        value = args[0] if args else Unknown()
+        return value.attributes if isinstance(value, Instance) else value
+
+    _fn_asdict = _fn_vars
+
+    def _fn_isinstance(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        kinds = args[1] if isinstance(args[1], tuple) else (args[1],)
+        names = {each.name.rpartition(".")[2] for each in kinds if isinstance(each, Unknown)}
+        plain = isinstance(args[0], str | int | float | list | dict | tuple | bool | None)
+        return type(args[0]).__name__.replace("Table", "dict") in names if plain and names else Unknown()
+
+    def _fn_type(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return args[0].kind if isinstance(args[0], Instance) else Unknown("type()")
+
+    def _fn_len(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return len(args[0]) if isinstance(args[0], list | tuple | dict) and args[0] else Unknown("", NUMBER)
+
+    def _fn_int(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        value = args[0] if args else 0
+        anew = isinstance(value, Unknown) and value.kind == ANEW
+        return value if isinstance(value, int | float) or anew else Unknown("", NUMBER)
+
+    _fn_float = _fn_round = _fn_abs = _fn_int
+
+    def _fn_bool(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        truth = self.truth(args[0]) if args else False
+        return Unknown() if truth is None else truth
+
+    def _fn_dict(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        found = next((each for each in args if isinstance(each, dict | Unknown)), {})
+        if isinstance(found, Unknown):
+            return found
+        return {**found, **{key: each for key, each in named.items() if key != "**"}}
+
+    _fn_OrderedDict = _fn_dict
+
+    def _fn_list(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        found = self.elements(args[0]) if args else []
+        return Unknown() if found is None else [*found]
+
+    _fn_sorted = _fn_reversed = _fn_tuple = _fn_set = _fn_list
+
+    def _fn_enumerate(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        found = self.elements(args[0]) if args else None
+        return [(place, each) for place, each in enumerate(found)] if found else [(Unknown("", NUMBER), Unknown())]
+
+    def _fn_zip(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        found = [self.elements(each) for each in args]
+        return [*zip(*found, strict=False)] if all(each is not None for each in found) else Unknown()

@@ -1,0 +1,210 @@
+"""The expressions of a script: constants stay what they are, the rest becomes a text with holes or is not known."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from itertools import islice, product
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.domain import (
+    FIRST_HOLE,
+    LIBRARY,
+    NUMBER,
+    SETTINGS,
+    Absent,
+    File,
+    Frame,
+    FunctionValue,
+    OneOf,
+    Unknown,
+    Value,
+    choices,
+    join,
+)
+from argosy.workflows.script.names import Names
+
+_COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+    ast.Is: lambda a, b: a is b, ast.IsNot: lambda a, b: a is not b,
+}  # fmt: skip
+_NUMBERS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
+            ast.FloorDiv: operator.floordiv}  # fmt: skip
+_COMBINATIONS = 24
+_PLAIN = str | int | float | bool | None
+
+
+class Expressions(Names):
+    """Evaluates them."""
+
+    # Operations.
+
+    def _list(self, node: ast.List | ast.Tuple, frame: Frame) -> Value:
+        found: list[Value] = []
+        for each in node.elts:
+            value = self.evaluate(each.value if isinstance(each, ast.Starred) else each, frame)
+            found += (self.elements(value) or []) if isinstance(each, ast.Starred) else [value]
+        return found if isinstance(node, ast.List) else tuple(found)
+
+    _tuple = _list
+
+    def _dict(self, node: ast.Dict, frame: Frame) -> Value:
+        found: dict[Value, Value] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            what = self.evaluate(value, frame)
+            name = None if key is None else self.evaluate(key, frame)
+            if key is None and isinstance(what, dict):
+                found |= what
+            elif key is not None and isinstance(name, _PLAIN):
+                found[name] = what
+        return found
+
+    def _joinedstr(self, node: ast.JoinedStr, frame: Frame) -> Value:
+        parts = []
+        for each in node.values:
+            value = self.evaluate(each.value if isinstance(each, ast.FormattedValue) else each, frame)
+            spec = ast.unparse(each.format_spec) if isinstance(each, ast.FormattedValue) and each.format_spec else ""
+            parts.append(Unknown("", NUMBER) if spec.strip("f'\"")[-1:] in ("d", "f", "e", "g") and spec else value)
+        return self.lifted(lambda *texts: "".join(self.text(each) for each in texts), *parts)
+
+    def _binop(self, node: ast.BinOp, frame: Frame) -> Value:
+        return self.operate(node.op, self.evaluate(node.left, frame), self.evaluate(node.right, frame))
+
+    def operate(self, how: ast.operator, left: Value, right: Value) -> Value:
+        """``left how right``."""
+        return self.lifted(lambda a, b: self._operated(how, a, b), left, right)
+
+    def _operated(self, how: ast.operator, a: Value, b: Value) -> Value:
+        if isinstance(how, ast.Mod) and isinstance(a, str):
+            return self.filled(a, [*b] if isinstance(b, tuple) else [b])
+        if isinstance(how, ast.Div) and (isinstance(a, str | PurePosixPath | File) or _unclear(a)):
+            if isinstance(b, str | PurePosixPath | Unknown) or isinstance(a, PurePosixPath):
+                return PurePosixPath(self.text(a)) / self.text(b)
+            return Unknown("", NUMBER)
+        if isinstance(how, ast.Add) and (isinstance(a, str) or isinstance(b, str)):
+            return self.text(a) + self.text(b)
+        if isinstance(how, ast.Add) and isinstance(a, list) and isinstance(b, list):
+            return [*a, *b]
+        try:
+            if isinstance(a, int | float) and isinstance(b, int | float) and type(how) in _NUMBERS:
+                return _NUMBERS[type(how)](a, b)
+        except (ArithmeticError, ValueError):
+            pass
+        both = all(
+            isinstance(each, int | float) or (isinstance(each, Unknown) and each.kind == NUMBER) for each in (a, b)
+        )
+        return Unknown("", NUMBER if both else "")
+
+    def _boolop(self, node: ast.BoolOp, frame: Frame) -> Value:
+        decides, left = isinstance(node.op, ast.Or), list[Value]()
+        for each in node.values:
+            value = self.evaluate(each, frame)
+            truth = self.truth(value)
+            if truth is decides or each is node.values[-1]:
+                return join([*left, value]) if decides or not left else value if truth is decides else Unknown()
+            if truth is None:
+                left.append(value)
+        return Unknown()
+
+    def _unaryop(self, node: ast.UnaryOp, frame: Frame) -> Value:
+        value = self.evaluate(node.operand, frame)
+        if isinstance(node.op, ast.Not):
+            truth = self.truth(value)
+            return Unknown() if truth is None else not truth
+        number = isinstance(value, int | float) and isinstance(node.op, ast.USub)
+        return -value if number else Unknown("", NUMBER)
+
+    def _ifexp(self, node: ast.IfExp, frame: Frame) -> Value:
+        truth = self.truth(self.evaluate(node.test, frame))
+        ways = [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse]
+        return join(self.evaluate(each, frame) for each in ways)
+
+    def _compare(self, node: ast.Compare, frame: Frame) -> Value:
+        left, right = self.evaluate(node.left, frame), self.evaluate(node.comparators[0], frame)
+        if len(node.ops) > 1:
+            return Unknown()
+        for each in (left, right):
+            self.deciding += [each.flag] if isinstance(each, Absent) else []
+        return self.lifted(lambda a, b: self._compared(node.ops[0], a, b), left, right)
+
+    def _compared(self, how: ast.cmpop, a: Value, b: Value) -> Value:
+        a, b = (each.value if isinstance(each, Absent) else each for each in (a, b))
+        if isinstance(how, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (a is None or b is None):
+            other = b if a is None else a
+            return Unknown() if isinstance(other, Unknown) else (other is None) == isinstance(how, ast.Is | ast.Eq)
+        lists = isinstance(how, ast.In | ast.NotIn) and isinstance(b, list | tuple | dict | str)
+        within = all(isinstance(each, _PLAIN) for each in b) if lists else isinstance(b, _PLAIN)
+        if not isinstance(a, _PLAIN) or not within or self.has_holes(a) or self.has_holes(b):
+            return Unknown()
+        try:
+            return bool(_COMPARES[type(how)](a, b))
+        except TypeError:
+            return Unknown()
+
+    def _namedexpr(self, node: ast.NamedExpr, frame: Frame) -> Value:
+        value = self.evaluate(node.value, frame)
+        self.bind(node.target, value, frame)
+        return value
+
+    def _starred(self, node: ast.Starred, frame: Frame) -> Value:
+        return self.evaluate(node.value, frame)
+
+    def _await(self, node: ast.Await, frame: Frame) -> Value:
+        return self.evaluate(node.value, frame)
+
+    def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
+        return FunctionValue(node, frame)
+
+    def _listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> Value:
+        inside, found = Frame({}, frame.file, frame, owner=frame.owner, own=frame.own), list[Value]()
+        first = node.generators[0]
+        elements = self.elements(self.evaluate(first.iter, frame))
+        for each in islice(elements, 8) if elements and len(node.generators) == 1 else [Unknown()]:
+            self.bind(first.target, each, inside)
+            for more in node.generators[1:]:
+                self.bind(more.target, Unknown(), inside)
+            tests = [self.truth(self.evaluate(test, inside)) for test in first.ifs]
+            if False not in tests:
+                found.append(self.evaluate(node.elt, inside))
+        return found if elements and len(node.generators) == 1 else Unknown()
+
+    _generatorexp = _setcomp = _listcomp
+
+    # Texts.
+
+    def lifted(self, function, *values: Value) -> Value:  # type: ignore[no-untyped-def]
+        """The function of each combination of what the values may be."""
+        if not any(isinstance(each, OneOf) for each in values):
+            return function(*values)
+        return join(function(*each) for each in islice(product(*map(choices, values)), _COMBINATIONS))
+
+    def hole(self, value: Unknown | Absent) -> str:
+        """The character that stands for it."""
+        if not value.hole:
+            value.hole = chr(FIRST_HOLE + min(len(self.holes), 0xFFFD))
+            self.holes.append(value)
+        return value.hole
+
+    def text(self, value: Value) -> str:
+        """The value as a part of a text; a number is a setting or a count, neither is certain."""
+        if isinstance(value, File):
+            return self.text(value.path)
+        if isinstance(value, str | PurePosixPath):
+            return str(value)
+        if isinstance(value, Absent) and value.value == "":
+            return ""
+        if isinstance(value, Unknown | Absent):
+            return self.hole(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self.hole(Unknown("", NUMBER))
+        return self.hole(Unknown("", SETTINGS if value is None else ""))
+
+    def filled(self, text: str, values: list[Value]) -> str:
+        """``text % values``."""
+        raise NotImplementedError
+
+
+def _unclear(value: Value) -> bool:
+    return isinstance(value, Unknown) and value.kind not in (NUMBER, LIBRARY)

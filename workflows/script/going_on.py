@@ -1,0 +1,126 @@
+"""Whether a script looks for what it saved, and loads it, by itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.saves import SavedAt
+from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.values import Values
+
+_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
+_LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
+_TRIES = ("open", "load", "load_state", "read_bytes")
+_READS = re.compile(r"(?i)load|restore|resume|read|open$")
+_NEWEST = "latest_checkpoint"
+_RESTORES = ("restore_checkpoint", "restore_or_initialize", "latest_step", "BackupAndRestore")
+_LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow"})
+_REMOVES = frozenset({"remove", "unlink", "rmtree"})
+
+
+def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
+    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
+    for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
+        name = last_name(call.func)
+        if places and _asks_its_library(call, source, values):
+            return source.where(call)
+        if (
+            name in _SEARCHES
+            and _is_searched(call, values, places)
+            and not (_clears_up(call, source) or _stops(call, source))
+        ):
+            return source.where(call)
+        asked = _path_words(call)
+        if not (name in _LOOKS and _is_read_then(call, source)) and not (name in _TRIES and _may_miss(call, source)):
+            continue
+        for glob in (glob for each in asked for glob in values.guesses(each)):
+            path = PurePosixPath(glob)
+            if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
+                return source.where(call)
+    return ""
+
+
+def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether it is made only when somebody says so: ``if resume: found = sorted(folder.glob("*.pt"))``."""
+    if values.conditions.runs(call) is False or values.machine.needed(call):
+        return True
+    tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
+    return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
+
+
+def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
+    """Whether the call lists files of a folder that is saved to."""
+    found = [PurePosixPath(text) for each in _path_words(call) for text in values.folders(each)]
+    wholes = [PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern]
+    # Of a folder that each start makes anew nothing old is found.
+    wholes = [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
+    return any(_alike(path, whole) or _alike(path, whole.parent) for whole in wholes for path in found)
+
+
+def _path_words(call: ast.Call) -> list[ast.expr]:
+    """What may name the path: ``exists(path)``, ``path.exists()``."""
+    return [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+
+
+def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
+    """``manager.latest_step()``, ``checkpoint.restore(manager.latest_checkpoint)``, a callback that goes on."""
+    name = last_name(call.func)
+    if any(
+        last_name(each) == _NEWEST
+        for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
+    ):
+        return name.startswith(("restore", "load"))
+    return name in _RESTORES and bool(source.packages & _LIBRARIES)
+
+
+def _is_read_then(call: ast.Call, source: Source) -> bool:
+    """Whether what is there is loaded: where it is asked for, or else in the same function."""
+    above = [call, *source.above(call)]
+    asked = next((each for each in above if isinstance(each, ast.If | ast.IfExp) and call in ast.walk(each.test)), None)
+    if isinstance(asked, ast.If) and isinstance(asked.body[-1], ast.Return):
+        asked = None  # it goes no further where nothing is, and reads below
+    around = asked or source.function_of(call) or above[-1]
+    names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
+    return any(_READS.search(name) for name in names)
+
+
+def _clears_up(call: ast.Call, source: Source) -> bool:
+    """Whether the files are listed to remove the old ones."""
+    around = source.function_of(call)
+    names = {last_name(each.func) for each in ast.walk(around or call) if isinstance(each, ast.Call)}
+    return bool(names & _REMOVES) and not any(_READS.search(name) for name in names)
+
+
+def _stops(call: ast.Call, source: Source) -> bool:
+    """Whether the script refuses to go on where something is found."""
+    tests = (each for each in source.above(call) if isinstance(each, ast.If) and call in ast.walk(each.test))
+    return any(isinstance(each.body[-1], ast.Raise) for each in tests)
+
+
+def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:
+    """Whether both may be the same path, folder by folder."""
+    ones, others = ([re.sub(r"[*?]+", "*", part) for part in each.parts] for each in (one, other))
+    pairs = zip(ones, others, strict=False)
+    return len(ones) == len(others) and all(fnmatchcase(a, b) or fnmatchcase(b, a) for a, b in pairs)
+
+
+def _may_miss(call: ast.Call, source: Source) -> bool:
+    """Whether a file that is not there is no error."""
+    tries = (above for above in source.above(call) if isinstance(above, ast.Try) and call in _inside(above.body))
+    return any(
+        not isinstance(each.body[-1], ast.Raise) and _catches_all(each) for one in tries for each in one.handlers
+    )
+
+
+def _inside(body: Sequence[ast.stmt]) -> set[ast.AST]:
+    return {node for each in body for node in ast.walk(each)}
+
+
+def _catches_all(handler: ast.ExceptHandler) -> bool:
+    """Whether it takes a file that is missing for nothing."""
+    named = "" if handler.type is None else ast.unparse(handler.type)
+    return not named or any(name in named for name in ("FileNotFoundError", "OSError", "IOError", "Exception"))

@@ -1,0 +1,226 @@
+"""What the usual functions of Python and of well known libraries give."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.builtin import Builtins
+from argosy.workflows.script.domain import (
+    ANEW,
+    SETTINGS,
+    File,
+    Frame,
+    FunctionValue,
+    Instance,
+    ModuleValue,
+    Table,
+    Unknown,
+    Value,
+    choices,
+    join,
+)
+from argosy.workflows.script.methods import WRONG
+from argosy.workflows.script.settings import typed
+
+_SAME = frozenset({
+    "abspath", "realpath", "normpath", "fspath", "expanduser", "expandvars", "resolve", "absolute", "as_posix",
+    "deepcopy", "copy", "clone", "freeze", "str", "PurePath", "Path", "PosixPath", "PurePosixPath", "to_container",
+    "to_object", "AttrDict", "as_text", "upath", "UPath", "to_dict", "instantiate_paths",
+})  # fmt: skip
+_ANEW = frozenset({
+    "now", "today", "utcnow", "strftime", "ctime", "uuid4", "uuid1", "mkdtemp", "time", "isoformat", "asctime",
+    "localtime", "gmtime", "TemporaryDirectory", "token_hex", "monotonic", "perf_counter", "getpid", "generate_id",
+})  # fmt: skip
+_TABLES = frozenset({
+    "EasyDict", "edict", "CfgNode", "CN", "ConfigDict", "Namespace", "SimpleNamespace", "Munch", "munchify",
+    "OmegaConf.create", "DictConfig", "DotMap", "Box", "Dict", "addict.Dict", "AttributeDict", "DotDict",
+})  # fmt: skip
+_PARSED = frozenset({
+    "parse_args", "parse", "parse_args_into_dataclasses", "parse_known_args", "parse_intermixed_args",
+    "parse_args_and_config", "get_args",
+})  # fmt: skip
+_CLOCKS = ("", "time", "datetime", "date", "uuid", "tempfile", "dt", "arrow", "pendulum")
+_CLASS_PARSERS = ("tyro.cli", "simple_parsing.parse", "draccus.parse", "pyrallis.parse", "Tap")
+_NOTHING = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+_PLACE = ast.Lambda(_NOTHING, ast.Name("place", ast.Load()))
+"""Gives the folder of a log."""
+_READERS = frozenset({
+    "load", "safe_load", "full_load", "loads", "load_yaml", "unsafe_load", "read_yaml",
+})  # fmt: skip
+_FORMATS = ("json", "yaml", "toml", "tomllib", "YAML", "OmegaConf", "pyyaml", "hjson", "simplejson", "commentjson")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A result, which may be None."""
+
+    value: Value
+
+
+class Library(Builtins):
+    """What is not known of a library's function is an Unknown."""
+
+    arguments: Sequence[str] = ()
+    parsed = False
+    """Whether its flags were asked for."""
+
+    def add_folder(self, path: str) -> None:
+        """Modules may lie there, too."""
+        raise NotImplementedError
+
+    def modules(self, pattern: str) -> list[ModuleValue]:
+        """All modules whose names are like that."""
+        raise NotImplementedError
+
+    def of_dataclass(self, kind: Value) -> Value:
+        """What a parser makes of a class whose fields are its flags."""
+        raise NotImplementedError
+
+    def of_library(self, function: Unknown, args: list[Value], named: dict[str, Value]) -> Known | None:
+        """The result, None where the function is not known."""
+        owner, _, name = function.name.rpartition(".")
+        base = owner.rpartition(".")[2]
+        way = getattr(self, f"_fn_{name}", None)
+        if way is not None and (function.kind != "" or base in ("os", "path", "", "osp", "shutil")):
+            try:
+                return Known(way(args, named, owner))
+            except WRONG:
+                return None
+        if name.startswith("DEFINE_") and args and isinstance(args[0], str):
+            return Known(Unknown(args[0], attributes={"value": self.setting(args[0], args[0])}))
+        if name in _PARSED or function.name.endswith(_CLASS_PARSERS):
+            return Known(self._parsed(function.name, args))
+        if name in _ANEW and (base in _CLOCKS or name not in ("time", "today")):
+            return Known(Unknown(name, ANEW))
+        if name in _TABLES or (base == "OmegaConf" and name in ("create", "merge", "structured")):
+            return Known(self._tabled(args, named))
+        if name in _READERS and any(each in owner for each in _FORMATS):
+            return Known(self._loaded(args[0] if args else None))
+        if name in _SAME and args:
+            return Known(self.lifted(lambda each: self._path(name, each), args[0]))
+        if function.kind == ANEW:
+            return Known(Unknown(name, ANEW))
+        return None
+
+    def _path(self, name: str, value: Value) -> Value:
+        if name in ("Path", "PurePath", "PosixPath", "PurePosixPath", "UPath"):
+            return PurePosixPath(self.text(value))
+        if name in ("abspath", "realpath", "normpath"):
+            return posixpath.normpath(self.text(value)) if self.text(value) else "."
+        return self.text(value) if isinstance(value, PurePosixPath | File) and name in ("str", "fspath") else value
+
+    def _parsed(self, name: str, args: list[Value]) -> Value:
+        self.parsed = True
+        if name.endswith(_CLASS_PARSERS):
+            return join(self.of_dataclass(each) for each in choices(args[0])) if args else self.settings
+        if name.endswith("parse_known_args"):
+            return (self.settings, Unknown())
+        return self.settings
+
+    def _tabled(self, args: list[Value], named: dict[str, Value]) -> Value:
+        args = [each for arg in args for each in (arg if isinstance(arg, list) else [arg])]
+        unknown = next((each for each in (*args, named.get("**")) if isinstance(each, Unknown)), None)
+        found = next((each for each in args if isinstance(each, dict | Instance)), None)
+        if found is None:
+            return self.table(named) if unknown is None else unknown
+        made = self.table(found)
+        for each in args[1:]:
+            if isinstance(each, dict):
+                self.merge(made.attributes if isinstance(made, Instance) else made, each)
+        return self.table({**made, **named}) if isinstance(made, dict) else made
+
+    # Functions by their last name.
+
+    def _fn_join(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self.lifted(lambda *parts: posixpath.join(*map(self.text, parts)), *args) if args else Unknown()
+
+    def _fn_basename(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self._with_text(posixpath.basename, args)
+
+    def _fn_dirname(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self.lifted(lambda text: posixpath.dirname(self.text(text)), *args[:1])
+
+    def _fn_splitext(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self._with_text(posixpath.splitext, args)
+
+    def _fn_split(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self._with_text(posixpath.split, args) if owner.endswith("path") else Unknown()
+
+    def _with_text(self, function, args: list[Value]) -> Value:  # type: ignore[no-untyped-def]
+        return self.lifted(lambda text: function(self.text(text)), *args[:1]) if args else Unknown()
+
+    def _fn_getcwd(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return "."
+
+    def _fn_cwd(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return PurePosixPath()
+
+    _fn_get_original_cwd = _fn_getcwd
+
+    def _fn_home(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return PurePosixPath("~")
+
+    def _fn_getenv(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return args[1] if len(args) > 1 else named.get("default", Unknown(self.text(args[0]) if args else ""))
+
+    def _fn_get(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        if owner.endswith("environ"):
+            return self._fn_getenv(args, named, owner)
+        return args[1] if len(args) > 1 else Unknown()
+
+    def _fn_open(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self.lifted(File, args[0]) if args else Unknown()
+
+    _fn_BlobFile = _fn_GFile = _fn_FileIO = _fn_smart_open = _fn_open
+
+    def _fn_partial(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        function = args[0] if args else None
+        if not isinstance(function, FunctionValue):
+            return function
+        return FunctionValue(function.node, function.frame, function.owner, (*function.given, *args[1:]),
+                             {**function.named, **named})  # fmt: skip
+
+    def _fn_import_module(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        found = [each for text in choices(args[0]) if isinstance(text, str) for each in self.modules(text)]
+        return join(found) if found else Unknown()
+
+    _fn___import__ = _fn_import_module
+
+    def _fn_insert(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        for each in choices(args[-1]) if owner.endswith("sys.path") and args else ():
+            if isinstance(each, str | PurePosixPath) and not self.has_holes(str(each)):
+                self.add_folder(str(each))
+        return None
+
+    _fn_append = _fn_insert
+
+    def _fn_from_cli(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        made = Table()
+        for word in self.arguments:
+            key, equals, value = word.partition("=")
+            place, *more = (part for part in key.split("."))
+            table: Value = made
+            for part in more if equals else ():
+                table, place = table.setdefault(place, Table()), part
+            if equals:
+                table[place] = typed(value)
+        return made
+
+    def _fn_fromfile(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        paths = [self.text(each) for each in choices(args[0])]
+        found = [self.config_file(path) for path in paths if not self.has_holes(path)]
+        return join(found) if found and None not in found else Unknown("", SETTINGS)
+
+    def config_file(self, path: str) -> Value:
+        """The names of a file in Python that holds settings; None where it cannot be read."""
+        raise NotImplementedError
+
+    def _fn_SummaryWriter(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        place = args[0] if args else named.get("log_dir", named.get("logdir", Unknown()))
+        told = FunctionValue(_PLACE, Frame({"place": place}, ""))
+        below = Unknown("", attributes={"get_logdir": told})
+        return Unknown("", attributes={"log_dir": place, "logdir": place, "get_logdir": told, "file_writer": below})

@@ -1,0 +1,250 @@
+"""Goes through a script from its first line, as Python would, and does nothing: what each call is given is kept."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from argosy.workflows.script.calls import Calls
+from argosy.workflows.script.domain import (
+    ANEW,
+    FIRST_HOLE,
+    NUMBER,
+    Absent,
+    ClassValue,
+    File,
+    Frame,
+    ModuleValue,
+    Unknown,
+    Value,
+    choices,
+)
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.globs import UNKNOWN
+from argosy.workflows.script.methods import WRONG
+from argosy.workflows.script.settings import read_settings, typed
+from argosy.workflows.script.source import Source, last_name
+
+_MOST_STEPS = 250_000
+_MOST_SEEN = 60
+_MOST_MODULES = 30
+"""Whose names are like one that only a run knows."""
+RANKS = re.compile(r"rank|gpu|world|device|nodes|nproc")
+"""Flags that whoever starts the ranks may set."""
+
+
+class _Spent(Exception):
+    """It was gone far enough."""
+
+
+class Machine(Calls):
+    """One way through a script."""
+
+    def __init__(
+        self,
+        source: Source,
+        flags: Sequence[Flag],
+        given: Mapping[str, str | None],
+        cwd: Path,
+        arguments: Sequence[str] = (),
+    ) -> None:
+        """``given``: what the command line, and files of settings, say, by attribute."""
+        super().__init__()
+        self._source = source
+        self._flags = {flag.attribute: flag for flag in flags}
+        self._told = given
+        self._cwd = cwd.resolve()
+        self._modules: dict[Path, ModuleValue] = {}
+        self._steps = 0
+        self.arguments = arguments
+        self.read: set[str] = set()
+        """The names of settings that were asked for."""
+        self.seen: dict[ast.expr, list[Value]] = {}
+        """What the arguments of calls were."""
+        self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
+        """The calls that were come to, and the flags that this needed, each time."""
+        self.counted = {last_name(node.target) for node in source.nodes if isinstance(node, ast.AugAssign)}
+        with contextlib.suppress(_Spent, RecursionError, *WRONG):
+            self._load(source.path, "__main__")
+
+    def spend(self, node: ast.AST) -> None:
+        """Count what is looked at."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise _Spent
+
+    def saw(self, node: ast.Call, args: list[Value], named: dict[str, Value]) -> None:
+        """A call was come to."""
+        self.calls.setdefault(node, []).append(self.needs)
+        given = (
+            dict(zip(node.args, args, strict=False))
+            if not any(isinstance(each, ast.Starred) for each in node.args)
+            else {}
+        )
+        given |= {word.value: named[word.arg] for word in node.keywords if word.arg in named}
+        for each, value in given.items():
+            self.keep(each, choices(value))
+
+    def keep(self, node: ast.expr, values: Sequence[Value]) -> None:
+        """An expression was found to be these."""
+        kept = self.seen.setdefault(node, [])
+        if len(kept) < _MOST_SEEN:
+            kept += [each for each in values if not any(each is other for other in kept)]
+
+    # Modules.
+
+    def module(self, file: str, level: int, name: str) -> ModuleValue | None:
+        """A module of the script, None where it is a library's."""
+        base = self._source.paths[file].parent if file in self._source.paths else self._cwd
+        folders = [base, *base.parents][level - 1 : level] if level else self._source.roots
+        found, above = None, None
+        parts = name.split(".") if name else ["__init__"]
+        for count in range(1, len(parts) + 1):
+            paths = self._source.found(folders, parts[:count])
+            if paths is None:
+                return None
+            found = self._load(paths, ".".join(parts[:count]))
+            if above is not None:
+                above.frame.names.setdefault(parts[count - 1], found)
+            above = found
+        return found
+
+    def _load(self, path: Path, name: str) -> ModuleValue:
+        if path not in self._modules:
+            tree = None if path.is_dir() else self._source.tree(path)
+            file = self._source.name_of(path)
+            frame = Frame({"__name__": name, "__file__": os.path.relpath(path, self._cwd)}, file)
+            self._modules[path] = ModuleValue(frame)
+            if tree is not None:
+                self.block(tree.body, frame)
+                for each in frame.names.values():
+                    if isinstance(each, ClassValue) and each.frame is frame:
+                        known = self.classes.setdefault(each.node.name, [])
+                        known += [] if each in known else [each]
+        return self._modules[path]
+
+    def modules(self, pattern: str) -> list[ModuleValue]:
+        """All modules whose names are like that."""
+        if not self.has_holes(pattern):
+            found = self.module("", 0, pattern)
+            return [] if found is None else [found]
+        folder, _, last = self.glob(pattern).replace(UNKNOWN, "*").rpartition(".")
+        place = None if "*" in folder else self._source.found(self._source.roots, folder.split("."))
+        inside = None if place is None else place.parent if place.is_file() else place
+        names = [] if inside is None else [each.stem for each in sorted(inside.glob(f"{last}.py"))[:_MOST_MODULES]]
+        loaded = (self.module("", 0, f"{folder}.{name}") for name in names if name != "__init__")
+        return [each for each in loaded if each is not None]
+
+    def add_folder(self, path: str) -> None:
+        """Modules may lie there, too."""
+        folder = (self._cwd / path).resolve()
+        if folder.is_dir() and folder not in self._source.roots:
+            self._source.roots.append(folder)
+
+    def config_file(self, path: str) -> Value:
+        """The names of a file in Python that holds settings; None where it cannot be read."""
+        file = next((each for each in (self._cwd / path, self._source.path.parent / path) if each.is_file()), None)
+        if file is None or file.suffix != ".py":
+            return None if file is None else self.table(self.read_file(path))
+        names = self._load(file.resolve(), file.stem).frame.names
+        made = self.table({})
+        for each in self.elements(names.get("_base_", [])) or []:
+            base = self.config_file(os.path.relpath(file.parent / str(each), self._cwd))
+            self.merge(made, base if isinstance(base, dict) else {})
+        self.merge(made, {key: value for key, value in names.items() if not key.startswith("_")})
+        return made
+
+    # Settings.
+
+    def told(self, name: str) -> Value:
+        """What the command line, or a file of settings, gives a name; None for nothing."""
+        flag = self._flags.get(name)
+        if name not in self._told:
+            return None
+        if flag is not None and not flag.takes_value:
+            return True
+        return typed(self._told[name])
+
+    def told_by_name(self) -> Value:
+        """What the command line gives a function with ``**options``."""
+        names = [*self._flags, *(name for name in self._told if name not in self._flags)]
+        return self.table({name: self.setting(name, name) for name in names}) if names else self.settings
+
+    def setting(self, name: str, path: str) -> Value:
+        """A flag, or a key of a file of settings; an Unknown where nothing is known of it."""
+        self.read.add(name)
+        below = path.partition(".")[2]
+        known = self.told(below) if below else None
+        known = self.told(name) if known is None else known
+        flag = self._flags.get(name)
+        if known is not None or flag is None:
+            return Unknown(path) if known is None else known
+        if RANKS.search(name):
+            return Unknown(path, NUMBER)
+        if flag.node is not None:
+            return self._default(flag)
+        value = typed(flag.default) if flag.default else "" if flag.default == "" else None
+        if not flag.takes_value or not value or (isinstance(value, int | float) and value < 0):
+            missing = value if flag.takes_value else False
+            return Unknown(path, flag=flag) if flag.computed else Absent(flag, missing)
+        return value
+
+    def _default(self, flag: Flag) -> Value:
+        """A default that is more than a constant."""
+        file = self._source.file(flag.node) if flag.node is not None else ""
+        frame = next((each.frame for each in self._modules.values() if each.frame.file == file), None)
+        return (
+            Unknown(flag.attribute, flag=flag)
+            if frame is None or flag.node is None
+            else self.evaluate(flag.node, frame)
+        )
+
+    def read_file(self, path: str) -> object:
+        """What a file of settings holds; None where it cannot be read."""
+        tried = (self._cwd / path, self._source.path.parent / path)
+        return next((found for each in tried if each.is_file() and (found := read_settings(each)) is not None), None)
+
+    # Answers.
+
+    def needed(self, call: ast.Call) -> tuple[Flag, ...] | None:
+        """The flags without which a call is not come to; None where it never is."""
+        return min(self.calls[call], key=len) if call in self.calls else None
+
+    def globs(self, node: ast.expr) -> list[str]:
+        """The paths that an argument was, with ``*`` and UNKNOWN for their holes."""
+        found = dict.fromkeys(
+            self.glob(self.text(each)) for each in self.seen.get(node, [])
+            if isinstance(each, str | Path | File | Unknown | Absent) or hasattr(each, "parent")
+        )  # fmt: skip
+        return list(found)
+
+    def glob(self, text: str) -> str:
+        """A text with holes as a glob."""
+        return "".join(self._mark(each) for each in text)
+
+    def _mark(self, character: str) -> str:
+        if ord(character) < FIRST_HOLE:
+            return character
+        hole = self._hole(character)
+        return "*" if isinstance(hole, Unknown) and hole.kind in (NUMBER, ANEW) else UNKNOWN
+
+    def _hole(self, character: str) -> Unknown | Absent:
+        return self.holes[ord(character) - FIRST_HOLE]
+
+    def flags_in(self, node: ast.expr) -> Iterator[Flag]:
+        """The flags without a value that a path is made of, the first first."""
+        for value in self.seen.get(node, []):
+            for each in self.text(value) if not isinstance(value, dict | list) else "":
+                hole = self._hole(each) if ord(each) >= FIRST_HOLE else None
+                if hole is not None and hole.flag is not None:
+                    yield hole.flag
+
+    def is_anew(self, node: ast.expr) -> bool:
+        """Whether a path has a part that no other start has."""
+        texts = [self.text(each) for each in self.seen.get(node, []) if not isinstance(each, dict | list)]
+        holes = [self._hole(each) for text in texts for each in text if ord(each) >= FIRST_HOLE]
+        return any(isinstance(hole, Unknown) and hole.kind == ANEW for hole in holes)
