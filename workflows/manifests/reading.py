@@ -26,6 +26,8 @@ _TEMPLATE: Final = re.compile(
     re.MULTILINE,
 )
 _OBJECT: Final = re.compile(r"^[\s\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
+# A shell's or Python's text around a manifest, as the blocks of a page have it.
+_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?:\$ |.*<<-?[ \t]*[\"']?\w|.*=.*(?:\"\"\"|\'\'\'))")
 # What the author of a page left out.
 _LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILINE)
 
@@ -123,6 +125,7 @@ def _read_documents(source: SourceFile) -> None:
         wrong.append(_not_yaml(error, source.text))
     first = next((each for each in wrong if each.rule == "YAML001"), None)
     strange = Path(source.name).suffix not in ("", *SUFFIXES) or not _OBJECT.search(source.text)
+    strange = strange or _OTHER_LANGUAGE.match(source.text) is not None
     if first and (strange or _TEMPLATE.search(source.text)):
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
