@@ -30,8 +30,7 @@ def text(form: str, *values: str) -> str:
     ("manifest", "rule", "level"),
     [
         (text(JOB, "completionMode: Indexed", "python"), "GANG019", ""),  # both numbers are 1 then
-        (text(JOB, "{completionMode: Indexed, parallelism: 2}", "python").replace("  {", "  ").replace("}\n  t", "\n  t")
-         .replace("Indexed, p", "Indexed\n  p"), "GANG019", "error"),
+        (text(JOB, "completionMode: Indexed\n  parallelism: 2", "python"), "GANG019", "error"),
         (text(JOB, "backoffLimit: 0", "torchrun, --nnodes=2, --master-addr=a, t.py"), "REND040", "warning"),
         (text(JOB, "backoffLimit: 0", "python, t.py, '--lr 1'"), "ARGV002", "error"),
         (text(JOB, "backoffLimit: 0", "/start.sh, '--lr 1'"), "ARGV002", "warning"),
@@ -47,6 +46,7 @@ def text(form: str, *values: str) -> str:
         (OLD, "API006", "warning"),
         ("$ kubectl apply -f - <<EOF\n" + OLD + "EOF\n", "YAML001", "warning"),
         ('spec = f"""' + OLD + '"""\n', "YAML001", "warning"),
+        ("@component(\n    packages=['a'],\n)\n" + OLD, "YAML001", "warning"),
         (OLD + "\n: : {\n", "YAML001", "error"),
     ],
 )  # fmt: skip

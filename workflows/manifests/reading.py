@@ -26,8 +26,8 @@ _TEMPLATE: Final = re.compile(
     re.MULTILINE,
 )
 _OBJECT: Final = re.compile(r"^[\s\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
-# A shell's or Python's text around a manifest, as the blocks of a page have it.
-_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?:\$ |.*<<-?[ \t]*[\"']?\w|.*=.*(?:\"\"\"|\'\'\'))")
+# A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
+_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
 _LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILINE)
 
