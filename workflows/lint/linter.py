@@ -30,7 +30,7 @@ _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 
 
 # What an author left out says a comment, too.
-_SKETCH: Final = re.compile(r"^\s*(?:- )?#\s*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
+_SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
 
 
 def _left_out(root: Node) -> bool:

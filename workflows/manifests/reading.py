@@ -25,7 +25,7 @@ _TEMPLATE: Final = re.compile(
     r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
     re.MULTILINE,
 )
-_OBJECT: Final = re.compile(r"^[\s\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
+_OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
 # A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
 _OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
