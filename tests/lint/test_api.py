@@ -77,7 +77,7 @@ def test_what_is_right_or_not_known_is_left_alone(text: str, instead: str) -> No
         ("            - name: pytorch", "            - name: trainer", "API012", 16),
         ("    Worker:", "    Workers:", "API013", 19),
         ("      replicas: 1", "      replicas: 2", "API014", 10),
-        ("  runPolicy:", "  activeDeadlineSeconds: 5\n  runPolicy:", "API003", 6),
+        ("  runPolicy:", "  activeDeadlineSeconds: 5\n  runPolicy:", "API006", 6),
         ("kubeflow.org/v1", "kubeflow.org/v1beta2", "API001", 1),
     ],
 )

@@ -58,7 +58,7 @@ def test_the_letters_of_a_shell_stand_in_any_order(flags: str) -> None:
     ("command", "expected"),
     [
         ('[daemon, --setup_param, "--verbose 128 2 0"]', []),
-        ('[daemon, run, "--verbose 128"]', [("ARGV002", "error")]),
+        ('[daemon, run, "--verbose 128"]', [("ARGV002", "warning")]),
         ('[mpirun, "-x NCCL_DEBUG=INFO", python, prepare.py]', [("ARGV002", "error")]),
         ('[mpirun, -mca, plm_rsh_args, "-p 2222", python, prepare.py]', []),
     ],

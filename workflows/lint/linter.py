@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,6 +27,14 @@ _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
+
+
+# What an author left out says a comment, too.
+_SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
+
+
+def _left_out(root: Node) -> bool:
+    return any(node.text in ("...", "…") for node in root.walk())
 
 
 def lint(
@@ -66,7 +75,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
 def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
     templates = {file.name for file in files for each in file.unreadable if each.harmless and each.rule == "YAML001"}
-    templates |= {file.name for file in files if any(node.text == "..." for root in file.roots for node in root.walk())}
+    templates |= {file.name for file in files if _SKETCH.search(file.text) or any(map(_left_out, file.roots))}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for kind, things in _things(bundle).items():
         checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]

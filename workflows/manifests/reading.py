@@ -21,10 +21,13 @@ LARGEST: Final = 8 << 20
 # What another program fills in before anybody applies the file: Helm, Jinja, sed, envsubst on a line of its own. Argo's
 # own variables are no such thing: Argo, too, reads YAML first.
 _TEMPLATE: Final = re.compile(
-    r"\{%|<%|@@\w+@@|^\s*\$\{\w+\}\s*$|\{\{(?!-?\s*[=\"']?\s*"
+    r"\{%|<%|(?<!\S)[\"']?([@%])\1?[A-Za-z]\w*\1|^\s*\$\{\w+\}\s*$|\{\{(?!-?\s*[=\"']?\s*"
     r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
     re.MULTILINE,
 )
+_OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
+# A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
+_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
 _LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILINE)
 
@@ -121,7 +124,9 @@ def _read_documents(source: SourceFile) -> None:
     except yaml.YAMLError as error:
         wrong.append(_not_yaml(error, source.text))
     first = next((each for each in wrong if each.rule == "YAML001"), None)
-    if first and (Path(source.name).suffix not in ("", *SUFFIXES) or _TEMPLATE.search(source.text)):
+    strange = Path(source.name).suffix not in ("", *SUFFIXES) or not _OBJECT.search(source.text)
+    strange = strange or _OTHER_LANGUAGE.match(source.text) is not None
+    if first and (strange or _TEMPLATE.search(source.text)):
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]

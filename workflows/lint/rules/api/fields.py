@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
@@ -24,6 +25,7 @@ _EVERYWHERE: Final = frozenset(
 
 
 _REALTIME: Final = ("ArgoprojV1alpha1WorkflowSpecMetricsPrometheusGauge", "realtime")
+_OF_PROJECTS: Final = re.compile("Argoproj|BatchV1alpha1|Jobset|Kubeflow|Kueue|RayV1|Scheduling|Coscheduling|Trainer")
 _OF_METADATA: Final = ("labels", "annotations", "name", "namespace")
 _MEANT: Final = {
     **dict.fromkeys(("environment", "enviroment", "envVars", "envs", "environmentVariables", "variables"), "env"),
@@ -108,6 +110,8 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
 def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     type_name = trail[-1][0]
     known = fields_of(type_name)
+    of_a_pod = any(each.startswith("Pod") or each.endswith(("Container", "Script")) for each, _ in trail)
+    kubernetes = not _OF_PROJECTS.match(trail[0][0])
     # Of those kinds the CRD may keep what it does not know.
     level = Level.WARNING if any("~" in fields_of(above) for above, _ in trail) else None
     where = node.parent.path if node.parent is not None and node.parent.path else "the top of the object"
@@ -124,9 +128,10 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     if near:
         fits = near not in (node.parent or node) and misfit(node, known[near].rstrip("!")) is None
         edits = [RenameKey(node, near)] if fits else []
+        # Another release's field may look like one of these; one of Kubernetes' own was never taken away.
+        level = level if same or of_a_pod or kubernetes else Level.WARNING
         return Problem(node, message, f"write {near}", edits, level)
     # Projects add fields with every release; a pod's are known, and a container's also where Argo describes it.
-    of_a_pod = any(each.startswith("Pod") or each.endswith(("Container", "Script")) for each, _ in trail)
     level = Level.NOTE if level is not None and not of_a_pod else Level.WARNING
     return Problem(node, message, "remove it, or look its name up: kubectl explain", level=level)
 

@@ -60,15 +60,18 @@ def identity(document: Document) -> Iterator[Problem]:
         if version or (root["metadata"] and root["spec"]):  # other tools have files with a kind
             edits = [AddKey(root, "apiVersion", version)] if version and not root["apiVersion"].exists else []
             message = f"a {document.kind} without an apiVersion"
-            yield Problem(root["apiVersion"], message, f"write apiVersion: {version}".rstrip(": "), edits)
+            # A program that makes the pods itself (Dask's, Airflow's) takes a template of one without.
+            level = None if version and document.kind != "Pod" else Level.WARNING
+            yield Problem(root["apiVersion"], message, f"write apiVersion: {version}".rstrip(": "), edits, level)
     elif not root["kind"]:
         if root["metadata"]:
-            yield Problem(root["kind"], f"an object of {document.api_version} without a kind", "write its kind")
+            message = f"an object of {document.api_version} without a kind"
+            yield Problem(root["kind"], message, "write its kind", level=Level.WARNING)
     elif own and type_of_kind(document.api_version, document.kind):
         name = document.metadata["name"]
         if not name and not name.open and not document.metadata["generateName"]:
-            message = f"the {document.kind} has no name, and the API refuses it"
-            yield Problem(name, message, "write metadata.name or metadata.generateName")
+            message = f"the {document.kind} has no name: the API refuses it, unless a program gives it one"
+            yield Problem(name, message, "write metadata.name or metadata.generateName", level=Level.WARNING)
 
 
 @rule("API020", Level.ERROR, on=Document)
@@ -142,7 +145,7 @@ def _remove(node: Node) -> list[Remove]:
     return [Remove(node)] if node.exists else []
 
 
-@rule("API022", Level.ERROR, on=Workload)
+@rule("API022", Level.WARNING, on=Workload)
 def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A pod template without containers, a container without an image."""
     if workload.family in ("trainer", "argo") or bundle.is_named_patch(workload.document):
@@ -154,6 +157,7 @@ def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             yield Problem(role.template, f"{where} no pod template with a spec", "write template.spec.containers")
         for container in role.pod.all_containers:
             if not container.image:
-                message = f"the container {container.name!r} has no image, and the API refuses it"
-                level = Level.WARNING if workload.family == "pod" else None  # Spark's pod templates have none
-                yield Problem(container.image, message, "write image:", level=level)
+                message = (
+                    f"the container {container.name!r} has no image: the API refuses it, unless a webhook adds one"
+                )
+                yield Problem(container.image, message, "write image:")

@@ -34,7 +34,7 @@ def container_name(workload: Workload) -> Iterator[Problem]:
     wanted = _CONTAINERS.get(workload.document.kind)
     if workload.document.kind in ("TrainingRuntime", "ClusterTrainingRuntime"):
         yield from _of_runtime(workload)
-    if wanted is None:
+    if wanted is None or workload.document.group != "kubeflow.org":
         return
     for role in workload.roles:
         containers = role.pod.containers
@@ -90,6 +90,7 @@ def role_names(workload: Workload) -> Iterator[Problem]:
                 f"{role.name} is no replica type of a {workload.document.kind}, and the operator refuses it",
                 f"write {near[0] if near else ' or '.join(known)}",
                 [RenameKey(role.node, near[0])] if free else [],
+                level=None if near else Level.WARNING,  # a fork's operator may know it
             )
 
 

@@ -125,7 +125,7 @@ VERSIONS: Final[dict[str, Gone]] = {
         Level.WARNING, "is gone for StorageClass and most kinds since 1.22", "write storage.k8s.io/v1"
     ),
     "scheduling.k8s.io/v1alpha1": Gone(
-        Level.ERROR,
+        Level.WARNING,
         "is gone: Workload had another form in 1.35, PriorityClass left it in 1.17",
         "write scheduling.k8s.io/v1beta1 for Workload and PodGroup (Kubernetes 1.37), scheduling.k8s.io/v1 for classes",
     ),
@@ -195,6 +195,15 @@ MOVED: Final[dict[tuple[str, str], str]] = {
         "ArgoprojV1alpha1WorkflowSpecSynchronization",
         "semaphore",
     ): "Argo Workflows 4.0 removed it: write semaphores, a list",
+    **{
+        (
+            f"KubeflowOrg{kind}Spec",
+            field,
+        ): "the operators before Training Operator 1.3 took it there; now runPolicy does"
+        for kind in ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob")
+        for field in ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
+    },
+    ("KubeflowV2beta1MPIJobSpec", "cleanPodPolicy"): "MPI Operator 0.4 moved it into runPolicy",
     ("PodResourceClaim", "source"): "Kubernetes 1.31 took it away: write its fields one level higher",
 }
 """(type, field) -> what became of a field that an older version had: who runs that version may keep it."""

@@ -72,6 +72,7 @@ def never(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
                     node,
                     f"{each!r} is never true: {why}",
                     f"write {hint}" if hint else "wait for the JobSet of the same name instead (action: get)",
+                    level=None if made.group in ("", "batch", "apps") else Level.WARNING,  # operators' status changes
                 )
 
 

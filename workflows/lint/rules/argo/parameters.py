@@ -26,6 +26,7 @@ def not_passed(workflow: ArgoWorkflow) -> Iterator[Problem]:
                 node["name"],
                 f"the entrypoint's input {name!r} has no value, and no argument of the workflow has its name",
                 "give it a value, or add an argument of this name to spec.arguments.parameters",
+                level=Level.WARNING,  # argo submit -p may bring it
             )
 
 

@@ -35,8 +35,9 @@ def entrypoint(workflow: ArgoWorkflow) -> Iterator[Problem]:
     if not workflow.spec["entrypoint"] and workflow.document.kind in ("Workflow", "CronWorkflow"):
         yield Problem(
             workflow.spec["entrypoint"],
-            "a workflow without an entrypoint, which Argo refuses",
+            "a workflow without an entrypoint, which Argo refuses where neither argo submit nor its defaults name one",
             f"set entrypoint to the template to begin with ({', '.join(workflow.named) or 'there is none'})",
+            level=Level.WARNING,
         )
 
 

@@ -30,7 +30,7 @@ def code(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
             found = [tag for tag in tags(node) if _VALUE.fullmatch(tag.name) and not _closed(tag, template, workflow)]
             tainted = [tag for tag in found if _key(tag, template) in foreign]
             if tainted:
-                yield _problem(tainted[0], " comes from an event and", Level.ERROR)
+                yield _problem(tainted[0], " comes from an event and", Level.WARNING)
             else:
                 risky += found[:1]
     if risky:  # one habit of the author's: one finding

@@ -60,7 +60,7 @@ def _own_tags(template: Template) -> Iterator[Tag]:
                 yield from tags(value)
 
 
-@rule("ARGO009", Level.ERROR, on=ArgoWorkflow)
+@rule("ARGO009", Level.WARNING, on=ArgoWorkflow)
 def unknown_parameter(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """``workflow.parameters.x`` is an argument of the workflow."""
     if workflow.refers or not workflow.resolved:
@@ -79,10 +79,10 @@ def unknown_parameter(workflow: ArgoWorkflow) -> Iterator[Problem]:
         close = get_close_matches(parts[2], list(workflow.parameters), 1)
         yield Problem(
             tag.node,
-            f"{tag.text}: the workflow has no argument {parts[2]!r}",
+            f"{tag.text}: the workflow has no argument {parts[2]!r}, unless argo submit -p or the defaults bring it",
             f"write {close[0]!r}" if close else f"add {parts[2]!r} to spec.arguments.parameters",
             inside=tag.text,
-            level=Level.NOTE if library else Level.ERROR,
+            level=Level.NOTE if library else None,
         )
 
 

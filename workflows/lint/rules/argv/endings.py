@@ -154,11 +154,8 @@ def background(container: Container) -> Iterator[Problem]:
     if found is None or container.script is None:
         return
     held, index = found
-    waits = [
-        each for each in held[index + 1 :] if each.name in ("wait", "tail", "sleep", "while", "until", "jobs", "fg")
-    ]
-    last = not [each for each in held[index + 1 :] if trains(each.words)]
-    if held[index].after == "&" and held[index].depth == 0 and not waits and last:
+    at_once = all(each.name in ("echo", "printf", "exit", "true", ":", "date") for each in held[index + 1 :])
+    if held[index].after == "&" and held[index].depth == 0 and at_once:
         yield Problem(
             container.script,
             "the training runs in the background and the script ends: the container ends with it, and kills it",

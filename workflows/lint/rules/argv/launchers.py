@@ -38,7 +38,7 @@ _OF_NO_SCRIPT: Final = (
     *("nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "standalone"),
     *("num-processes", "num-machines", "machine-rank", "main-process-ip"),
 )
-"""Options of a launcher that a script has no use for; one of another name may be its own."""
+"""Options of a launcher that a script has no use for: one may be its own for all that, two are not."""
 
 
 @rule("ARGV013", Level.ERROR, on=Container)
@@ -48,6 +48,8 @@ def behind_the_script(container: Container, bundle: Bundle) -> Iterator[Problem]
         own, index = _OWN.get(process.program, ()), _script(process)
         if index is None or not process.words[index].endswith(".py"):
             continue
+        behind = {word.lstrip("-").partition("=")[0].replace("_", "-") for word in process.words[index + 1 :]}
+        several = len(behind & set(own) - set(process.options)) > 1
         for word in process.words[index + 1 :]:
             name = word.lstrip("-").partition("=")[0].replace("_", "-")
             if word.startswith("--") and name in own and name not in process.options:
@@ -56,7 +58,7 @@ def behind_the_script(container: Container, bundle: Bundle) -> Iterator[Problem]
                     node,
                     f"{word} stands behind {process.words[index]}: {process.program} does not see it",
                     f"write it before {process.words[index]}",
-                    level=None if name in _OF_NO_SCRIPT else Level.WARNING,
+                    level=None if several and name in _OF_NO_SCRIPT else Level.WARNING,
                     inside=inside,
                 )
                 break

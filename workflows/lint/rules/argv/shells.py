@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.rules.argv.words import is_shell, literal_words
+from argosy.workflows.lint.rules.argv.words import is_shell, literal_words, reads_its_words
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
 
@@ -40,12 +41,16 @@ def syntax(container: Container) -> Iterator[Problem]:
     program = container.argv[0].text.rsplit("/", 1)[-1] if container.argv else ""
     if program in _OF_ITS_OWN or is_shell(program) or not container.node["command"]:
         return
-    for node in words[1:]:
+    for before, node in pairwise(words):
         if node.text in _OPERATORS or _SYNTAX.search(node.text):
             yield Problem(
                 node,
                 f"no shell reads this, so {program} gets {node.text!r} as an argument",
                 "run it with [sh, -c, SCRIPT], the whole script as one item",
+                # A script of the image may hand its words to a shell; in a longer one, or behind an option, it is data.
+                level=None
+                if node.text in _OPERATORS and not before.text.startswith("-") and reads_its_words(container)
+                else Level.WARNING,
             )
         elif _GLOB.fullmatch(node.text):
             yield Problem(
@@ -72,6 +77,7 @@ def several_words(container: Container) -> Iterator[Problem]:
         f"{argv[0].text.rsplit('/', 1)[-1]} -c runs {_short(script)} and nothing more: "
         f"{_short(word)} and what follows become $0, $1, ... which the script does not use",
         "put the whole command line into the one item after -c",
+        level=Level.WARNING if len(rest) == 1 and not word.text.startswith("-") and " " in script.text else None,
     )
 
 

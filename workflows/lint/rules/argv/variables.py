@@ -12,7 +12,7 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.rules.argv.words import is_shell, literal_words
+from argosy.workflows.lint.rules.argv.words import is_shell, literal_words, reads_its_words
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.injected import injected
 from argosy.workflows.manifests.node import Node
@@ -42,7 +42,7 @@ def _known(name: str, container: Container, bundle: Bundle) -> bool:
     return name in bundle.environment(container) or injected(name, container) or _unknown_sources(container, bundle)
 
 
-@rule("ARGV020", Level.ERROR, on=Container)
+@rule("ARGV020", Level.WARNING, on=Container)
 def unknown_reference(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """``$(VAR)`` of a variable that the container does not have."""
     script = container.script
@@ -54,7 +54,8 @@ def unknown_reference(container: Container, bundle: Bundle) -> Iterator[Problem]
             then = "the shell then runs a command of that name" if is_script else "the program gets it as it stands"
             yield Problem(
                 node,
-                f"the container has no variable {name}, so the kubelet leaves $({name}) alone, and {then}",
+                f"the container has no variable {name}: unless a webhook or Kustomize knows it, the kubelet leaves "
+                f"$({name}) alone, and {then}",
                 f"set {name} in env (what the image or the shell sets does not count), or write "
                 + (f"${name} for the shell" if is_script else "the value"),
                 inside=f"$({name})" if is_script else "",
@@ -78,7 +79,7 @@ def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
             f"no shell reads this command, so ${found[0]} stays the text ${found[0]}",
             f"write $({found[0]}), which the kubelet expands from env" if known else "run it with [sh, -c, SCRIPT]",
             edits=[SetValue(node, mended)] if known else (),
-            level=None if container.node["command"] and known else Level.WARNING,
+            level=None if known and reads_its_words(container) else Level.WARNING,
         )
 
 
@@ -157,6 +158,7 @@ def _itself(name: str, value: Node) -> Problem:
         value,
         f"{name} is set to itself: the kubelet sees no {name} before this item and leaves the text $({name})",
         "take the item away" if name in ("JOB_COMPLETION_INDEX", "HOSTNAME") else "write the value",
+        level=None if name == "JOB_COMPLETION_INDEX" else Level.WARNING,
     )
 
 

@@ -17,6 +17,10 @@ _PROGRAM: Final = re.compile(r"[\w./+-]+(\s+\S.*)", re.DOTALL)
 _OPTION: Final = re.compile(r"(--[A-Za-z][\w.-]*)[ \t]+(\S.*)", re.DOTALL)
 _OF_MPIRUN: Final = re.compile(r"(-x|-np|-npernode|-N|-H|-hostfile)[ \t]+(\S+)")
 _SHELL_SYNTAX: Final = re.compile(r"[&|;<>`$*?~\\\"'(){}\[\]\n]")
+# What reads its words itself; a script of the image may put them together and split them again.
+_PARSES: Final = re.compile(
+    r"(.*/)?(python[\d.]*|pip3?|torchrun|accelerate|deepspeed|mpirun|mpiexec|orterun|horovodrun|ray|echo|cp|mkdir|git)"
+)
 # Interpreters' options whose next word is a program of its own.
 CODE_FOLLOWS: Final = ("-c", "-e", "--eval", "--expression")
 
@@ -66,19 +70,20 @@ def _split(first: Node) -> list[Edit]:
 def option_and_value(container: Container) -> Iterator[Problem]:
     """An option and its value in one word, with a space between them."""
     words = literal_words(container)
+    parsed = reads_its_words(container)
     for before, node in zip([None, *words], words, strict=False):
         match = _OPTION.fullmatch(node.text.strip()) or _OF_MPIRUN.fullmatch(node.text.strip())
         if match is None or node.text.startswith("--mca"):
             continue
         if match.re is _OF_MPIRUN:
-            yield _two_words(node, match)
+            yield _two_words(node, match, None if parsed else Level.WARNING)
             continue
         single = not re.search(r"\s", match[2].strip())
         # Behind an option without a value it may be that value: --setup_param "--verbose 128 2 0" of TCPX's daemon.
         value = before is not None and re.fullmatch(r"--?[A-Za-z][\w-]*", before.text) is not None
         if value and not single:
             continue
-        own = bool(container.node["command"]) and not value
+        own = parsed and not value
         yield Problem(
             node,
             f"{_short(node.text)} is one word, and no option has a space in its name",
@@ -88,11 +93,12 @@ def option_and_value(container: Container) -> Iterator[Problem]:
         )
 
 
-def _two_words(node: Node, match: re.Match[str]) -> Problem:
+def _two_words(node: Node, match: re.Match[str], level: Level | None) -> Problem:
     return Problem(
         node,
         f"{_short(node.text)} is one word, and no option has a space in its name",
         f"write two items, {match[1]} and {match[2]}",
+        level=level,
     )
 
 
@@ -122,6 +128,12 @@ def not_a_string(container: Container) -> Iterator[Problem]:
                     "the API server refuses it (a colon and a space inside of a word make it one)",
                     "put the word in quotes",
                 )
+
+
+def reads_its_words(container: Container) -> bool:
+    """Whether the command is a program that is known to take its words as they are."""
+    argv = container.argv
+    return bool(container.node["command"]) and bool(argv) and _PARSES.fullmatch(argv[0].text) is not None
 
 
 def is_shell(word: str) -> bool:

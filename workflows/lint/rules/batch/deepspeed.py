@@ -87,6 +87,7 @@ def _judge(config: dict[str, Any], node: Node, ranks: int | None) -> Iterator[Pr
     if whole is None or micro is None:
         return
     each = micro * (steps or 1)
+    level = Level.WARNING if whole % each == 0 else None  # how many ranks it has, the program may say otherwise
     if ranks is not None and steps is not None and whole != each * ranks:
         message = f"{_WHOLE} {whole} is not {_MICRO} {micro} x {_STEPS} {steps} x {ranks} ranks = {each * ranks}"
         remedy = f"write {each * ranks}, or leave one of the three out"
@@ -95,7 +96,7 @@ def _judge(config: dict[str, Any], node: Node, ranks: int | None) -> Iterator[Pr
         message, remedy = f"{_WHOLE} {whole} is no multiple of {by}", "leave one of the three out"
     else:
         return
-    yield Problem(node, f"{message}: DeepSpeed stops at its start", remedy, inside=f'"{_WHOLE}"')
+    yield Problem(node, f"{message}: DeepSpeed stops at its start", remedy, level=level, inside=f'"{_WHOLE}"')
 
 
 def _count(value: Any) -> int | None:

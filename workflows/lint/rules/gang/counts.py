@@ -27,7 +27,8 @@ def side_by_side(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     for role in workload.roles if workload.family != "trainer" else []:  # Trainer writes both numbers itself
         job = role.job
         completions, parallel = job["completions"], job["parallelism"]
-        if job["completionMode"].text == "Indexed" and not completions:
+        # Without both numbers each is 1: kubernetes pkg/apis/batch/v1/defaults.go.
+        if job["completionMode"].text == "Indexed" and not completions and parallel:
             message = "an Indexed Job without completions, which the API refuses"
             yield Problem(completions, message, "write completions: the number of pods", level=Level.ERROR)
             continue

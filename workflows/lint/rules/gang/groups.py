@@ -88,7 +88,7 @@ def _how(group: str, name: str) -> str:
     return f"write schedulingGroup: {{podGroupName: {name}}} in the pods' spec"
 
 
-@rule("GANG006", Level.ERROR, on=Document)
+@rule("GANG006", Level.WARNING, on=Document)
 def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """More members than there are pods never start; fewer start without the rest."""
     least = document.spec["minMember"] or document.spec.at("schedulingPolicy.gang.minCount")
@@ -99,13 +99,15 @@ def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
         return
     pods = sum(number or 0 for number in numbers)
     if least.number > pods:
-        message = f"the group waits for {least.number} pods, and {pods} belong to it: none of them ever starts"
+        message = (
+            f"the group waits for {least.number} pods, and {pods} of the files belong to it: alone they never start"
+        )
         yield Problem(least, message, f"write {least.key}: {pods}")
     elif least.number < pods and least.number >= 0:
         message = (
             f"the group starts with {least.number} of {pods} pods: half gangs hold their GPUs and wait for the rest"
         )
-        yield Problem(least, message, f"write {least.key}: {pods}", level=Level.WARNING)
+        yield Problem(least, message, f"write {least.key}: {pods}")
 
 
 @rule("GANG007", Level.ERROR, on=Workload)
@@ -121,7 +123,9 @@ def available(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     least = node.number
     if least > total:
         message = f"minAvailable {least} is above the {total} pods of the {workload.document.kind}: none ever starts"
-        yield Problem(node, message, f"write minAvailable: {total}")
+        # Without a gang scheduler the operators' field is read by nobody; Volcano refuses its own.
+        refused = None if workload.family == "volcano" else Level.WARNING
+        yield Problem(node, message, f"write minAvailable: {total}", level=refused)
     elif least < total and not workload.spec["elasticPolicy"] and not _but_the_launcher(workload, least):
         message = f"minAvailable {least} of {total} pods: half gangs hold their GPUs and wait for the rest"
         level = Level.WARNING if waits_for_all(workload, bundle) else Level.NOTE

@@ -13,6 +13,7 @@ from argosy.workflows.manifests.launchers import LAUNCHERS
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Pod
 from argosy.workflows.manifests.quantity import quantity
+from argosy.workflows.manifests.training import named_training
 
 _DEV_SHM: Final = "/dev/shm"
 _ENOUGH: Final = 1 << 30
@@ -53,6 +54,8 @@ def _needs_it(container: Container, bundle: Bundle) -> str:
 def _data_workers(container: Container, bundle: Bundle) -> int:
     for process in bundle.processes(container):
         for name, value in arguments(process):
+            if name == "workers" and not named_training(process.words):
+                continue  # of a program that loads, labels or serves
             if name in _WORKERS and value.isdecimal():
                 return int(value)
     return 0

@@ -26,7 +26,7 @@ def bounds(workload: Workload) -> Iterator[Problem]:
             yield Problem(given, f"{number} replicas and maxReplicas {high}: KubeRay makes {high}", f"write {high}")
 
 
-@rule("RAY002", Level.ERROR, on=Workload)
+@rule("RAY002", Level.WARNING, on=Workload)
 def gpus(workload: Workload) -> Iterator[Problem]:
     """``num-gpus`` against the GPUs of Ray's container, which is the first one."""
     for role in workload.roles if workload.family == "ray" else ():
@@ -42,7 +42,6 @@ def gpus(workload: Workload) -> Iterator[Problem]:
             f"num-gpus {told} and {held} GPUs in the limits of {containers[0].name}: "
             + ("Ray starts tasks on GPUs that are not there" if more else "Ray leaves the rest idle"),
             "leave num-gpus out: KubeRay takes it from the limits",
-            level=None if more and held else Level.WARNING,
         )
 
 

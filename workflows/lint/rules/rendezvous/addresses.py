@@ -45,6 +45,7 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 given.node,
                 f"{address.host} is the name of a Pod, and a pod's name is no DNS name",
                 "write a headless Service, and hostname and subdomain in the Pod; dial HOSTNAME.SUBDOMAIN",
+                level=Level.WARNING,  # a Service of another file may have it
                 inside=given.inside,
             )
             continue
@@ -53,6 +54,7 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 given.node,
                 f"the pods of a Job that is not Indexed have random names, and none is {address.host}",
                 "write completionMode: Indexed, and a subdomain with a headless Service of its name",
+                level=Level.WARNING,
                 inside=given.inside,
             )
             continue
@@ -62,7 +64,12 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         what = _wrong(address, meant, [names for _, names in own], bundle, workload)
         if what:
             best = next((each for each in meant if each.looks_like(address.host)), meant[0])
-            yield Problem(given.node, what, f"write {best.first}", inside=given.inside)
+            # A host alone may be a Service of another file, and what stands behind it a namespace.
+            sure = address.service and (
+                any(address.service in each.subdomains for each in meant) or len(address.labels) > 1 + address.qualified
+            )
+            level = None if sure and (address.qualified or len(address.labels) > 1) else Level.WARNING
+            yield Problem(given.node, what, f"write {best.first}", level=level, inside=given.inside)
 
 
 def _bare(address: Address, workload: Workload, bundle: Bundle) -> bool:
@@ -130,8 +137,8 @@ def itself(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "waits for the others at its own address",
                 "give --master-addr, or --rdzv-backend=c10d with --rdzv-endpoint",
                 level=Level.WARNING
-                if workload.document.kind == "PyTorchJob"
-                else None,  # a fork's operator may tell it
+                if workload.document.kind == "PyTorchJob" or workload.family == "other"
+                else None,  # a fork's operator, or one that is not known, may tell it
                 inside=inside,
             )
 

@@ -28,12 +28,12 @@ def mpi(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     total = (workers.replicas + int(with_launcher)) * slots
     for each in bundle.launches(workload):
         given = each.option("np", "n", "c")
-        oversubscribes = (
-            "--oversubscribe" in each.process.words or ":OVERSUBSCRIBE" in " ".join(each.process.words).upper()
-        )
+        said = " ".join([*each.process.words, *each.environment]).upper()
+        elsewhere = workload.document.spec["mpiImplementation"].text not in ("", "OpenMPI") or "OVERSUBSCRIBE" in said
+        elsewhere = elsewhere or bool(each.option("host", "H", "hostfile", "machinefile"))
         if given is None or given.number is None or each.program not in ("mpirun", "mpiexec", "orterun", "horovodrun"):
             continue
-        if given.number > total and not oversubscribes:
+        if given.number > total and not elsewhere:
             yield Problem(
                 given.node,
                 f"-np {given.number} and {total} slots ({_slots(workers, slots, slots_node)}): mpirun refuses to start",
@@ -68,7 +68,6 @@ def accelerate(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         total = gpus * machines
         if given.number == total:
             continue
-        per_node = given.number == gpus and machines > 1
         yield Problem(
             given.node,
             f"--num_processes {given.number} counts the processes of all machines, and {machines} machines with {gpus} "
@@ -76,7 +75,7 @@ def accelerate(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             if machines > 1
             else f"--num_processes {given.number} and {gpus} GPUs",
             f"write {total}",
-            level=None if given.number > total or per_node else Level.WARNING,
+            level=None if given.number > total and each.option("cpu", "use-cpu") is None else Level.WARNING,
             inside=given.inside,
         )
 

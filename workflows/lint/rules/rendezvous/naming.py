@@ -33,7 +33,7 @@ def hostname(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         )
 
 
-@rule("REND017", Level.ERROR, on=Workload)
+@rule("REND017", Level.WARNING, on=Workload)
 def random_name(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """``generateName`` and a master whose name is written down."""
     metadata = workload.document.metadata

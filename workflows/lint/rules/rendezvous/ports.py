@@ -54,7 +54,13 @@ def port_of_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if found is None or master is None or (not each.several_nodes and master[1].loopback):
             continue
         held = service(bundle, master[1].host, workload.document)
-        if held is None or held.headless or held.spec["clusterIP"].text == "None" or not held.spec["ports"].items:
+        if (
+            held is None
+            or held.headless
+            or held.external
+            or held.spec["clusterIP"].text == "None"
+            or not held.spec["ports"].items
+        ):
             continue
         given, port = found
         listed = [item["port"].number for item in held.spec["ports"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
@@ -32,7 +33,11 @@ def processes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         else:
             continue
         if given is not None and given.number is not None:
-            yield from _against(given.node, given.inside, f"{name} {given.number}", given.number, gpus)
+            found = list(_against(given.node, given.inside, f"{name} {given.number}", given.number, gpus))
+            on_cpu = any(
+                word.partition("=")[2] in ("gloo", "cpu") or word in ("gloo", "cpu") for word in each.process.words
+            )
+            yield from (replace(problem, level=Level.WARNING) if on_cpu else problem for problem in found)
         elif given is None and each.torch and gpus > 1 and _defaults_to_one(each):
             yield Problem(
                 each.process.node,
@@ -76,11 +81,11 @@ def of_the_kind(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     for role in workload.roles:
         gpus = role.pod.gpus if role.template and not role.launcher else None
         if gpus and number != gpus and role.name != "Launcher":
-            more = workload.family == "mpi"  # more slots than GPUs is one way to share them
+            # More slots than GPUs is one way to share them, and who writes the option does not ask the field.
+            given = any(each.option("nproc-per-node") or each.program == "python" for each in bundle.launches(workload))
+            more = workload.family == "mpi" or given
             for problem in _against(field, "", f"{field.key} {number}", number, gpus):
-                yield Problem(
-                    problem.node, problem.message, problem.remedy, level=Level.WARNING if more else problem.level
-                )
+                yield replace(problem, level=Level.WARNING if more else problem.level)
             return
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from argosy.workflows.lint.finding import Level, Problem, Remove
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.injected import has_master
 from argosy.workflows.manifests.launch import Given, Launch
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Role
@@ -41,6 +42,8 @@ def one_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             continue
         if each.torch and each.backend != "static":
             continue
+        if each.program == "accelerate" and (each.option("rdzv-backend") or each.option("rdzv-conf")):
+            continue
         given = each.node_rank
         if given is not None and given.number is not None:
             yield _constant(each, given)
@@ -52,7 +55,7 @@ def one_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 nodes[0].node if nodes is not None else each.process.node,
                 f"no {_option(each)}: {_pods(each.role)} take rank 0, the default, and wait for the others for ever",
                 f"give {_option(each)}={_source(workload, each)}",
-                level=Level.WARNING if each.role.replicas is None else None,
+                level=Level.WARNING if each.role.replicas is None or workload.family == "other" else None,
                 inside=nodes[0].inside if nodes is not None else "",
             )
 
@@ -96,7 +99,7 @@ def _branches(launch: Launch) -> bool:
 @rule("REND021", Level.ERROR, on=Workload)
 def rank_variable(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A rank as a constant in the ``env`` of several pods."""
-    if workload.family in ("argo", "pod"):
+    if workload.family in ("argo", "pod") or (workload.document.kind == "PyTorchJob" and has_master(workload.document)):
         return
     for each in bundle.launches(workload):
         if _single(each.role) or each.container.init:
@@ -211,6 +214,7 @@ def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                     f"{name} is {path.text}, a text: what reads it wants a number",
                     "take the index: metadata.annotations['batch.kubernetes.io/job-completion-index'], or in a "
                     "StatefulSet metadata.labels['apps.kubernetes.io/pod-index']",
+                    level=Level.WARNING if each.program == "python" else None,  # a program may take it apart
                 )
 
 

@@ -66,7 +66,7 @@ def subdomain(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             spec["subdomain"],
             "an Indexed Job of several pods without a subdomain: its pods have no DNS names",
             "set spec.template.spec.subdomain to the name of a headless Service that selects these pods",
-            level=None if own else Level.WARNING,
+            level=None if any(each.service for each in own) else Level.WARNING,  # else a Service may have the name
         )
 
 
@@ -82,10 +82,17 @@ def headless(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             held if held.exists else found.spec,
             f"pods take their names from the Service {named.node.text}, which is not headless: they get no DNS records",
             "write clusterIP: None",
+            level=_dialled_level(named, workload, bundle),
             edits=[]
             if found.external
             else [SetValue(held, "None") if held.exists else AddKey(found.spec, "clusterIP", "None")],
         )
+
+
+def _dialled_level(named: Named, workload: Workload, bundle: Bundle) -> Level | None:
+    """The rule's own where a command dials a name of the Service's; who dials none does without."""
+    masters = [each.master for each in talks(workload, bundle)]
+    return None if any(each and each[1].service == named.node.text for each in masters) else Level.WARNING
 
 
 @rule("REND003", Level.WARNING, on=Workload)
@@ -131,7 +138,7 @@ def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             message,
             f"select labels that the pod template of {workload.document.kind} {workload.document.name} has"
             + (", or batch.kubernetes.io/job-name" if workload.family == "job" else ""),
-            level=None if found.selector.entries else Level.WARNING,
+            level=_dialled_level(named, workload, bundle) if found.selector.entries else Level.WARNING,
         )
 
 

@@ -31,6 +31,9 @@ def nodes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"{name} {given.value} waits for {least} pods, and there {'is' if pods == 1 else 'are'} {pods}: "
                 + _why(each, least),
                 f"write {pods}, or make {least} pods",
+                level=Level.WARNING
+                if pods == 1 and workload.family in ("job", "other")
+                else None,  # each pod its own Job
                 inside=given.inside,
             )
         elif pods > most > 1 and not _gang_per_job(each, most):
@@ -62,20 +65,24 @@ def elastic(workload: Workload) -> Iterator[Problem]:
     if not policy:
         return
     least, most = policy["minReplicas"].number, policy["maxReplicas"].number
-    workers = next((role.replicas for role in workload.roles if role.name == "Worker"), None)
+    workers = workload.total
+    # With metrics an autoscaler sets the number; who is too many waits, and the others train.
+    level = Level.WARNING if policy["metrics"] else None
     if least is not None and most is not None and least > most:
         yield Problem(policy["minReplicas"], f"minReplicas {least} is more than maxReplicas {most}", "swap them")
     elif least is not None and workers is not None and least > workers:
         yield Problem(
             policy["minReplicas"],
-            f"minReplicas {least} is more than the {workers} Worker replicas: the rendezvous never completes",
+            f"minReplicas {least} is more than the {workers} replicas: the rendezvous never completes",
             f"write {workers} or less, or make {least} replicas",
+            level=level,
         )
     elif most is not None and workers is not None and workers > most:
         yield Problem(
             policy["maxReplicas"],
-            f"there are {workers} Worker replicas and maxReplicas lets {most} of them in",
+            f"there are {workers} replicas and maxReplicas lets {most} of them in",
             f"write {workers}, or make {most} replicas",
+            level=Level.WARNING,
         )
 
 
@@ -97,7 +104,7 @@ def tf_config(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _wrong_config(launch: Launch, given: Given) -> str:
-    if "$(" in given.written or "{{" in given.written or "${" in given.written:
+    if any(mark in given.written for mark in ("$(", "{{", "${", "<", "...")):
         return ""
     try:
         config = json.loads(given.written)
@@ -149,8 +156,6 @@ def world_size(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             + (f" of {each.container.gpus} GPUs" if each.container.gpus else "")
             + ": the ranks wait for others that do not come, or are turned away",
             f"write {pods * (each.container.gpus or 1)}, the ranks of all pods",
-            level=None
-            if given.number > pods * max(each.container.gpus or 8, 1) or given.number < pods
-            else Level.WARNING,
+            level=Level.WARNING,  # other objects may hold the others, and a program start several in a pod
             inside=given.inside,
         )

@@ -42,8 +42,8 @@ def cluster_stays(workload: Workload) -> Iterator[Problem]:
         return
     ttl = spec["ttlSecondsAfterFinished"]
     if (ttl.number or 0) > 0:
-        message = "ttlSecondsAfterFinished without shutdownAfterJobFinishes, which KubeRay refuses"
-        yield Problem(ttl, message, "write shutdownAfterJobFinishes: true", level=Level.ERROR)
+        message = "ttlSecondsAfterFinished without shutdownAfterJobFinishes, which current KubeRay refuses"
+        yield Problem(ttl, message, "write shutdownAfterJobFinishes: true")
         return
     yield Problem(
         node,

@@ -83,4 +83,5 @@ def unexpanded_sub_path(container: Container) -> Iterator[Problem]:
                 f"subPath is not expanded: every pod writes into a directory that is called {sub_path.text!r}",
                 "write subPathExpr, which knows the container's variables",
                 edits=[RenameKey(sub_path, "subPathExpr")] if names <= declared else [],
+                level=None if names <= declared else Level.WARNING,  # Kustomize's vars are written the same way
             )

@@ -71,7 +71,7 @@ def _gone_with_the_pod(path: str, mount: Node | None, writer: Container) -> str:
     return "" if shared else f"lies in {mount['name'].text!r}, an {source_of(volume)} volume"
 
 
-@rule("STORE016", Level.ERROR, on=Container)
+@rule("STORE016", Level.WARNING, on=Container)
 def cannot_be_written(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """A path that is written, in a volume that cannot be."""
     for output, writer, mount in _places(container, bundle):

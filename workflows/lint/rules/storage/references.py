@@ -58,6 +58,7 @@ def missing_key(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
                     f"the {kind} {name.text!r} has no key {key.text!r} (it has: {', '.join(sorted(held)) or 'none'}): "
                     "the container cannot start",
                     "name a key that is there, or add it",
+                    level=None if held else Level.WARNING,  # controllers fill tokens and bundles into empty ones
                 )
 
 
