@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract import env as names
+from argosy.steps.evidence.cgroup import oom_kills
 from argosy.steps.launch.progress_lines import ProgressLines
 from argosy.steps.launch.rank_child import RankChild, start_rank
 from argosy.steps.launch.rank_faults import RankFault
@@ -55,6 +56,7 @@ class Shim:
         self._last_step = 0
         self._socket = connect(Path(settings.folder))
         self._fault = RankFault.of(settings.fault, self._rank)
+        self._oom_kills = oom_kills()
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> int:
@@ -72,6 +74,8 @@ class Shim:
         while child.process.poll() is None:
             self._turn(self._until_fault(began))
         ended = time.time()
+        if child.process.returncode == -signal.SIGKILL and (killed := oom_kills() - self._oom_kills) > 0:
+            self._output.say(f"argosy: the pod's control group counts oom_kill {killed} since this rank was started")
         self._finish_reading(child)
         return self._end(child.process.returncode, ended)
 

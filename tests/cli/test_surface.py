@@ -80,7 +80,7 @@ SURFACE = {
     "status": ["run_id", *PLACE, "--state-dir"],
     "top": ["run_id", *PLACE, "--state-dir"],
     "logs": ["run_id", "-f --follow", "--rank", "--pod", "--tail", *PLACE, "--state-dir"],
-    "explain": ["run_id", *PLACE, "--state-dir"],
+    "explain": ["run_id", "--bundle", *PLACE, "--state-dir"],
     "diagnose": ["paths"],
     "report": ["run_id", "-o --output", *PLACE, "--state-dir"],
     "open": ["run_id", *PLACE, "--state-dir"],
