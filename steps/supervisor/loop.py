@@ -107,6 +107,7 @@ class Supervisor:
             return _failed(error.cause, str(error))
         for text in context.faults.left():
             print(f"argosy: {text} never happened: that rank reported no such step", file=sys.stderr)
+        context.record.bundled(context.bundles)
         context.ledger.append("finished", digest=found.digest, step=found.step)
         self._gangs.end_all("finished")
         context.record.outputs(found.uri, found.digest, {"cause": "none", "exit_code": 0, "step": found.step})
@@ -123,6 +124,7 @@ class Supervisor:
         for digest in self._corrupt(outcome, verdict):
             context.commits.quarantine(digest, verdict.quote)
         failure = self._failure(gang, outcome, verdict)
+        context.record.bundled(context.bundles)
         decision = self._placeable(decide(failure, context.ledger.failures(), context.settings.limits))
         decision = self._skipping(decision, failure)
         context.bundles.begin(gang.name, failure.restart)

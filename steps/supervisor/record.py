@@ -69,11 +69,15 @@ class Record:
         self._store.put(f"{self._attempts}/{gang}/verdict.json", data)
 
     def bundled(self, bundles: Bundles) -> None:
-        """What the nodes kept of the start that the newest verdict is about: into that verdict, and into the log."""
+        """What the nodes kept of the start that the newest verdict is about: into that verdict, and into the log.
+
+        Again when more may have come: nodes store it while the next start begins.
+        """
         if self._verdict is None:
             return
         gang, record = self._verdict
-        if not (files := bundles.found(gang, record["restart"])):
+        files = bundles.found(gang, record["restart"])
+        if not files or files == record.get("bundle"):
             return
         record["bundle"] = list(files)
         self._write_verdict()

@@ -109,9 +109,9 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
         elif index + 1 < len(record.restarts):
             told[0] += " It was cut off together with its supervisor, so nothing says how it ended."
         return told + again
-    for kept in record.evidence:
-        if (kept.attempt, kept.restart) == (each.attempt, each.restart):
-            again.append(f"  Evidence of every node: {kept.sentence} (argosy explain {record.workflow} --bundle DIR).")
+    of_it = [kept for kept in record.evidence if (kept.attempt, kept.restart) == (each.attempt, each.restart)]
+    if of_it:
+        again.append(f"  Evidence of its nodes: {of_it[-1].sentence} (argosy explain {record.workflow} --bundle DIR).")
     lost = lost_in(record, index)
     told[0] += f" It ended{taken}: {ending(each)}. {meaning(each)}"
     if each.quote:
