@@ -47,8 +47,8 @@ def start(rig: Rig, *args: str, before: tuple[str, ...] = ()) -> None:
     archive = pack(code)
     push(archive, open_store(rig.plan["store"]), "r")
     given = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="train.py", arg=(rig.plan["shared"], *args), code_digest=archive.digest,
-        launcher="plain", checkpoint_mode="opaque", checkpoint_path="out", checkpoint_include=("*.step",),
+        store_uri=rig.plan["store"], name="r", script="train.py", arg=(rig.plan["shared"], *args),
+        code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out", checkpoint_include=("*.step",),
         grace_seconds=5,
     )  # fmt: skip
     rig.command = [*before, sys.executable, "-m", LaunchArgs.MODULE, *given.to_argv()]
