@@ -159,7 +159,10 @@ class Shim:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             self._last_step = max(0 if record.get("anew") else self._last_step, int(record["step"]))
         self._tell(record)
-        if self._fault is not None and self._fault.is_due(self._last_step):
+        last = self._fault is not None and self._fault.phase == "end" and int(record.get("end_step") or 0) > 0
+        if self._fault is not None and (
+            self._fault.is_due(self._last_step) or (last and self._last_step >= int(record["end_step"]))
+        ):
             self._inject(self._fault)
 
     def _until_fault(self, began: float) -> float | None:

@@ -1,9 +1,9 @@
-"""Each kind of fault in each phase of a training on its first, middle and last rank: what is it called, and what is done?
+"""Each kind of fault in each phase of a training on its first, middle and last rank: how is it called, what is done?
 
-Three nodes with one rank each, the real supervisor, the real ``launch``. One line is one kind in one phase. Kinds that a
-restart helps are a chain: the three ranks are struck one after the other, each in a start of its own, and the run must
-end well. After a kind that ends a run each rank has a run of its own. ``COUNT`` is the number of faults; the last fifty
-are single ones of both sorts that must be over at the first retry.
+Three nodes with one rank each, the real supervisor, the real ``launch``. One line is one kind in one phase. Kinds that
+a restart helps are a chain: the three ranks are struck one after the other, each in a start of its own, and the run
+must end well. After a kind that ends a run each rank has a run of its own. ``COUNT`` is the number of faults; the last
+fifty are single ones of both sorts that must be over at the first retry.
 """
 
 from __future__ import annotations
@@ -155,9 +155,7 @@ def _judged(rig: Rig, kind: str, phase: str, ranks: list[int], code: int) -> lis
     found = []
     for number, rank in enumerate(ranks):
         if number >= len(verdicts):
-            found.append(
-                {name: False for name in COLUMNS[3:8]} | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"}
-            )
+            found.append(dict.fromkeys(COLUMNS[3:8], False) | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"})
             continue
         said = verdicts[number]
         wanted = _wanted(kind, phase, number, verdicts[:number])

@@ -33,7 +33,7 @@ for step in range(max(saved, default=0) + 1, 41):
     met(step)
     if "memory" in sys.argv and rank == 1 and step == 10 and os.environ["ARGOSY_RESTART"] == "0":
         b"x" * (800 << 20)
-    print(f"step {step} loss {1 / step:.4f}", flush=True)
+    print(f"step {step}/40 loss {1 / step:.4f}", flush=True)
     if rank == 0 and step % 8 == 0:
         (out / "new").write_text("x")
         (out / "new").rename(out / f"{step}.step")
@@ -48,8 +48,8 @@ def start(rig: Rig, *args: str, before: tuple[str, ...] = ()) -> None:
     push(archive, open_store(rig.plan["store"]), "r")
     given = LaunchArgs(
         store_uri=rig.plan["store"], name="r", script="train.py", arg=(rig.plan["shared"], *args),
-        code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out", checkpoint_include=("*.step",),
-        grace_seconds=5,
+        code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out",
+        checkpoint_include=("*.step",), grace_seconds=5,
     )  # fmt: skip
     rig.command = [*before, sys.executable, "-m", LaunchArgs.MODULE, *given.to_argv()]
     rig.options |= {"check_in_timeout_seconds": 120}
@@ -84,8 +84,8 @@ def test_a_killed_rank_leaves_what_every_node_knew(rig: Rig) -> None:
     assert sorted(nodes) == [0, 1]
     (ended,) = json.loads(nodes[1]["endings.json"])
     assert (ended["rank"], ended["signal"]) == (1, 9)
-    assert "step 20 loss" in nodes[1]["ranks/rank-1.log"]
-    assert "step 19 loss" in nodes[0]["ranks/rank-0.log"]
+    assert "step 20/40 loss" in nodes[1]["ranks/rank-1.log"]
+    assert "step 19/40 loss" in nodes[0]["ranks/rank-0.log"]
     assert all("free" in json.loads(line) for line in nodes[0]["machine/room.jsonl"].splitlines())
     assert [state["phase"] for state in host["states"]] == ["Running", "Running"]
     assert rig.events("bundle")[-1].fields["files"] == 3

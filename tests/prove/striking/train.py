@@ -19,7 +19,7 @@ from pathlib import Path
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 PLAN = json.loads(Path(sys.argv[1]).read_text())
 GENERATION = int(os.environ["ARGOSY_GENERATION"])
-FAULT = PLAN[GENERATION - 1] if GENERATION <= len(PLAN) else None
+FAULT = PLAN[GENERATION - 1] if len(PLAN) >= GENERATION else None
 END, EVERY = 14, 4
 
 
