@@ -95,6 +95,8 @@ class Ending(Message):
     node: str = ""
     state: str = ""
     """Of a rank that had to print its stacks: the state of its process before that, a letter of /proc/PID/stat."""
+    sleeps_in: str = ""
+    """And the kernel's function in which it slept, of /proc/PID/wchan."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ class Shim:
         self._speaks = False
         """The rank reports its steps itself, so its printed lines are not read for them."""
         self._stopped = False
-        self._state = ""
+        self._state = self._sleeps_in = ""
         self._released = False
         self._alone = False
         """launch is gone."""
@@ -220,6 +220,7 @@ class Shim:
         # PYTHONFAULTHANDLER prints every thread's stack on SIGABRT; a stopped process first has to go on.
         self._stopped = True
         self._state = processes.state(self._child.process.pid)
+        self._sleeps_in = processes.sleeps_in(self._child.process.pid)
         self._signal(signal.SIGABRT)
         self._signal(signal.SIGCONT)
 
@@ -242,6 +243,7 @@ class Shim:
             "tail": list(self._output.tail),
             "last_step": self._last_step,
             "state": self._state,
+            "sleeps_in": self._sleeps_in,
             "pod": self._settings.pod,
             "node": self._settings.node,
         }

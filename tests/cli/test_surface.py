@@ -52,6 +52,7 @@ SURFACE = {
         ],
         *["--resume-from", "--new", "--templates", "-f --follow", "--state-dir"],
     ],
+    "replay": ["run_id", "--file", "--state-dir"],
     "chaos": ["file", "--kills", "--kind", "--seed", "-j --ranks", "--state-dir"],
     "bench-comm": [
         "file",

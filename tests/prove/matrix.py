@@ -29,7 +29,7 @@ from tests.supervisor.conftest import Rig
 
 SCRIPT = Path(__file__).with_name("striking") / "train.py"
 RANKS = 3
-LANES = 2
+LANES = 3
 PHASES = ("start", "before the ranks meet", "restore", "first step", "step", "after a collective", "save", "end")
 BEFORE_STEPS = PHASES[:4]
 HANG_SECONDS = 12
