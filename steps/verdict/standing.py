@@ -60,13 +60,14 @@ def one_apart(endings: Sequence[Ending]) -> Standing | None:
     In this order: the only one that was stopped or waits in the kernel; the only one that does not wait for its peers;
     of three and more that all wait, or none of which does, the only one at another line than all the others.
     """
-    stand = [standing_of(ending) for ending in endings]
+    stand, asleep = [standing_of(ending) for ending in endings], set[int]()
     if not any(each.waits for each in stand):
         # No library that is known here lets them meet: the script's own sockets do.
         asleep = {ending.rank for ending in endings if ending.sleeps_in in _OF_A_SOCKET}
         stand = [replace(each, waits=each.rank in asleep) for each in stand]
     places = Counter(each.place for each in stand)
-    comparable = len(stand) > 2 == len(places) and len({each.waits for each in stand}) == 1
+    # The lines of sockets say nothing: who adds up stands at another one than who is told the sum.
+    comparable = not asleep and len(stand) > 2 == len(places) and len({each.waits for each in stand}) == 1
     kinds = (
         [each for each in stand if each.state in _STATES],
         [each for each in stand if each.place and not each.waits],
