@@ -40,13 +40,14 @@ class Bundles:
         self._thread: threading.Thread | None = None
 
     def begin(self, gang: str, restart: int) -> None:
-        """Ask the host while its pods are still there; nobody waits for the answer."""
-        self._thread = threading.Thread(target=self._ask, args=(gang, restart), name="evidence", daemon=True)
+        """Ask the host while its pods are still there; nobody waits for what it has to ask others."""
+        states = [asdict(state) for state in self._host.pods(gang)]
+        self._thread = threading.Thread(target=self._ask, args=(gang, restart, states), name="evidence", daemon=True)
         self._thread.start()
 
-    def _ask(self, gang: str, restart: int) -> None:
+    def _ask(self, gang: str, restart: int, states: list[dict[str, Any]]) -> None:
         try:
-            told: dict[str, Any] = {"states": [asdict(state) for state in self._host.pods(gang)]}
+            told: dict[str, Any] = {"states": states}
             if isinstance(self._host, TellingHost):
                 told |= self._host.evidence(gang)
             key = f"{bundle_prefix(self._prefix, gang, restart)}/host.json"
