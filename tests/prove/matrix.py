@@ -57,10 +57,10 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     record = Record("matrix", seed)
     done = {(case["fault"], case["phase"], case["single"]) for case in record.cases()}
     todo: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
-    cases = [(kind, phase, 0) for kind, phase in CHAINS[: -(-count // RANKS)]]
-    cases += [(kind, phase, number) for number, (kind, phase) in enumerate(singles(seed), 1)][
-        : max(0, count - RANKS * len(CHAINS))
-    ]
+    chains = [(kind, phase, 0) for kind, phase in CHAINS[: -(-count // RANKS)]]
+    alone = [(kind, phase, number) for number, (kind, phase) in enumerate(singles(seed), 1)]
+    half = len(CHAINS) // 2
+    cases = [*chains[:half], *alone[: max(0, count - RANKS * len(CHAINS))], *chains[half:]]
     for case in cases:
         if case not in done:
             todo.put(case)
