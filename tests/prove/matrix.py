@@ -32,7 +32,7 @@ RANKS = 3
 LANES = 3
 PHASES = ("start", "before the ranks meet", "restore", "first step", "step", "after a collective", "save", "end")
 BEFORE_STEPS = PHASES[:4]
-HANG_SECONDS = 12
+HANG_SECONDS = 25
 CAUSES = {
     "killed": "unknown", "segfault": "native_crash", "aborted": "native_crash", "divided by zero": "native_crash",
     "left": "unknown", "left, transient": "unknown", "stopped": "hang", "holds the GIL": "hang",
