@@ -192,9 +192,10 @@ def _told(record: Record) -> int:
     faults = sum(case["faults"] for case in cases)
     figures = ", ".join(f"{name} {sum(case[name] for case in cases)}" for name in COLUMNS[3:7])
     alone = [case for case in cases if case["single"]]
+    over = sum(case["held"] for case in alone)
     note = (
-        f"{faults} of {COUNT} faults were run: {figures}. {sum(case['held'] for case in alone)} of {len(alone)} single faults over at the "
-        "first retry. After the third hang at one step, and after what no restart helps, the run must stop."
+        f"{faults} of {COUNT} faults were run: {figures}. {over} of {len(alone)} single ones over at the first retry. "
+        "After the third hang at one step, and after what no restart helps, the run must stop."
     )
     print(note)
     return record.told("Every kind of fault in every phase, and what was made of it", COLUMNS, count=0, note=note)
