@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argosy.steps.checkpointer.checkpointer import Checkpointer
     from argosy.steps.exact.data_parallel import ExactDataParallel
     from argosy.steps.exact.loader import ResumableLoader
-    from argosy.steps.progress import report
+    from argosy.steps.progress import report, skips
     from argosy.steps.stream.archives import ArchiveSamples
     from argosy.steps.stream.dataset import StreamingDataset
     from argosy.steps.stream.samples import LineSamples, ObjectSamples, RecordSamples
@@ -29,6 +29,7 @@ _WHERE = {
     "ExactDataParallel": "argosy.steps.exact.data_parallel",
     "ResumableLoader": "argosy.steps.exact.loader",
     "report": "argosy.steps.progress",
+    "skips": "argosy.steps.progress",
     "StreamingDataset": "argosy.steps.stream.dataset",
     "ArchiveSamples": "argosy.steps.stream.archives",
     "LineSamples": "argosy.steps.stream.samples",
@@ -39,6 +40,7 @@ _WHERE = {
 __all__ = [
     "ArchiveSamples", "Checkpointer", "ExactDataParallel", "Handle", "LineSamples", "ObjectSamples", "RecordSamples",
     "ResumableLoader", "RunFailed", "StreamingDataset", "TrainingRun", "find", "report",
+    "skips",
 ]  # fmt: skip
 
 

@@ -7,21 +7,42 @@ import os
 import time
 from typing import Any
 
+from argosy.steps.arrivals import Arrivals
 from argosy.steps.contract import env
 
 MAX_LINE = 4096
 """Lines up to PIPE_BUF are written whole: ranks that fork loaders cannot mix theirs (pipe(7))."""
+_arrivals = Arrivals()
 
 
-def report(step: int, *, loss: float | None = None, tokens: int | None = None, end_step: int | None = None) -> None:
+def report(
+    step: int,
+    *,
+    loss: float | None = None,
+    tokens: int | None = None,
+    end_step: int | None = None,
+    compute_seconds: float | None = None,
+) -> None:
     """Say that optimizer step ``step`` (counted from 1) is done.
 
     ``loss`` of that step, ``tokens`` processed by this rank since the last call, ``end_step`` the step that
-    ends the training. Outside argosy it does nothing. An injected fault that only this process can produce
-    (``--inject exit:...``) happens here.
+    ends the training; ``compute_seconds`` that this rank itself worked in it, without waiting for others: by it slow
+    ranks are found, and where it is not given, by when the rank came to torch's collectives. Outside argosy it does
+    nothing. An injected fault that only this process can produce (``--inject exit:...``) happens here.
     """
-    _send({"type": "step", "step": step, "loss": loss, "tokens": tokens, "end_step": end_step, "time": time.time()})
+    told = {"loss": loss, "tokens": tokens, "end_step": end_step, "own": compute_seconds}
+    _send({"type": "step", "step": step, **told, "time": time.time()})
+    if compute_seconds is None and env.PROGRESS_FD in os.environ and (worked := _arrivals.done(step)):
+        _send({"type": "worked", "steps": worked})
     _fault(step)
+
+
+def skips(step: int) -> bool:
+    """Whether the data of ``step`` are to be passed over: the loss was no number there again and again
+    (``retry.nan_skip_steps``). The step is counted, and nothing is trained in it.
+    """
+    windows = os.environ.get(env.SKIP_STEPS, "")
+    return any(int(first) <= step <= int(last) for first, _, last in (each.partition("-") for each in windows.split()))
 
 
 def entered(phase: str) -> None:

@@ -35,6 +35,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "environment": ("attempt", "restart", "node", "variables", "findings"),
     "transport": ("attempt", "restart", "node", "state", "sentence", "remedy", "profile"),
     "preflight": ("summary", "flaws", "seconds", "enforced"),
+    "slow_rank": ("attempt", "restart", "rank", "node", "step", "score", "seconds", "others"),
+    "skipped": ("first", "last"),
     "stalled": ("attempt", "restart", "step", "seconds", "longest"),
     "checkpoint_committed": (
         "step",
@@ -49,6 +51,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "rank_ended": ("attempt", "restart", "rank", "node", "pod", "signal", "exit_code"),
     "restart_ended": ("attempt", "restart", "cause", "signal", "exit_code", "rank", "node", "quote", "last_step"),
+    "bundle": ("attempt", "restart", "prefix", "files", "bytes"),
     "gang_deleted": ("attempt", "gang", "reason", "zombies"),
     "node_excluded": ("node", "cause"),
     "budget": ("cause", "spent", "limit", "refunded"),

@@ -22,6 +22,7 @@ from argosy.steps.outputs import step_main
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
+from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.commits import RunCommits
 from argosy.steps.supervisor.context import Context
@@ -72,6 +73,7 @@ def train(args: TrainArgs) -> int:
                 ledger=ledger,
                 commits=commits,
                 record=record,
+                bundles=Bundles(store, args.prefix, host),
                 faults=faults,
                 identity_env=_identity(settings, endpoint),
                 stop=stop,

@@ -118,10 +118,14 @@ class TrainArgs(RunArgs):
     heartbeat_timeout_seconds: int = option("silence of a node after which it counts as lost, seconds", default=60)
     hang_timeout_seconds: int = option("no step within this time is a hang, seconds; 0: never", default=1800)
     act_on_stall: bool = option("a pause ten times as long as any before is a hang", default=False)
+    act_on_slow_rank: bool = option("a rank that the others wait for in every step is moved away", default=False)
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
     max_same_failure: int = option("same root without a new verified commit, at most", default=3)
     nan_losses: int = option(
         "losses in a row that are NaN or infinite, after which a restart ends; 0: never", default=3
+    )
+    nan_skip_steps: int = option(
+        "so many steps' data are passed over where the loss was NaN twice; 0: none, the run stops there", default=0
     )
     max_restarts: int = option("restarts without a new verified commit in between, at most", default=5)
     max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)

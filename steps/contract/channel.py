@@ -71,6 +71,8 @@ class Assignment(Message):
     args: list[str]
     peers: list[str] = field(default_factory=list)
     """ADDRESS:PORT of every node, by its rank, the port free on it at check-in; for TOLD_PEERS, else empty."""
+    skip: str = ""
+    """For env.SKIP_STEPS."""
     fault: dict[str, Any] | None = None
     """An injected fault for a rank of this pod: {"fault", "rank", "step", "seconds", "phase", "code"}."""
 
@@ -93,6 +95,8 @@ class Ending(Message):
     node: str = ""
     state: str = ""
     """Of a rank that had to print its stacks: the state of its process before that, a letter of /proc/PID/stat."""
+    sleeps_in: str = ""
+    """And the kernel's function in which it slept, of /proc/PID/wchan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +139,8 @@ class Report(Message):
     """finished: all ranks of this pod exited 0 and its last checkpoint is committed. failed: see endings, error."""
     steps: list[dict[str, Any]] = field(default_factory=list)
     """Progress lines since the last report: argosy.steps.progress records with "rank" added."""
+    worked: list[dict[str, Any]] = field(default_factory=list)
+    """{"rank", "steps": [(step, seconds of the rank's own work in it, seconds that it lasted)]} since the last one."""
     furthest: dict[str, int] = field(default_factory=dict)
     """Rank -> the last step that it told in this restart: a supervisor that was just started has heard none."""
     events: list[dict[str, Any]] = field(default_factory=list)

@@ -24,6 +24,7 @@ STORE/NAME/runs/RUN/probe.json              what the probe of the store found
 STORE/NAME/runs/RUN/events/WRITER/SEQ.jsonl event log
 STORE/NAME/runs/RUN/ledger/SEQ.json         attempts and budgets
 STORE/NAME/runs/RUN/attempts/GANG/...       verdicts and evidence
+STORE/NAME/runs/RUN/attempts/GANG/bundle/RESTART/POD.tar.gz  what each node kept of a start that failed
 STORE/NAME/runs/RUN/plan/...                which node fetches what
 STORE/NAME/runs/RUN/alive/UID.json          signs of life of a workflow's claim
 STORE/NAME/runs/RUN/admission/UID.json      which claim a workflow holds
@@ -59,6 +60,16 @@ def is_run_id(text: str) -> bool:
 def run_prefix(name: str, run_id: str) -> str:
     """Key prefix of one run, without a trailing slash."""
     return f"{name}/runs/{run_id}"
+
+
+def bundle_prefix(run: str, gang: str, restart: int) -> str:
+    """Prefix of what was kept of a start that failed; ``run`` is the run's prefix."""
+    return f"{run}/attempts/{gang}/bundle/{restart:04d}"
+
+
+def bundle_key(run: str, gang: str, restart: int, pod: str) -> str:
+    """Key of what one pod kept of it."""
+    return f"{bundle_prefix(run, gang, restart)}/{pod}.tar.gz"
 
 
 def dataset_key(name: str, digest: str) -> str:

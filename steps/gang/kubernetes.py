@@ -28,6 +28,7 @@ from argosy.steps.gang.channel_objects import (
     channel_service,
     policies,
 )
+from argosy.steps.gang.evidence import cluster_evidence
 from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Standing
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
 from argosy.steps.gang.pod_states import Outcome, is_lost, outcome_of, pod_state
@@ -196,6 +197,10 @@ class KubernetesHost:
         """How the workload ended, in the words of its controller; None while it has not."""
         found = (each for each, _ in self._workloads.seen() if each["metadata"]["name"] == name)
         return outcome_of(next(found, {}))
+
+    def evidence(self, name: str) -> dict[str, Any]:
+        """Conditions of its pods, events, the state of their nodes."""
+        return cluster_evidence(self._api, name, self.documents_of(name))
 
     def delete(self, name: str, grace_seconds: float) -> tuple[str, ...]:
         """Delete it with all that belongs to it, and wait for the pods on nodes that answer."""

@@ -21,6 +21,8 @@ def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str
     environ = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
     environ.update(_run(args, assignment))
     environ.update(_batch(args, assignment))
+    if assignment.skip:
+        environ[names.SKIP_STEPS] = assignment.skip
     if args.checkpoint_failure_hours:
         environ[names.FAILURE_HOURS] = repr(args.checkpoint_failure_hours)
     if data_path:

@@ -23,6 +23,7 @@ class Identity:
     index: int
     channel_url: str
     channel_token: str
+    gang: str = ""
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -42,4 +43,5 @@ class Identity:
             index += int(raw)
         pod = os.environ.get(names.POD_NAME) or socket.gethostname()
         node = os.environ.get(names.NODE_NAME) or pod
-        return cls(pod, node, index, url, os.environ.get(names.CHANNEL_TOKEN, ""))
+        token, gang = os.environ.get(names.CHANNEL_TOKEN, ""), os.environ.get(names.GANG_NAME, "")
+        return cls(pod, node, index, url, token, gang)

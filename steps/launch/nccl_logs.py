@@ -55,17 +55,17 @@ def choose_logs(effective: Sequence[Variable], folder: Path, workdir: Path) -> N
     if not chosen:
         file = str(folder).replace("%", "%%") + f"/{_OWN_FILE}"
         variables = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": SUBSYSTEMS, "NCCL_DEBUG_FILE": file}
-        return NcclLogs(variables, _pattern(file), "", owned=True)
+        return NcclLogs(variables, pattern_of(file), "", owned=True)
     level = chosen.get("NCCL_DEBUG", "").upper()
     if level not in _TELLING:
         said = f"NCCL_DEBUG = {chosen['NCCL_DEBUG']}" if level else f"{', '.join(sorted(chosen))} without NCCL_DEBUG"
         return NcclLogs({}, "", f"{said} is set, so NCCL does not tell its network; INFO does", owned=False)
     if "NCCL_DEBUG_FILE" in chosen:
-        return NcclLogs({}, _pattern(str(workdir / chosen["NCCL_DEBUG_FILE"])), "", owned=False)
+        return NcclLogs({}, pattern_of(str(workdir / chosen["NCCL_DEBUG_FILE"])), "", owned=False)
     return NcclLogs({}, f"{glob.escape(str(folder))}/rank-*.log", "", owned=False)
 
 
-def _pattern(file: str) -> str:
+def pattern_of(file: str) -> str:
     """A glob for what NCCL makes of ``%h`` and ``%p``."""
     return "".join(
         {"%h": "*", "%p": "*", "%%": "%"}.get(part, glob.escape(part)) for part in re.split(r"(%[hp%])", file)

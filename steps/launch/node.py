@@ -16,6 +16,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.agent import Agent, adopt_orphans
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
+from argosy.steps.launch.evidence import STORE_SECONDS, NodeEvidence
 from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
@@ -56,6 +57,7 @@ class Node:
         self._identity = Identity.from_environment()
         self._client = ChannelClient(self._identity.channel_url, self._identity.channel_token)
         self._terminated = threading.Event()
+        self._evidence: list[NodeEvidence] = []
         self._interruptible = False
 
     def run(self) -> int:
@@ -63,6 +65,14 @@ class Node:
         adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_sigterm)
         last_restart = -1
+        try:
+            return self._restarts(last_restart)
+        finally:
+            until = time.monotonic() + STORE_SECONDS
+            for kept in self._evidence:
+                kept.wait(max(0.0, until - time.monotonic()))
+
+    def _restarts(self, last_restart: int) -> int:
         while True:
             agent = _AGENTS[self._args.launcher](self._args.nproc_per_node)
             try:
@@ -72,7 +82,9 @@ class Node:
             if isinstance(assignment, Orders):
                 return assignment.exit_code
             print(f"argosy: restart {describe(assignment)}", flush=True)
-            orders = NodeRestart(self._args, self._identity, assignment, agent, self._terminated).run()
+            restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated)
+            self._evidence = [*self._evidence[-1:], restart.evidence]
+            orders = restart.run()
             if orders.command == "exit":
                 return orders.exit_code
             last_restart = assignment.restart

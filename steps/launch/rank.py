@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract import env as names
+from argosy.steps.evidence.cgroup import oom_kills
 from argosy.steps.launch.progress_lines import ProgressLines
 from argosy.steps.launch.rank_child import RankChild, start_rank
 from argosy.steps.launch.rank_faults import RankFault
@@ -48,13 +49,14 @@ class Shim:
         self._speaks = False
         """The rank reports its steps itself, so its printed lines are not read for them."""
         self._stopped = False
-        self._state = ""
+        self._state = self._sleeps_in = ""
         self._released = False
         self._alone = False
         """launch is gone."""
         self._last_step = 0
         self._socket = connect(Path(settings.folder))
         self._fault = RankFault.of(settings.fault, self._rank)
+        self._oom_kills = oom_kills()
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> int:
@@ -72,6 +74,8 @@ class Shim:
         while child.process.poll() is None:
             self._turn(self._until_fault(began))
         ended = time.time()
+        if child.process.returncode == -signal.SIGKILL and (killed := oom_kills() - self._oom_kills) > 0:
+            self._output.say(f"argosy: the pod's control group counts oom_kill {killed} since this rank was started")
         self._finish_reading(child)
         return self._end(child.process.returncode, ended)
 
@@ -155,7 +159,10 @@ class Shim:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             self._last_step = max(0 if record.get("anew") else self._last_step, int(record["step"]))
         self._tell(record)
-        if self._fault is not None and self._fault.is_due(self._last_step):
+        last = self._fault is not None and self._fault.phase == "end" and int(record.get("end_step") or 0) > 0
+        if self._fault is not None and (
+            self._fault.is_due(self._last_step) or (last and self._last_step >= int(record["end_step"]))
+        ):
             self._inject(self._fault)
 
     def _until_fault(self, began: float) -> float | None:
@@ -213,6 +220,7 @@ class Shim:
         # PYTHONFAULTHANDLER prints every thread's stack on SIGABRT; a stopped process first has to go on.
         self._stopped = True
         self._state = processes.state(self._child.process.pid)
+        self._sleeps_in = processes.sleeps_in(self._child.process.pid)
         self._signal(signal.SIGABRT)
         self._signal(signal.SIGCONT)
 
@@ -235,6 +243,7 @@ class Shim:
             "tail": list(self._output.tail),
             "last_step": self._last_step,
             "state": self._state,
+            "sleeps_in": self._sleeps_in,
             "pod": self._settings.pod,
             "node": self._settings.node,
         }

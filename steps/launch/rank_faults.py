@@ -12,8 +12,14 @@ from tempfile import gettempdir
 from typing import Any, Self
 
 from argosy.steps.contract import env as names
+from argosy.steps.contract.injection import NODE_FAULTS, SUPERVISOR_KILL
 
-_SIGNALS = {"kill": signal.SIGKILL, "segv": signal.SIGSEGV, "hang": signal.SIGSTOP}
+_SIGNALS = {
+    "kill": signal.SIGKILL, "segv": signal.SIGSEGV, "hang": signal.SIGSTOP, "abort": signal.SIGABRT,
+    "fpe": signal.SIGFPE, "bus": signal.SIGBUS, "term": signal.SIGTERM,
+}  # fmt: skip
+_TOLD = (*NODE_FAULTS, SUPERVISOR_KILL)
+"""Carried out by the supervisor, when the rank says that its phase has come."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class RankFault:
     @classmethod
     def of(cls, fault: Mapping[str, Any] | None, rank: int) -> Self | None:
         """The assignment's fault, if it is for ``rank``."""
-        if fault is None or fault.get("rank") != rank or fault["fault"] not in (*_SIGNALS, "exit"):
+        if fault is None or fault.get("rank") != rank or fault["fault"] not in (*_SIGNALS, *_TOLD, "exit"):
             return None
         name = str(fault["fault"])
         return cls(
@@ -45,7 +51,7 @@ class RankFault:
     @property
     def needs_the_rank(self) -> bool:
         """Whether only the rank's own call of ``argosy.report`` can carry it out."""
-        return self.signal is None
+        return self.name == "exit"
 
     def is_due(self, step: int) -> bool:
         """Whether the step of the fault is done."""
@@ -57,7 +63,7 @@ class RankFault:
         """
         from argosy.steps.launch.whole_files import matching, opened  # most ranks start without a fault
 
-        if self.phase in ("", "start") or not (folder := os.environ.get(names.CHECKPOINT_PATH, "")):
+        if self.phase in ("", "start", "end") or not (folder := os.environ.get(names.CHECKPOINT_PATH, "")):
             return self.phase == "start"
         saves = self.phase == "save"
         found = [Path(path) for path in opened(pid, writing=saves)]

@@ -8,12 +8,14 @@ from typing import Any
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.errors import StepError
+from argosy.steps.launch.evidence import NodeEvidence
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 from argosy.steps.launch.step_clock import Word
 
 _STEP_FIELDS: dict[str, Callable[[Any], Any]] = {
     "rank": int, "step": int, "time": float, "loss": float, "tokens": float, "end_step": int,
+    "own": float,
 }  # fmt: skip
 _COMMIT_FIELDS = ("step", "digest", "bytes", "seconds", "generation", "final")
 _PREFLIGHT_FIELDS = ("summary", "flaws", "seconds", "enforced")
@@ -25,8 +27,9 @@ _STREAM_FIELDS: dict[str, Callable[[Any], Any]] = {
 class RankRecords:
     """Sorts what rank shims tell; the hub's thread calls it with every record."""
 
-    def __init__(self, reporter: Reporter, saves: Saves, node: str) -> None:
+    def __init__(self, reporter: Reporter, saves: Saves, evidence: NodeEvidence, node: str) -> None:
         self._reporter = reporter
+        self._evidence = evidence
         self._saves = saves
         self._node = node
 
@@ -57,8 +60,11 @@ class RankRecords:
             if "loss" in told:
                 self._saves.told(told["rank"], told["loss"])
             self._reporter.step(told, anew=anew)
+        elif kind == "worked":
+            self._reporter.worked(int(record["rank"]), [[float(part) for part in each] for each in record["steps"]])
         elif kind == "started":
             self._saves.started(int(record["pid"]))
+            self._evidence.started(int(record["rank"]), int(record["pid"]))
         elif kind == "ending":
             self._reporter.ending(Ending.from_json(record["ending"]))
         elif kind == "checkpoint":

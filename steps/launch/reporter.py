@@ -37,6 +37,7 @@ class Reporter:
         self._changed = threading.Condition()
         self._phase: Phase = "staging"
         self._steps: list[dict[str, Any]] = []
+        self._worked: list[dict[str, Any]] = []
         self._furthest: dict[str, int] = {}
         self._events: list[dict[str, Any]] = []
         self._endings: list[Ending] = []
@@ -94,6 +95,12 @@ class Reporter:
             del self._steps[:-KEPT]
             rank, step = str(record["rank"]), int(record["step"])
             self._furthest[rank] = max(step, 0 if anew else self._furthest.get(rank, 0))
+
+    def worked(self, rank: int, steps: list[list[float]]) -> None:
+        """How long a rank itself worked in its steps."""
+        with self._changed:
+            self._worked.append({"rank": rank, "steps": steps})
+            del self._worked[:-BATCH]
 
     def gang_step(self) -> int:
         """The furthest step of any rank of the gang, as far as we know; 0: none has told one."""
@@ -195,8 +202,8 @@ class Reporter:
 
     def _deliver(self) -> bool:
         with self._changed:
-            steps, events = self._steps[:BATCH], list(self._events)
-            report = self._report(steps, events)
+            steps, events, worked = self._steps[:BATCH], list(self._events), list(self._worked)
+            report = self._report(steps, events, worked)
         try:
             orders = self._client.report(report)
         except ChannelAway as error:
@@ -211,6 +218,7 @@ class Reporter:
         with self._changed:
             self._steps = self._steps[len(steps) :]
             self._events = self._events[len(events) :]
+            self._worked = self._worked[len(worked) :]
             self._urgent = self._urgent or len(self._steps) >= BATCH
             self._told_save, self._told_parts, self._told_step = orders.save, orders.parts, orders.step
             if orders.command != "continue":
@@ -223,7 +231,9 @@ class Reporter:
             told(orders.root)
         return True
 
-    def _report(self, steps: list[dict[str, Any]], events: list[dict[str, Any]]) -> Report:
+    def _report(
+        self, steps: list[dict[str, Any]], events: list[dict[str, Any]], worked: list[dict[str, Any]]
+    ) -> Report:
         return Report(
             pod=self._identity.pod,
             node=self._identity.node,
@@ -231,6 +241,7 @@ class Reporter:
             restart=self._assignment.restart,
             phase=self._phase,
             steps=steps,
+            worked=worked,
             furthest=dict(self._furthest),
             events=events,
             endings=list(self._endings),

@@ -19,6 +19,7 @@ from argosy.steps.launch.agent import Agent
 from argosy.steps.launch.arithmetic import check_arithmetic
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
+from argosy.steps.launch.evidence import NodeEvidence
 from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.prepare import preflight_command, prepare_code, prepared_data, rank_command
 from argosy.steps.launch.rank_hub import RankHub
@@ -64,6 +65,7 @@ class NodeRestart:
         client = ChannelClient(identity.channel_url, identity.channel_token)
         self._reporter = Reporter(client, identity, assignment)
         self._store = open_store(args.store_uri)
+        self.evidence = NodeEvidence(args, identity, assignment, self._store)
         self._saves: Saves | None = None
         self._network: TransportWatch | None = None
         self._finished = False
@@ -85,6 +87,8 @@ class NodeRestart:
         except (InputError, OSError) as error:
             self._reporter.fail(StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)))
         self._agent.end(0.0)
+        if not self._finished:
+            self.evidence.gather(self._reporter.endings())
         orders = self._reporter.orders()
         while orders is None and not self._terminated.is_set():
             orders = self._reporter.wait(LOOK_SECONDS)
@@ -123,7 +127,9 @@ class NodeRestart:
             fault=assignment.fault and {**assignment.fault, "include": args.checkpoint_include},
         ).to_json()
         self._network = self._transport(folder, workdir, environ)
-        hub = RankHub(folder, RankRecords(self._reporter, self._saves, self._identity.node))
+        self.evidence.environment(environ, folder, workdir)
+        records = RankRecords(self._reporter, self._saves, self.evidence, self._identity.node)
+        hub = RankHub(folder, records)
         self._reporter.on_root = lambda root: self._on_root(root, hub)
         if assignment.fault is not None:
             self._reporter.on_step = hub.gang_step
@@ -163,6 +169,7 @@ class NodeRestart:
     def _on_root(self, root: Trouble, hub: RankHub) -> None:
         if root.cause == Cause.HANG:
             self._hangs = True
+            self.evidence.look_at_stacks()
             hub.stacks()
         else:
             hub.release()

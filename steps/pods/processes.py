@@ -46,6 +46,13 @@ def state(pid: int) -> str:
     return ""
 
 
+def sleeps_in(pid: int) -> str:
+    """The kernel's function in which the first thread sleeps; "" when it runs, is gone, or may not be asked."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/wchan", "rb") as function:
+        return function.read().decode().strip().lstrip("0")
+    return ""
+
+
 def is_alive(pid: int, began: int) -> bool:
     """Whether this very process (not a later one with its number) runs."""
     return start_time(pid) == began

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argosy.steps.contract.layout import run_prefix
+from argosy.steps.record.bundle import evidence_of
 from argosy.steps.record.facts import (
     Admission,
     CommittedCheckpoint,
@@ -23,6 +24,7 @@ from argosy.steps.record.naming import node_name
 from argosy.steps.record.preflight import latest_preflight
 from argosy.steps.record.reading import moment, number, text, texts, whole
 from argosy.steps.record.restarts import cause_of, restarts_of, stillborn_of, told_by
+from argosy.steps.record.slow_ranks import slow_ranks_of
 from argosy.steps.record.stalling import stalled_now
 from argosy.steps.record.streaming import streaming_of
 from argosy.steps.record.termination import read_message
@@ -76,6 +78,9 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         streaming=streaming,
         waiting=waiting_of(ordered, training_end),
         stalled=stalled_now(ordered),
+        evidence=evidence_of(ordered),
+        slow_ranks=slow_ranks_of(ordered),
+        skipped_steps=_skipped(ordered),
         gangs=gangs,
         restarts=restarts,
         stillborn=stillborn_of(ordered),
@@ -226,6 +231,11 @@ def _injected(events: Sequence[Event]) -> tuple[Injected, ...]:
         )
         for event in _all(events, "injected")
     )
+
+
+def _skipped(events: Sequence[Event]) -> tuple[tuple[int, int], ...]:
+    found = (event.fields for event in _all(events, "skipped"))
+    return tuple((whole(fields, "first") or 0, whole(fields, "last") or 0) for fields in found)
 
 
 def _budgets(events: Sequence[Event]) -> tuple[tuple[str, int, int], ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argosy.steps.record.bundle import Evidence
 from argosy.steps.record.preflight import Preflight
 from argosy.steps.record.restart import Restart
+from argosy.steps.record.slow_ranks import SlowRank
 from argosy.steps.record.transport import Transport
 
 
@@ -240,6 +242,10 @@ class RunRecord:
     waiting: Waiting | None = None
     stalled: str = ""
     """Why it may hang, while no step comes for longer than its own pauses explain."""
+    evidence: tuple[Evidence, ...] = ()
+    slow_ranks: tuple[SlowRank, ...] = ()
+    skipped_steps: tuple[tuple[int, int], ...] = ()
+    """First and last step whose data were passed over."""
     environment_findings: tuple[str, ...] = ()
     """What is wrong with the variables of NCCL and its neighbours, a sentence each."""
     preflight: Preflight | None = None

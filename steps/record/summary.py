@@ -47,6 +47,19 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
             if record.waiting
             else None
         ),
+        "slow_ranks": [
+            {
+                "rank": each.rank,
+                "node": each.node or None,
+                "attempt": each.attempt,
+                "restart": each.restart,
+                "step": each.step,
+                "score": each.score,
+                "seconds": each.seconds,
+                "others_seconds": each.others,
+            }
+            for each in record.slow_ranks
+        ],
         "streamed": (
             {
                 "bytes": streaming.bytes,

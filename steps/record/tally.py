@@ -11,6 +11,7 @@ from argosy.steps.record.naming import node_name
 from argosy.steps.record.preflight import preflight_of
 from argosy.steps.record.reading import moment, number, text, texts, whole
 from argosy.steps.record.restarts import as_it_ended, cause_of, told_by
+from argosy.steps.record.slow_ranks import slow_rank_of
 from argosy.steps.record.stalling import stall_sentence
 from argosy.steps.record.story import began_again_at, ending
 from argosy.steps.record.termination import read_message
@@ -191,6 +192,14 @@ def _stalled(_: Tally, event: Event) -> str:
     return f"warning: {stall_sentence(event)}"
 
 
+def _slow(_: Tally, event: Event) -> str:
+    return f"warning: {slow_rank_of(event).sentence}"
+
+
+def _skipped(_: Tally, event: Event) -> str:
+    return f"the data of steps {whole(event.fields, 'first')} to {whole(event.fields, 'last')} are passed over"
+
+
 def _excluded(_: Tally, event: Event) -> str:
     return f"node {text(event.fields, 'node')} is excluded: {text(event.fields, 'cause')}"
 
@@ -232,6 +241,8 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "step": Tally._stepped,
     "restart_ended": Tally._ended,
     "stalled": _stalled,
+    "slow_rank": _slow,
+    "skipped": _skipped,
     "checkpoint_committed": Tally._committed,
     "injected": _injected,
     "node_excluded": _excluded,

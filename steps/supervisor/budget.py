@@ -81,6 +81,8 @@ class Decision:
     spent: int = 0
     limit: int = 0
     refunded: bool = False
+    skip: tuple[int, ...] = ()
+    """First and last step whose data are passed over from now on."""
 
 
 def since_progress(progress: int, history: Sequence[Failure]) -> tuple[list[Failure], bool]:

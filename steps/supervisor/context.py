@@ -9,6 +9,7 @@ from argosy.steps.contract import env as names
 from argosy.steps.contract.channel import Report
 from argosy.steps.gang.host import GangHost, Identity
 from argosy.steps.gang.manifest import GangManifest
+from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.commits import RunCommits
 from argosy.steps.supervisor.faults import Faults
@@ -43,6 +44,7 @@ class Context:
     ledger: Ledger
     commits: RunCommits
     record: Record
+    bundles: Bundles
     faults: Faults
     pace: Pace = field(default_factory=Pace)
     identity_env: dict[str, str] = field(repr=False)

@@ -54,28 +54,36 @@ class Faults:
     def for_node(self, node_rank: int, *, restores: bool) -> dict[str, Any] | None:
         """The next fault of a rank on this node, for its assignment; ``restores``: there is something to."""
         ranks = range(node_rank * self._nproc, (node_rank + 1) * self._nproc)
-        own = [injection for injection in self._due if _rank(injection) in ranks]
+        own = [injection for injection in self._due if self._teller(injection) in ranks]
         own = [injection for injection in own if restores or injection.phase != "restore"]
         if not own:
             return None
         first = min(own, key=lambda injection: injection.step)
         if first.fault == CORRUPT:
             return {**first.as_fault(), "fault": "kill", "rank": 0}
-        return first.as_fault()
+        return {**first.as_fault(), "rank": self._teller(first)}
+
+    def _teller(self, injection: Injection) -> int | None:
+        """The rank whose launch carries it out, or says that its phase has come; None: nobody has to."""
+        if injection.phase and injection.fault == SUPERVISOR_KILL:
+            return 0
+        return injection.node * self._nproc if injection.phase and injection.node is not None else _rank(injection)
 
     def due(self, step: int, seconds: float, log: RunLog) -> None:
         """Do what is done from here when a rank has reached ``step``, ``seconds`` after the ranks were started."""
-        for injection in [item for item in self._due if _rank(item) is None]:
+        for injection in [item for item in self._due if _rank(item) is None and not item.phase]:
             come = injection.seconds <= seconds if injection.seconds else injection.step <= step
-            if not come or not self._fire(injection, log, step):
-                continue
-            if injection.fault == SUPERVISOR_KILL:
-                os.kill(os.getpid(), signal.SIGKILL)
-            if injection.node is not None and isinstance(self._host, FaultyHost):
-                if injection.fault == "preempt":
-                    self._host.evict(node_name(injection.node), self._grace)
-                else:
-                    self._host.lose(node_name(injection.node))
+            if come and self._fire(injection, log, step):
+                self._carry_out(injection)
+
+    def _carry_out(self, injection: Injection) -> None:
+        if injection.fault == SUPERVISOR_KILL:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if injection.node is not None and isinstance(self._host, FaultyHost):
+            if injection.fault == "preempt":
+                self._host.evict(node_name(injection.node), self._grace)
+            else:
+                self._host.lose(node_name(injection.node))
 
     def after(self, endings: Sequence[Ending], log: RunLog, corrupt: Callable[[], bool]) -> None:
         """A restart ended: remember the faults that rank processes had; ``corrupt`` damages the newest checkpoint."""
@@ -96,7 +104,7 @@ class Faults:
         """launch says that it carried out a fault (for ``corrupt-shard`` the damage comes later, in :meth:`after`)."""
         for injection in sorted(self._due, key=lambda item: item.step):
             fault = "kill" if injection.fault == CORRUPT else injection.fault
-            if (fault, _rank(injection), injection.phase) != (
+            if (fault, self._teller(injection), injection.phase) != (
                 event.get("fault"), event.get("rank"), event.get("phase", ""),
             ):  # fmt: skip
                 continue
@@ -105,7 +113,8 @@ class Faults:
             if injection.fault == CORRUPT:
                 self._reached.add(injection)
             else:
-                self._fire(injection, log, int(event.get("step", 0)))
+                if self._fire(injection, log, int(event.get("step", 0))) and _rank(injection) is None:
+                    self._carry_out(injection)
             return
 
     def left(self) -> list[str]:

@@ -19,7 +19,7 @@ from argosy.steps.store.base import ObjectStore
 from argosy.steps.supervisor.budget import Decision, Failure
 from argosy.steps.verdict import Verdict
 
-Kind = Literal["supervisor", "gang", "restart", "failure", "excluded", "gang_deleted", "finished", "ended"]
+Kind = Literal["supervisor", "gang", "restart", "failure", "excluded", "gang_deleted", "finished", "ended", "skipped"]
 EXCLUSION_SECONDS = 24 * 3600.0
 """A node that was excluded is tried again after a day."""
 
@@ -92,6 +92,10 @@ class Ledger:
         names = Failure.__dataclass_fields__
         rows = ({key: value for key, value in entry.items() if key in names} for entry in self.of("failure"))
         return [Failure(**{**row, "cause": Cause(row["cause"])}) for row in rows]
+
+    def skipped(self) -> str:
+        """Steps whose data are passed over, in this run for good: ``20-24 31-35``."""
+        return " ".join(f"{entry['first']}-{entry['last']}" for entry in self._entries if entry["kind"] == "skipped")
 
     def last_attempt(self) -> int:
         """Number of the newest gang of any workflow of this run; 0 before the first."""

@@ -107,6 +107,7 @@ class Supervisor:
             return _failed(error.cause, str(error))
         for text in context.faults.left():
             print(f"argosy: {text} never happened: that rank reported no such step", file=sys.stderr)
+        context.record.bundled(context.bundles)
         context.ledger.append("finished", digest=found.digest, step=found.step)
         self._gangs.end_all("finished")
         context.record.outputs(found.uri, found.digest, {"cause": "none", "exit_code": 0, "step": found.step})
@@ -123,7 +124,10 @@ class Supervisor:
         for digest in self._corrupt(outcome, verdict):
             context.commits.quarantine(digest, verdict.quote)
         failure = self._failure(gang, outcome, verdict)
+        context.record.bundled(context.bundles)
         decision = self._placeable(decide(failure, context.ledger.failures(), context.settings.limits))
+        decision = self._skipping(decision, failure)
+        context.bundles.begin(gang.name, failure.restart)
         context.record.verdict(gang.name, failure, verdict, decision)
         if failure.cause == Cause.NUMERICS_NAN:
             context.commits.roll_back(failure.step, verdict.since)
@@ -131,6 +135,10 @@ class Supervisor:
             context.ledger.append("excluded", node=decision.exclude, cause=str(failure.cause))
             context.record.log.append("node_excluded", node=decision.exclude, cause=str(failure.cause))
         context.record.ended(failure, verdict, decision, outcome.endings)
+        if decision.skip:
+            first, last = decision.skip
+            context.ledger.append("skipped", first=first, last=last)
+            context.record.log.append("skipped", first=first, last=last)
         context.ledger.add_failure(failure, decision, verdict)
         context.faults.after(outcome.endings, context.record.log, context.commits.flip_byte)
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
@@ -174,6 +182,17 @@ class Supervisor:
         reason = f"{decision.exclude} is suspect and only {room} other nodes are there"
         return replace(decision, action="stop", exit_code=int(ExitCode.SUSPECT_NODE), reason=reason, exclude="")
 
+    def _skipping(self, decision: Decision, failure: Failure) -> Decision:
+        """Where the loss was no number twice, its data may be passed over once, before a person is asked."""
+        steps, first = self._context.settings.args.nan_skip_steps, failure.step + 1
+        if not steps or decision.action != "stop" or decision.exit_code != ExitCode.NEEDS_HUMAN:
+            return decision
+        window = (first, first + steps - 1)
+        if failure.cause != Cause.NUMERICS_NAN or f"{window[0]}-{window[1]}" in self._context.ledger.skipped().split():
+            return decision
+        reason = f"the data of steps {window[0]} to {window[1]} are passed over"
+        return replace(decision, action="restart", reason=reason, exit_code=0, skip=window)
+
     def _prepare(self, gang: SupervisedGang, outcome: Outcome, decision: Decision) -> SupervisedGang | None:
         """Stop the ranks and pause; the gang when its pods can run the next restart, else None."""
         context, verdict = self._context, outcome.verdict
@@ -186,6 +205,7 @@ class Supervisor:
             self._gangs.delete(gang, decision.reason)
         self._set_last_saves_aside(verdict)
         until = time.monotonic() + decision.pause * random.uniform(0.5, 1.0)
+        context.record.bundled(context.bundles)
         while (left := until - time.monotonic()) > 0:
             context.pause(min(left, 1.0))
         return gang if kept else None
@@ -202,6 +222,7 @@ class Supervisor:
         context.channel.order(Orders(command="exit", exit_code=decision.exit_code, root=_told(verdict)))
         await_exit(context, gang)
         self._gangs.delete(gang, decision.reason)
+        context.record.bundled(context.bundles)
         self._set_last_saves_aside(verdict)
         context.record.log.append("train_ended", cause=str(verdict.cause), exit_code=decision.exit_code)
         context.record.gave_up(replace(verdict, exit_code=decision.exit_code))

@@ -14,6 +14,7 @@ from argosy.steps.outputs import replace_text, write_output, write_termination
 from argosy.steps.runlog import KINDS, RunLog
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.supervisor.budget import Decision, Failure
+from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.verdict import Verdict, termination_line
 
 
@@ -27,6 +28,7 @@ class Record:
         self._world = world_size
         self._end_step = end_step
         self._last: tuple[int, float] = (0, 0.0)
+        self._verdict: tuple[str, dict[str, Any]] | None = None
 
     # Evidence.
 
@@ -56,9 +58,33 @@ class Record:
             "commit_step": failure.commit_step,
             "decision": asdict(decision),
         }
+        self._verdict = (gang, record)
+        self._write_verdict()
+
+    def _write_verdict(self) -> None:
+        assert self._verdict is not None
+        gang, record = self._verdict
         data = json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n"
-        self._store.put(f"{self._attempts}/{gang}/restart-{failure.restart:04d}.json", data)
+        self._store.put(f"{self._attempts}/{gang}/restart-{record['restart']:04d}.json", data)
         self._store.put(f"{self._attempts}/{gang}/verdict.json", data)
+
+    def bundled(self, bundles: Bundles) -> None:
+        """What the nodes kept of the start that the newest verdict is about: into that verdict, and into the log.
+
+        Again when more may have come: nodes store it while the next start begins.
+        """
+        if self._verdict is None:
+            return
+        gang, record = self._verdict
+        files = bundles.found(gang, record["restart"])
+        if not files or files == record.get("bundle"):
+            return
+        record["bundle"] = list(files)
+        self._write_verdict()
+        where = {"attempt": record["attempt"], "restart": record["restart"]}
+        nbytes = sum(int(each["bytes"]) for each in files)
+        prefix = str(files[0]["key"]).rpartition("/")[0]
+        self.log.append("bundle", **where, prefix=prefix, files=len(files), bytes=nbytes)
 
     # Progress.
 

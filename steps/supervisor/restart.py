@@ -12,6 +12,7 @@ from argosy.steps.contract.channel import TOLD_PEERS, Assignment, CheckIn, Endin
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import PodState
 from argosy.steps.supervisor.context import Context, SupervisedGang
+from argosy.steps.supervisor.moving import see_slow_ranks
 from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
 from argosy.steps.verdict import PodFact, Verdict, judge
@@ -193,6 +194,7 @@ class GangRestart:
                     dataset_digest=args.dataset_digest,
                     args=context.settings.script_args,
                     peers=entry.get("peers", []),
+                    skip=context.ledger.skipped(),
                     fault=context.faults.for_node(rank, restores=bool(entry["resume_digest"])),
                 )
                 for pod, rank in entry["pods"].items()
@@ -216,6 +218,7 @@ class GangRestart:
             now = time.monotonic()
             if (stall := watch.stall(now)) is not None:
                 self._stalled(watch.step, *stall)
+            see_slow_ranks(context, self._gang.attempt, self._number, watch)
             if trouble_at is None and watch.has_trouble(now, context.settings.timeouts):
                 trouble_at = now
                 if watch.is_hang(now, context.settings.timeouts):

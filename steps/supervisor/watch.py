@@ -14,6 +14,7 @@ from argosy.steps.gang.host import LOST_REASONS, PodState
 from argosy.steps.supervisor.losses import Losses
 from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.pod_view import PodView
+from argosy.steps.supervisor.slowness import Slowness, SlowRank
 from argosy.steps.verdict import PodFact, Verdict, judge
 from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.standing import one_apart
@@ -60,6 +61,9 @@ class Watch:
         self._first: dict[int, int] = {}
         self._steps: dict[int, int] = {}
         self._losses = Losses(nan_losses)
+        self._slowness = Slowness(len(self._pods) * nproc)
+        self._slow: list[SlowRank] = []
+        self._moved_away: Trouble | None = None
         self._strange: list[str] = []
         self._hung: tuple[float, str] | None = None
         """When it was seen that nothing moves, and how that is said."""
@@ -93,6 +97,9 @@ class Watch:
         for record in report.steps:
             self._step(int(record.get("rank", 0)), int(record.get("step", 0)), now)
             self._losses.feed(record)
+            self._slow += self._slowness.step(record, now)
+        for told in report.worked:
+            self._slow += self._slowness.worked(int(told["rank"]), told["steps"], now)
 
     def _step(self, rank: int, step: int, now: float) -> None:
         # A script may count otherwise than its checkpoints are called: any other step is movement.
@@ -117,6 +124,16 @@ class Watch:
             return None
         self._stalled = True
         return waited, self._pace.longest
+
+    def slow(self) -> list[tuple[SlowRank, PodState]]:
+        """Ranks that the others wait for in every step, with their pods; each is told once."""
+        told, self._slow = self._slow, []
+        by_index = {view.state.index: view.state for view in self._pods.values()}
+        return [(each, by_index[each.rank // self._nproc]) for each in told]
+
+    def move_away(self, trouble: Trouble) -> None:
+        """End the restart for a slow rank."""
+        self._moved_away = trouble
 
     def see_pods(self, states: Iterable[PodState]) -> None:
         """Take note of the host's view of the pods."""
@@ -147,7 +164,7 @@ class Watch:
         """Whether something failed, fell silent or hangs."""
         failed = any(view.has_failed for view in self._pods.values())
         wrong = bool(self._strange or self._silent(now, timeouts.heartbeat) or self._losses.trouble())
-        return failed or wrong or self._hangs(now, timeouts)
+        return failed or wrong or self._moved_away is not None or self._hangs(now, timeouts)
 
     def _silent(self, now: float, seconds: float) -> list[PodView]:
         alive = (view for view in self._pods.values() if not view.state.has_ended and not view.is_finished)
@@ -211,8 +228,7 @@ class Watch:
             errors.append(Trouble(cause=Cause.UNKNOWN, quote=quote, pod=pod, node=self._pods[pod].state.node))
         if self._hung is not None:
             errors.append(self._hang(self._hung[1]))
-        wrong = self._losses.trouble()
-        return errors if wrong is None else [*errors, wrong]
+        return [*errors, *filter(None, (self._losses.trouble(), self._moved_away))]
 
     def _hang(self, quote: str) -> Trouble:
         error = Trouble(cause=Cause.HANG, quote=quote, step=self.step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argosy.steps.contract.channel import Ending
 
@@ -14,6 +14,8 @@ _CURRENT = "Current thread "
 _NOT_THEIRS = re.compile(r"site-packages/|dist-packages/|/lib/python3|/argosy/(steps|workflows)/|^<")
 _WAITING = re.compile(r"/torch/(distributed|autograd|cuda|nn/parallel)/|/deepspeed/comm/|/horovod/|/argosy/steps/")
 """Library code in which a rank stands that waits for its peers."""
+_OF_A_SOCKET = ("inet_csk_accept", "wait_woken", "sk_wait_data")
+"""Where the kernel lets a process sleep that waits for another machine."""
 _STATES = {
     "T": "was stopped by a signal (state T)",
     "t": "is held by a debugger (state t)",
@@ -58,9 +60,14 @@ def one_apart(endings: Sequence[Ending]) -> Standing | None:
     In this order: the only one that was stopped or waits in the kernel; the only one that does not wait for its peers;
     of three and more that all wait, or none of which does, the only one at another line than all the others.
     """
-    stand = [standing_of(ending) for ending in endings]
+    stand, asleep = [standing_of(ending) for ending in endings], set[int]()
+    if not any(each.waits for each in stand):
+        # No library that is known here lets them meet: the script's own sockets do.
+        asleep = {ending.rank for ending in endings if ending.sleeps_in in _OF_A_SOCKET}
+        stand = [replace(each, waits=each.rank in asleep) for each in stand]
     places = Counter(each.place for each in stand)
-    comparable = len(stand) > 2 == len(places) and len({each.waits for each in stand}) == 1
+    # The lines of sockets say nothing: who adds up stands at another one than who is told the sum.
+    comparable = not asleep and len(stand) > 2 == len(places) and len({each.waits for each in stand}) == 1
     kinds = (
         [each for each in stand if each.state in _STATES],
         [each for each in stand if each.place and not each.waits],

@@ -15,6 +15,7 @@ ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
 SCRIPT = """
 import json, math, os, signal, sys, time
 from pathlib import Path
+from argosy import skips
 out = Path("out"); out.mkdir(exist_ok=True)
 saved = sorted(out.glob("step-*.json"), key=lambda path: int(path.stem[5:]))
 step, x = json.loads(saved[-1].read_text()) if saved else (0, 0.5)
@@ -24,8 +25,9 @@ def save(*_):
 signal.signal(signal.SIGTERM, lambda *_: (save(), sys.exit(143)))
 while step < 40:
     time.sleep(0.1)
-    step, x = step + 1, (x * 1.1 + step) % 17
-    if step == 20 and ("always" in sys.argv or os.environ["ARGOSY_RESTART"] == "0"):
+    step, x = step + 1, x if skips(step + 1) else (x * 1.1 + step) % 17
+    wrong = "always" in sys.argv or os.environ["ARGOSY_RESTART"] == "0"
+    if step == 20 and wrong and ("whatever" in sys.argv or not skips(step)):
         x = math.nan
     print(f"step {step} loss {x:.6f}", flush=True)
     if step % 4 == 0:
@@ -45,13 +47,14 @@ include = ["step-*.json"]
 [retry]
 backoff_seconds = 0.1
 nan_losses = {most}
+nan_skip_steps = {skip}
 """
 
 
-def ran(folder: Path, args: str = "", most: int = 3) -> tuple[int, dict[str, Any], str]:
+def ran(folder: Path, args: str = "", most: int = 3, skip: int = 0) -> tuple[int, dict[str, Any], str]:
     """(exit code, what status tells, what explain tells)"""
     (folder / "train.py").write_text(SCRIPT)
-    (folder / "run.toml").write_text(RUN.format(args=args, most=most))
+    (folder / "run.toml").write_text(RUN.format(args=args, most=most, skip=skip))
 
     def argosy(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*ARGOSY, *words], cwd=folder, capture_output=True, text=True, timeout=120)
@@ -94,6 +97,20 @@ def test_twice_at_the_same_step_a_person_is_needed(tmp_path: Path) -> None:
     listed = subprocess.run([*ARGOSY, "checkpoint", "list"], cwd=tmp_path, capture_output=True, text=True).stdout
     (newest,) = [line for line in listed.splitlines() if line.endswith("newest")]
     assert int(newest.split()[0]) < 20, listed
+
+
+def test_where_it_comes_twice_its_data_are_passed_over(tmp_path: Path) -> None:
+    code, told, explained = ran(tmp_path, args='"always"', skip=3)
+    assert (code, told["phase"]) == (0, "Succeeded"), explained
+    assert [each["cause"] for each in told["attempts"]] == ["numerics_nan", "numerics_nan", None]
+    assert "The data of steps 20 to 22 were passed over." in explained
+
+
+def test_data_are_passed_over_once(tmp_path: Path) -> None:
+    """A loss that is no number whatever the data are is a person's matter."""
+    code, told, explained = ran(tmp_path, args='"always", "whatever"', skip=3)
+    assert (code, told["phase"], len(told["attempts"])) == (1, "Failed", 3), explained
+    assert "exit code 77 for numerics_nan" in explained
 
 
 def test_it_can_be_left_alone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
     "last_step",
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
-    *["goodput", "transport", "lost_steps", "waited", "streamed", "report"],
+    *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "streamed", "report"],
 ]
 ATTEMPT_KEYS = [
     *["attempt", "restart", "cause", "signal", "exit_code", "node", "rank", "restored_step", "last_step", "quote"]
@@ -56,6 +56,28 @@ def test_status_and_report_say_what_was_streamed_and_waited_for(story, tell, arg
     assert f"<dt>data streamed</dt><dd>{said}longest, 12.2 s</dd>" in page
     assert "bar-waiting" in page
     assert "waiting for data" in page
+
+
+def test_who_is_slow_what_is_kept_and_what_was_passed_over(story, tell, argosy, tmp_path) -> None:
+    tell.killed_and_resumed(story)
+    told = {"rank": 3, "node": "node-1", "step": 150, "score": 6.2, "seconds": 0.15, "others": 0.1}
+    story.at(100.0, "slow_rank", attempt=1, restart=1, **told)
+    story.at(100.0, "skipped", first=20, last=22)
+    story.at(101.0, "bundle", attempt=1, restart=0, prefix="gpt/runs/x", files=3, bytes=2048)
+    story.finish("Succeeded", 130.0)
+    said = "rank 3 on node-1 works 1.5 times as long as the others in a step"
+    assert f"\n  slow: {said}" in argosy("status")[1]
+    explained = argosy("explain")[1]
+    assert f"Slow: {said}" in explained
+    assert "The data of steps 20 to 22 were passed over." in explained
+    assert "Evidence of its nodes: 3 files, 2.0 KiB (argosy explain gpt-abc12 --bundle DIR)." in explained
+    (slow,) = json.loads(argosy("status", "--json")[1])["slow_ranks"]
+    assert (slow["rank"], slow["node"], slow["others_seconds"]) == (3, "node-1", 0.1)
+    argosy("report", "-o", str(tmp_path / "page.html"))
+    assert f"Slow: {said}" in (tmp_path / "page.html").read_text()
+    code, _, err = argosy("explain", "--bundle", str(tmp_path / "kept"))
+    assert code == 2
+    assert "no evidence was kept" in err
 
 
 def test_json_has_exactly_the_public_keys(promoted, argosy) -> None:

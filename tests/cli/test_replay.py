@@ -39,6 +39,10 @@ def record(*failures: dict[str, object]) -> RunRecord:
         ({"cause": "unknown", "signal": 9, "rank": 3, "node": "ip-10-0-0-9"}, "kill:rank=3@step=7"),
         ({"cause": "host_oom", "rank": 1}, "kill:rank=1@step=7"),
         ({"cause": "native_crash", "signal": 11, "rank": 2}, "segv:rank=2@step=7"),
+        ({"cause": "native_crash", "signal": 6, "rank": 2}, "abort:rank=2@step=7"),
+        ({"cause": "shm_exhausted", "rank": 2}, "bus:rank=2@step=7"),
+        ({"cause": "sigterm", "signal": 15, "rank": 1}, "term:rank=1@step=7"),
+        ({"cause": "hang", "signal": 6, "rank": 0}, "hang:rank=0@step=7"),
         ({"cause": "hang", "rank": 0}, "hang:rank=0@step=7"),
         ({"cause": "preempted_evicted", "node": "node-1", "exit_code": 75}, "preempt:node=1@step=7"),
         ({"cause": "preempted_evicted", "node": "ip-10-0-0-9", "signal": 9}, "node-loss:node=0@step=7"),
@@ -62,13 +66,27 @@ def test_a_run_is_broken_as_another_was(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "run.toml").write_text(RUN.format(args="").partition("[evaluation]")[0])
     first = run(tmp_path, "--inject", "kill:rank=1@step=20")
-    again = run(tmp_path, "--replay", str(first["workflow"]))
+    done = subprocess.run(
+        [*ARGOSY, "replay", str(first["workflow"]), "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = dict(json.loads(done.stdout))
+    assert again["yaml_sha256"] == first["yaml_sha256"]
+    assert "is another" not in done.stderr
     assert again["workflow"] != first["workflow"]
     for found in (first, again):
         assert (found["phase"], found["last_step"]) == ("Succeeded", 80)
         assert [(each["cause"], each["signal"], each["rank"]) for each in found["attempts"]] == [
             ("unknown", 9, 1), (None, None, None),
         ]  # fmt: skip
+
+
+def test_a_run_of_a_store_needs_its_yaml(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*ARGOSY, "replay", f"file://{tmp_path}/store/gpt/runs/gpt-1"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "name it: --file workflow.yaml" in done.stderr
 
 
 def run(folder: Path, *words: str) -> dict[str, Any]:

@@ -52,6 +52,7 @@ SURFACE = {
         ],
         *["--resume-from", "--new", "--templates", "-f --follow", "--state-dir"],
     ],
+    "replay": ["run_id", "--file", "--state-dir"],
     "chaos": ["file", "--kills", "--kind", "--seed", "-j --ranks", "--state-dir"],
     "bench-comm": [
         "file",
@@ -80,7 +81,7 @@ SURFACE = {
     "status": ["run_id", *PLACE, "--state-dir"],
     "top": ["run_id", *PLACE, "--state-dir"],
     "logs": ["run_id", "-f --follow", "--rank", "--pod", "--tail", *PLACE, "--state-dir"],
-    "explain": ["run_id", *PLACE, "--state-dir"],
+    "explain": ["run_id", "--bundle", *PLACE, "--state-dir"],
     "diagnose": ["paths"],
     "report": ["run_id", "-o --output", *PLACE, "--state-dir"],
     "open": ["run_id", *PLACE, "--state-dir"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cluster.cluster import Cluster
 from tests.cluster.contention import SLOT, WAYS, contend, offer_slots
 from tests.cluster.faults import rank_killed
-from tests.cluster.training import new_training
+from tests.cluster.training import Training, new_training
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +75,23 @@ def test_an_indexed_job_trains_and_survives_a_lost_pod(
     training = new_training(cluster, namespace, tmp_path / "run", steps=20, tables={"gang": gang})
     training.submit()
     training.until_committed(3)
-    training.kubectl("delete", "pod", training.pods()[0]["metadata"]["name"], "--wait=false")
+    deleted = training.pods()[0]["metadata"]["name"]
+    training.kubectl("delete", "pod", deleted, "--wait=false")
     assert training.ended() == "Succeeded", training.tale()
     assert len(training.events("gang_created")) == 2
+    kept = evidence(training)
+    assert {Path(key).name for key in kept} >= {f"{deleted}.tar.gz", "host.json"}, sorted(kept)
+    host = json.loads(next(data for key, data in kept.items() if key.endswith("host.json")))
+    (pod,) = (each for each in host["pods"] if each["name"] == deleted)
+    assert pod["status"]["conditions"]
+    assert any(event["about"].startswith(deleted) for event in host["events"]), host["events"]
     training.until("nothing to be left", lambda: not training.leftovers(), 60)
+
+
+def evidence(training: Training) -> dict[str, bytes]:
+    """What was kept of starts that failed, by key."""
+    with training.store() as store:
+        return {info.key: store.get(info.key) for info in store.list("") if "/bundle/" in info.key}
 
 
 def test_prometheus_is_told_of_a_running_gang(cluster: Cluster, namespace: str, tmp_path: Path) -> None:

@@ -334,7 +334,7 @@ def test_a_report_of_nonsense_costs_only_itself(tmp_path: Path) -> None:
             told.append(record)
 
     saves = Saves(LaunchArgs(store_uri="", name="r"), None, None, tmp_path, None)  # type: ignore[arg-type]
-    records = RankRecords(Told(), saves, "node-0")
+    records = RankRecords(Told(), saves, None, "node-0")  # type: ignore[arg-type]
     for step in ("x", None, [], float("inf"), 3.0):
         records({"type": "step", "rank": 0, "step": step, "time": 1.0, "loss": 2, "tokens": None})
     records({"type": "step", "rank": 0, "step": 4, "tokens": "many"})

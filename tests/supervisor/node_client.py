@@ -1,7 +1,8 @@
 """A pod that speaks the control channel and trains nothing: real processes, signals and commits, no torch.
 
 Run as ``node_client.py PLAN.json``. The rank is a child process, so that a signal ends it as it would a real one.
-Keys of the plan: steps, step_seconds, jitter (of heavy tails), commit_every, final (bool), store, prefix, away (indexes
+Keys of the plan: steps, step_seconds, jitter (of heavy tails), own (index: so many times slower; then each
+tells its own work), commit_every, final (bool), store, prefix, away (indexes
 that never check in), says_sigterm (bool: SIGTERM to the pod ends its rank, and that is told), faults: list of {"index",
 "step", "how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
 """
@@ -83,9 +84,12 @@ def rank(assignment: dict[str, Any], pipe: int) -> None:
             raise ZeroDivisionError("before the first step")
         while step < PLAN["steps"]:
             step += 1
-            time.sleep(PLAN["step_seconds"] * (1 + PLAN.get("jitter", 0.0) * random.paretovariate(3.0) / 10))
+            began = time.monotonic()
+            slower = PLAN.get("own", {}).get(str(INDEX), 1.0)
+            time.sleep(slower * PLAN["step_seconds"] * (1 + PLAN.get("jitter", 0.0) * random.paretovariate(3.0) / 10))
+            own = {"own": time.monotonic() - began, "time": time.time()} if "own" in PLAN else {}
             all_reduce(assignment, step)
-            os.write(pipe, (json.dumps({"step": step, "rank": INDEX, "loss": 1.0 / step}) + "\n").encode())
+            os.write(pipe, (json.dumps({"step": step, "rank": INDEX, "loss": 1.0 / step, **own}) + "\n").encode())
             with (SHARED / f"steps-{INDEX}").open("a") as log:
                 log.write(f"{assignment['attempt']} {assignment['restart']} {step}\n")
             if commits and (step % PLAN["commit_every"] == 0 or step == PLAN["steps"]):

@@ -29,6 +29,10 @@ from argosy.steps.supervisor.faults import Faults
         ("kill:rank=1@seconds=5", Injection("kill", 1, None, 0, None, 5)),
         ("preempt:node=1@seconds=90", Injection("preempt", None, 1, 0, None, 90)),
         ("hang:rank=1@phase=save", Injection("hang", 1, None, 0, None, phase="save")),
+        ("abort:rank=1@phase=end", Injection("abort", 1, None, 0, None, phase="end")),
+        ("preempt:node=1@phase=save", Injection("preempt", None, 1, 0, None, phase="save")),
+        ("supervisor-kill@phase=restore", Injection("supervisor-kill", None, None, 0, None, phase="restore")),
+        ("corrupt-shard@phase=save", Injection("corrupt-shard", None, None, 0, None, phase="save")),
     ],
 )
 def test_every_fault_is_read_and_written_back(text: str, wanted: Injection) -> None:
@@ -56,9 +60,7 @@ def test_what_is_no_injection_is_refused_with_the_syntax(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("kill:rank=1@phase=evaluate", "unknown phase 'evaluate', there are start, restore, save"),
-        ("preempt:node=1@phase=save", "a phase is one rank's; preempt goes by step or seconds"),
-        ("corrupt-shard@phase=save", "a phase is one rank's"),
+        ("kill:rank=1@phase=evaluate", "unknown phase 'evaluate', there are start, restore, save, end"),
         ("exit:rank=0,code=3@phase=save", "say @step=S"),
     ],
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from argosy.steps.contract.channel import Ending
+from argosy.steps.pods import processes
 from argosy.steps.verdict.standing import one_apart, standing_of
 
 LIBRARY = "def all_reduce():\n    import signal\n    print('up', flush=True), signal.pause()\n"
@@ -85,3 +87,47 @@ def test_the_one_that_the_others_wait_for(
     found = one_apart(endings)
     assert (None if found is None else found.rank) == rank, [standing_of(ending) for ending in endings]
     assert text in ("" if found is None else found.text)
+
+
+SOCKETS = """\
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", 0))
+
+def accepts():
+    server.accept()
+
+def receives():
+    peer = socket.create_connection(server.getsockname())
+    server.accept()[0].recv(1)
+
+def thinks():
+    time.sleep(600)
+
+globals()[sys.argv[1]]()
+"""
+
+
+@pytest.mark.parametrize(("ranks", "rank"), [("accepts thinks receives", 1), ("accepts receives receives", None)])
+def test_ranks_that_meet_by_sockets_of_their_own(tmp_path: Path, ranks: str, rank: int | None) -> None:
+    """No library that is known lets them meet; where the kernel lets each sleep tells who waits for another."""
+    (tmp_path / "train.py").write_text(SOCKETS)
+    endings = []
+    for number, how in enumerate(ranks.split()):
+        command = [sys.executable, "-X", "faulthandler", "train.py", how]
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as started:
+            deadline = time.monotonic() + 30
+            while (asleep := processes.sleeps_in(started.pid)) not in KERNEL[how]:
+                assert time.monotonic() < deadline, asleep
+                time.sleep(0.02)
+            started.send_signal(signal.SIGABRT)
+            tail = str(started.stderr.read()).splitlines()
+        endings.append(Ending(rank=number, time=0, exit_code=None, signal=6, stopped=True, tail=tail, sleeps_in=asleep))
+    found = one_apart(endings)
+    assert (None if found is None else found.rank) == rank, [standing_of(ending) for ending in endings]
+
+
+KERNEL = {
+    "accepts": ("inet_csk_accept",),
+    "receives": ("wait_woken", "sk_wait_data"),
+    "thinks": ("hrtimer_nanosleep", "common_nsleep"),
+}

@@ -22,7 +22,7 @@ from argosy.steps.record.story import (
 from argosy.steps.record.summary import summary
 from argosy.steps.record.transport import latest_transports, remedies, transport_lines
 from argosy.steps.record.wording import count, duration, short
-from argosy.workflows.cli.finding import find
+from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, place, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.status import ways_on
@@ -31,10 +31,16 @@ from argosy.workflows.cluster.place import ClusterPlace
 
 @click.command()
 @run_id
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Fetch what the nodes kept of failed starts into DIR.",
+)
 @place
 @as_json
 @state_dir
-def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:
+def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:
     """Tell what happened to a run, why, and what to do.
 
     Quotes the line that each cause rests on, says what was lost and which checkpoint the run went on from.
@@ -43,8 +49,11 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
     Example:
       argosy explain
       argosy explain gpt-x7k2p --json | jq -r .story
+      argosy explain gpt-x7k2p --bundle evidence
     """
     run = find(state_dir, run_id, place)
+    if bundle is not None:
+        return _fetch(run, bundle, as_json)
     record = run.record()
     told = story(record)
     if as_json:
@@ -52,6 +61,17 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
         return
     say("\n".join(told))
     next_commands(ways_on(record, run))
+
+
+def _fetch(run: Run, folder: Path, as_json: bool) -> None:
+    from argosy.workflows.cli.bundle import fetch
+
+    found = fetch(run, folder)
+    if as_json:
+        return emit({"folder": str(folder), "files": [path.as_posix() for path in found]})
+    for path in found:
+        say(str(path))
+    say(f"{count(len(found), 'file')} in {folder}")
 
 
 def story(record: RunRecord) -> list[str]:
@@ -64,6 +84,8 @@ def story(record: RunRecord) -> list[str]:
         )
     for index in range(len(record.restarts)):
         told += _attempt(record, index)
+    told += [f"Slow: {each.sentence}." for each in record.slow_ranks]
+    told += [f"The data of steps {first} to {last} were passed over." for first, last in record.skipped_steps]
     told += _network(record)
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
@@ -87,6 +109,9 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
         elif index + 1 < len(record.restarts):
             told[0] += " It was cut off together with its supervisor, so nothing says how it ended."
         return told + again
+    of_it = [kept for kept in record.evidence if (kept.attempt, kept.restart) == (each.attempt, each.restart)]
+    if of_it:
+        again.append(f"  Evidence of its nodes: {of_it[-1].sentence} (argosy explain {record.workflow} --bundle DIR).")
     lost = lost_in(record, index)
     told[0] += f" It ended{taken}: {ending(each)}. {meaning(each)}"
     if each.quote:

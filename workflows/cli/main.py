@@ -20,6 +20,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "import": ("argosy.workflows.cli.importing", "Turn a PyTorchJob, MPIJob, Job, … into a run.toml."),
     "compile": ("argosy.workflows.cli.compile", "Turn a run.toml into Argo Workflows YAML."),
     "run": ("argosy.workflows.cli.run", "Run a run.toml or a workflow on this machine."),
+    "replay": ("argosy.workflows.cli.replaying", "Let the failures of a run happen again, on this machine."),
     "chaos": ("argosy.workflows.cli.chaos.verb", "Break a training on purpose, and say what it lost."),
     "bench-comm": ("argosy.workflows.cli.bench_comm", "Measure what the ranks of a gang get from each other."),
     "watch": ("argosy.workflows.cli.watch.verb", "Start a run whenever new data are there, once."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from signal import SIGKILL
+from signal import SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGTERM
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
@@ -11,6 +11,15 @@ from argosy.steps.contract.injection import CORRUPT, Injection
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.restart import Restart
 
+_BY_SIGNAL: dict[int, str] = {SIGABRT: "abort", SIGBUS: "bus", SIGFPE: "fpe", SIGSEGV: "segv", SIGTERM: "term"}
+_BY_CAUSE: dict[str, str] = {
+    Cause.HANG: "hang",
+    Cause.NATIVE_CRASH: "segv",
+    Cause.SHM_EXHAUSTED: "bus",
+    Cause.SIGTERM: "term",
+}
+_OF_THE_SCRIPT = (Cause.USER_EXCEPTION, Cause.IMPORT_ERROR, Cause.LAUNCHER_USAGE, Cause.COLLECTIVE_MISMATCH,
+                  Cause.NUMERICS_NAN, Cause.FINISHED_WITHOUT_CHECKPOINT)  # fmt: skip
 _LOCAL_NODE = re.compile(r"node-(\d+)")
 
 
@@ -22,7 +31,7 @@ def replayed(record: RunRecord) -> list[Injection]:
     Raises:
         InputError: nothing that failed can be caused from outside.
     """
-    failures = [each for each in record.restarts if each.failed and each.cause != Cause.USER_EXCEPTION]
+    failures = [each for each in record.restarts if each.failed and each.cause not in _OF_THE_SCRIPT]
     if not failures or not record.gangs:
         raise InputError(
             f"--replay {record.workflow}: no failure of it can be caused from outside (see argosy explain "
@@ -41,7 +50,8 @@ def _fault(failed: Restart, names: list[str], nnodes: int, world: int) -> Inject
     if failed.cause == Cause.PREEMPTED_EVICTED and failed.node and step:
         kind = "node-loss" if failed.signal == SIGKILL else "preempt"
         return Injection(kind, None, _node(failed.node, names) % nnodes, step, None)
-    kind = "hang" if failed.cause == Cause.HANG else "segv" if failed.cause == Cause.NATIVE_CRASH else "kill"
+    by_signal = _BY_SIGNAL.get(failed.signal) if failed.signal is not None and failed.cause != Cause.HANG else None
+    kind = by_signal or _BY_CAUSE.get(failed.cause, "kill")
     return Injection(kind, (failed.rank or 0) % world, None, step, None, phase=phase)
 
 

@@ -141,6 +141,8 @@ def command(
     if gang is not None and isinstance(gang.nnodes, int):  # an elastic one has as many as there are
         for fault in faults:
             check_gang(fault, gang.nnodes, gang.nproc_per_node)
+    if replay:
+        _compare(replay, state_dir, source)
     if templates:
         source = replace(source, document=read_resolved(source.yaml, templates))
     return _start(source, request)
@@ -154,6 +156,16 @@ def _replayed(name: str, state_dir: Path) -> list[Injection]:
     found = replayed(find(state_dir, name, ClusterPlace()).record())
     say(f"replaying {name}: {', '.join(fault.text for fault in found)}", err=True)
     return found
+
+
+def _compare(name: str, state_dir: Path, source: Source) -> None:
+    """Say it when the failures are replayed on another YAML than theirs: they may not come as they did."""
+    from argosy.workflows.cli.finding import find
+    from argosy.workflows.cluster.place import ClusterPlace
+
+    theirs = find(state_dir, name, ClusterPlace()).record().yaml_sha256
+    if theirs and theirs != source.sha256:
+        say(f"warning: {name} ran the YAML with sha256 {theirs[:12]}, {source.path} is another", err=True)
 
 
 def _start(source: Source, request: Request) -> int:

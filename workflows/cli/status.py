@@ -82,6 +82,7 @@ def _training(record: RunRecord) -> list[str]:
         found.append(f"  training: step {latest.step}{total}{loss}{speed}")
     if record.stalled and not record.done:
         found.append(f"  stalled: {record.stalled}")
+    found += [f"  slow: {each.sentence}" for each in record.slow_ranks[-3:]]
     for number, each in enumerate(record.restarts, 1):
         if each.failed:
             found.append(f"  attempt {number}: ended at step {each.last_step}, {ending(each)}")

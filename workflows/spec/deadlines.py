@@ -35,6 +35,11 @@ class Deadlines(Table):
         description="A stall is a pause between steps of 120 s at least, ten times as long as any before. observe says "
         "so; act takes it for a hang, long before hang_seconds: also a first evaluation that takes so long, once.",
     )
+    on_slow_rank: Literal["observe", "act"] = Field(
+        default="observe",
+        description="A slow rank works 1.25 times as long as the others in step after step, for a minute and 90 steps "
+        "at least. observe names it; act starts again without its node where another is there, once for a rank.",
+    )
     grace_seconds: Annotated[Seconds, Field(ge=1)] = Field(
         default=60, description="Time for a clean save after a stop was asked for, seconds."
     )

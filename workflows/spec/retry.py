@@ -49,6 +49,11 @@ class Retry(Table):
         description="Losses in a row that became NaN or infinite, count: they end a start, the next one goes on from "
         "before them; twice at the same step the run is stopped. 0: never.",
     )
+    nan_skip_steps: Annotated[WholeNumber, Field(ge=0)] = Field(
+        default=0,
+        description="Where that happened twice at one step, go on once more and pass over the data of so many steps "
+        "from there, count; the script asks `argosy.skips(step)`. 0: the run is stopped.",
+    )
     backoff_seconds: Annotated[Number, Field(gt=0, le=LONGEST_PAUSE)] = Field(
         default=1.0, description="First pause before a restart, doubled each time, seconds."
     )

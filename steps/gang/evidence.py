@@ -1,0 +1,55 @@
+"""What a cluster knows of a gang that failed: conditions of its pods, events about them, the state of their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from argosy.steps.cluster.api import Api, ApiError
+from argosy.steps.cluster.kinds import EVENT
+from argosy.steps.contract.errors import StepError
+
+_PATIENCE = 3.0
+MOST_EVENTS = 500
+MOST_NODES = 64
+
+
+def cluster_evidence(api: Api, name: str, pods: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of gang ``name``; what may not be asked is said to be so."""
+    return {"pods": [_pod(each) for each in pods], "events": _events(api, name), "nodes": _nodes(api, pods)}
+
+
+def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": pod["metadata"]["name"],
+        "node": pod.get("spec", {}).get("nodeName", ""),
+        "deleted": pod["metadata"].get("deletionTimestamp", ""),
+        "status": pod.get("status", {}),
+    }
+
+
+def _events(api: Api, name: str) -> list[Any] | str:
+    """About the gang and whatever bears its name: its Jobs, its pods."""
+    try:
+        found = api.list(EVENT, patience=_PATIENCE)["items"]
+    except (StepError, ApiError) as error:
+        return str(error)
+    mine = [each for each in found if str(each.get("involvedObject", {}).get("name", "")).startswith(name)]
+    kept = ("type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime")
+    told = [{**{key: each.get(key) for key in kept}, "about": each["involvedObject"].get("name", "")} for each in mine]
+    return told[-MOST_EVENTS:]
+
+
+def _nodes(api: Api, pods: Sequence[Mapping[str, Any]]) -> list[Any] | str:
+    """Conditions, taints and whether pods may come; the supervisor's own rights may not reach so far."""
+    names = sorted({str(each.get("spec", {}).get("nodeName", "")) for each in pods} - {""})
+    found = []
+    try:
+        for name in names[:MOST_NODES]:
+            node = api.read(f"/api/v1/nodes/{name}")
+            status, spec = node.get("status", {}), node.get("spec", {})
+            told = {"name": name, "unschedulable": spec.get("unschedulable", False), "taints": spec.get("taints", [])}
+            found.append({**told, "conditions": status.get("conditions", []), "info": status.get("nodeInfo", {})})
+    except (StepError, ApiError) as error:
+        return str(error)
+    return found

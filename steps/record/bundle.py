@@ -1,0 +1,38 @@
+"""What the nodes kept of the starts that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argosy.steps.record.reading import text, whole
+from argosy.steps.record.wording import count, size
+from argosy.steps.runlog import Event
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of one start: where it lies in the store, and how much it is."""
+
+    attempt: int
+    restart: int
+    prefix: str
+    files: int
+    bytes: int
+
+    @property
+    def sentence(self) -> str:
+        """``3 archives, 120.4 KiB``."""
+        return f"{count(self.files, 'file')}, {size(self.bytes)}"
+
+
+def evidence_of(events: Sequence[Event]) -> tuple[Evidence, ...]:
+    """All that was kept, in order."""
+    return tuple(_evidence(event) for event in events if event.kind == "bundle")
+
+
+def _evidence(event: Event) -> Evidence:
+    attempt, restart, files, nbytes = (
+        whole(event.fields, name) or 0 for name in ("attempt", "restart", "files", "bytes")
+    )
+    return Evidence(attempt, restart, text(event.fields, "prefix"), files, nbytes)

@@ -1,0 +1,48 @@
+"""``argosy replay``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.options import as_json, run_id, state_dir
+from argosy.workflows.cli.run_folder import find_run
+
+
+@click.command()
+@run_id
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    help="The run.toml or workflow of that run. [default: the very YAML, of a run of this machine]",
+)
+@as_json
+@state_dir
+def command(run_id: str | None, file: Path | None, as_json: bool, state_dir: Path) -> int:
+    """Let the failures of a run happen again, on this machine.
+
+    RUN_ID is a run of this machine, or the uri of a run's place in a store, a cluster's too. Each failure in its event
+    log becomes a real fault at the same step on the same rank or node; what the script does by itself needs no help.
+    Exit code: that of argosy run.
+
+    \b
+    Example:
+      argosy replay gpt-x7k2p
+      argosy replay s3://bucket/store/gpt/runs/gpt-x7k2p --file workflow.yaml
+    """
+    from argosy.workflows.cli.run import command as run
+
+    templates: tuple[Path, ...] = ()
+    if run_id is None or "://" not in run_id:
+        folder = find_run(state_dir, run_id)
+        run_id = folder.name
+        if file is None:
+            file, kept = folder.path / "workflow.yaml", folder.path / "templates.yaml"
+            templates = (kept,) if kept.exists() else ()
+    elif file is None:
+        raise InputError(f"replay {run_id}: a store does not hold a run's YAML; name it: --file workflow.yaml")
+    given = {"file": file, "replay": run_id, "new": True, "templates": templates}
+    code: int = click.get_current_context().invoke(run, **given, as_json=as_json, state_dir=state_dir)
+    return code
