@@ -43,7 +43,8 @@ PAIRS = (
 FAULTS = ("node_lost", "pod_evicted", "rank_killed", "supervisor_killed", "pod_deleted")
 CASES = [(runtime, launcher, fault) for fault in FAULTS for runtime, launcher in PAIRS]
 COUNT = len(CASES)
-STEPS = 60
+STEPS = 120
+"""So many that a slow machine sees the tenth before the last is done: a fault that comes later is none."""
 AT_ONCE = 3
 PATIENCE = 4.0
 COLUMNS = ["runtime", "launcher", "fault", "detected after (s)", "resumed after (s)", "steps lost", "held", "error"]
@@ -64,7 +65,8 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
                 for case in pool.map(partial(_held, cluster), batch):
                     record.add(case)
                     print(case, flush=True)
-    return record.told("Every runtime and launcher, hurt on its real controller", COLUMNS)
+    note = f"{COUNT - len(record.cases())} of the {COUNT} rows are not run yet."
+    return record.told("Every runtime and launcher, hurt on its real controller", COLUMNS, count=0, note=note)
 
 
 def _held(cluster: Cluster, case: tuple[str, str, str]) -> dict[str, Any]:

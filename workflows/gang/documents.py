@@ -25,7 +25,7 @@ def gang_yaml(run: TrainingRun, code_digest: str = "") -> str:
 
 
 def gang_documents(run: TrainingRun, code_digest: str = "") -> list[dict[str, Any]]:
-    """PodGroup (placement native or volcano), Service (job), TrainingRuntime (trainjob), the workload: in order of creation.
+    """PodGroup (native, volcano), Service (job), TrainingRuntime (trainjob), the workload: in order of creation.
 
     ``metadata.name`` is a stand-in that the supervisor replaces for every gang. ``code_digest`` is the SHA-256 of the
     code archive; empty: the code is in the image.

@@ -18,7 +18,7 @@ from argosy.workflows.imports.launchers import WHY, Does, Launch, Option, read_l
 from argosy.workflows.imports.masking import masked
 from argosy.workflows.imports.shell import SHELLS, Command, read_script
 from argosy.workflows.imports.source import Source
-from argosy.workflows.imports.word import Values, Word, fill, join
+from argosy.workflows.imports.word import FILL_IN, Values, Word, fill, join
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod import Container
 
@@ -79,6 +79,8 @@ def take_entry(
         draft.put("working_dir", around.folder, around.folder_word.node if around.folder_word else None)
     if entry is not None:
         _write(entry, around)
+    elif not starter.node["command"]:
+        _image_arguments(starter, draft, account)
     for name, value in zip(("script", "module"), given, strict=True):
         if value:
             draft.drop("script")
@@ -88,6 +90,15 @@ def take_entry(
     for node in starter.argv if source.entrypoint is None else []:
         account.rest(node, "argosy starts the script itself, without a shell")
     return entry
+
+
+def _image_arguments(container: Container, draft: Draft, account: Account) -> None:
+    """Without a command the arguments are for what the image starts, which is the script that the caller names."""
+    for node in container.node["args"]:
+        draft.append("args", FILL_IN if "$(" in node.text else as_it_is(node.text), node)
+        account.kept(node, "args")
+        if "$(" in node.text:
+            account.by_hand(node, f"$(X) is the kubelet's: write the value in place of {FILL_IN}", "args")
 
 
 def _nothing(container: Container, started: Started) -> str:
