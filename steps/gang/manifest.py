@@ -16,7 +16,7 @@ from typing import Any, Literal
 import yaml
 
 from argosy.steps.cluster.containers import main_of
-from argosy.steps.cluster.kinds import POD_GROUP, kind_of
+from argosy.steps.cluster.kinds import VOLCANO_POD_GROUP
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.objects import GANG_LABEL, VOLCANO_GROUP
 from argosy.steps.gang.runtimes import RUNTIMES, Runtime, find_runtime, job_specs, runtime_of
@@ -59,7 +59,7 @@ class GangManifest:
         if self.runtime.name == "volcano":
             return "volcano"
         if self.documents[0]["kind"] == "PodGroup":
-            return "native" if kind_of(self.documents[0]) == POD_GROUP else "volcano"
+            return "volcano" if _is_volcanos(self.documents[0]) else "native"
         return "kueue" if QUEUE_LABEL in self.workload.get("metadata", {}).get("labels", {}) else "none"
 
 
@@ -185,12 +185,16 @@ def _join(companion: dict[str, Any], template: dict[str, Any], name: str, nnodes
     if companion["kind"] == "Service":
         spec["selector"] = {GANG_LABEL: name}
         template["spec"]["subdomain"] = name
-    elif companion["kind"] == "PodGroup" and kind_of(companion) == POD_GROUP:
-        spec["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
-        template["spec"]["schedulingGroup"] = {"podGroupName": name}
-    elif companion["kind"] == "PodGroup":
+    elif companion["kind"] == "PodGroup" and _is_volcanos(companion):
         spec["minMember"] = min(spec.get("minMember", nnodes), nnodes)
         template["metadata"].setdefault("annotations", {})[VOLCANO_GROUP] = name
+    elif companion["kind"] == "PodGroup":
+        spec["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
+        template["spec"]["schedulingGroup"] = {"podGroupName": name}
+
+
+def _is_volcanos(group: Mapping[str, Any]) -> bool:
+    return str(group.get("apiVersion")) == VOLCANO_POD_GROUP.api_version
 
 
 def exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:
