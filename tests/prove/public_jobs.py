@@ -46,8 +46,10 @@ def images(folder: Path) -> None:
             path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(written))
 
 
-def nothing(folder: Path) -> None:
-    """Its data come with a package."""
+def place(folder: Path) -> None:
+    """Where its script writes the model; its data come with a package."""
+    (folder / "models").mkdir()
+    (folder / "models/README").write_text("the model")
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Job:
     saves: bool
     renamed: tuple[str, str, str] = ("", "", "")
     """A file of theirs, and what this Python no longer knows -> what it is called now."""
-    data: Callable[[Path], None] = nothing
+    data: Callable[[Path], None] = place
 
 
 JOBS = (
@@ -81,7 +83,7 @@ JOBS = (
     Job(
         "XGBoostJob", "kubeflow/training-operator release-1.9", "examples/xgboost/xgboost-dist",
         "../xgboostjob.yaml", "Apache-2.0", "main.py",
-        ("--job_type=Train", "--n_estimators=3000", "--model_path=out/model", "--model_storage_type=local"),
+        ("--job_type=Train", "--n_estimators=3000", "--model_path=models/model", "--model_storage_type=local"),
         "3,000 trees, its model below the folder (--model_path of the Master for all); in its tracker "
         "Thread.isAlive is is_alive since Python 3.9", "kill:rank=1@seconds=20",
         saves=False, renamed=("tracker.py", "isAlive", "is_alive"),
@@ -120,7 +122,12 @@ def _run(job: Job, folder: Path) -> dict[str, Any]:
     run.pop("working_dir", None)
     run |= {"script": job.script, "code": ".", "args": [each.format(folder=folder) for each in job.args]}
     run["env"] = run.get("env", {}) | {"PYTHONPATH": str(Path(os.environ["ARGOSY_PUBLIC_PACKAGES"]) / job.kind)}
-    run["checkpoint"] = {"mode": "opaque", "path": "out"}
+    folder_of = "out" if job.saves else "models"
+    run["checkpoint"] = {
+        "mode": "opaque",
+        "path": folder_of,
+        "include": ["checkpoint.pth.tar" if job.saves else "model"],
+    }
     (folder / "run.toml").write_text(tomlkit.dumps(run))
     _argosy(folder, "run", "run.toml", "--inject", job.kill)
     status = json.loads(_argosy(folder, "status", "--json"))
