@@ -74,7 +74,7 @@ def _facts(pod: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ):
             yield f"label/{key}", value
     for key, value in pod["metadata"].get("annotations", {}).items():
-        if not re.search(r"jobset\.sigs|batch\.kubernetes|volcano\.sh/(task|job|template|version)", key):
+        if not re.search(r"jobset\.sigs|batch\.kubernetes|volcano\.sh/(task|job|template|version)|group-name", key):
             yield f"annotation/{key}", value
 
 
