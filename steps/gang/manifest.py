@@ -16,8 +16,9 @@ from typing import Any, Literal
 import yaml
 
 from argosy.steps.cluster.containers import main_of
+from argosy.steps.cluster.kinds import VOLCANO_POD_GROUP
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.objects import GANG_LABEL
+from argosy.steps.contract.objects import GANG_LABEL, VOLCANO_GROUP
 from argosy.steps.gang.runtimes import RUNTIMES, Runtime, find_runtime, job_specs, runtime_of
 
 ATTEMPT_LABEL = "argosy.dev/attempt"
@@ -58,7 +59,7 @@ class GangManifest:
         if self.runtime.name == "volcano":
             return "volcano"
         if self.documents[0]["kind"] == "PodGroup":
-            return "native"
+            return "volcano" if _is_volcanos(self.documents[0]) else "native"
         return "kueue" if QUEUE_LABEL in self.workload.get("metadata", {}).get("labels", {}) else "none"
 
 
@@ -173,19 +174,27 @@ def with_identity(
             kept = [item for item in container.get("env", []) if item["name"] not in env]
             container["env"] = kept + [{"name": key, "value": value} for key, value in env.items()]
         for companion in documents[:-1]:
-            _join(companion, template["spec"], name, nnodes)
+            _join(companion, template, name, nnodes)
         if excluded:
             exclude(template["spec"], excluded)
     return documents
 
 
-def _join(companion: dict[str, Any], pod: dict[str, Any], name: str, nnodes: int) -> None:
+def _join(companion: dict[str, Any], template: dict[str, Any], name: str, nnodes: int) -> None:
+    spec = companion.setdefault("spec", {})
     if companion["kind"] == "Service":
-        companion.setdefault("spec", {})["selector"] = {GANG_LABEL: name}
-        pod["subdomain"] = name
+        spec["selector"] = {GANG_LABEL: name}
+        template["spec"]["subdomain"] = name
+    elif companion["kind"] == "PodGroup" and _is_volcanos(companion):
+        spec["minMember"] = min(spec.get("minMember", nnodes), nnodes)
+        template["metadata"].setdefault("annotations", {})[VOLCANO_GROUP] = name
     elif companion["kind"] == "PodGroup":
-        companion.setdefault("spec", {})["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
-        pod["schedulingGroup"] = {"podGroupName": name}
+        spec["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
+        template["spec"]["schedulingGroup"] = {"podGroupName": name}
+
+
+def _is_volcanos(group: Mapping[str, Any]) -> bool:
+    return str(group.get("apiVersion")) == VOLCANO_POD_GROUP.api_version
 
 
 def exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:
