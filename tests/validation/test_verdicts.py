@@ -38,7 +38,6 @@ NOT_BUILT_IN = {
     "an unknown function": "function zz: not supported by the local engine",
     "a broken expression": "'1 +': unexpected end",
     "sprig": "sprig functions are not supported by the local engine",
-    "artifacts: s3": "s3: not supported by the local engine",
     "mounts: no such volume": "no volume is called 'v'",
 }
 

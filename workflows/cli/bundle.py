@@ -56,12 +56,18 @@ def _unpacked(store: ObjectStore, key: str, path: Path) -> list[Path]:
     place.mkdir(parents=True, exist_ok=True)
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-            members = [member for member in archive if member.isfile()]
-            # Pods wrote it: nothing of it may leave its folder.
-            archive.extractall(place, members=members, filter="data")
-            return [place / member.name for member in members]
+            return [_placed(archive, member, place) for member in archive if member.isfile()]
     except (tarfile.TarError, EOFError, ZlibError) as error:
         raise StepError(Cause.DATA_CORRUPT, f"{key} cannot be unpacked: {error}", quote=str(error)) from error
+
+
+def _placed(archive: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> Path:
+    """One file. Pods wrote the archive: nothing of it may leave its folder (tarfile's filters came with 3.11.4)."""
+    if member.name.startswith("/") or ".." in member.name.split("/"):
+        raise tarfile.TarError(f"{member.name!r} would leave the folder")
+    source = archive.extractfile(member)
+    assert source is not None  # it is a file
+    return _written(place / member.name, source.read())
 
 
 def _written(path: Path, data: bytes) -> Path:

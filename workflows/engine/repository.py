@@ -210,12 +210,24 @@ def _unpacked(fetched: Path, archive: Mapping[str, Any], folder: Path) -> Path:
             packed.extractall(folder)
     elif "tar" in archive or _is_tarball(fetched):
         with _readable(), tarfile.open(fetched, "r:gz") as tar:
-            # Python 3.11.2, which Debian 12 has, knows no filters.
-            tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+            _extract(tar, folder)
     else:
         return fetched
     inside = list(folder.iterdir())
     return inside[0] if len(inside) == 1 else folder
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Nothing leaves ``folder``. Before Python 3.11.4 (Debian 12 has 3.11.2) tarfile has no filters: no links then."""
+    filters = hasattr(tarfile, "data_filter")
+    members = list(tar)
+    for member in members:
+        outside = member.name.startswith("/") or ".." in member.name.split("/")
+        if outside or not (filters or member.isfile() or member.isdir()):
+            raise tarfile.TarError(f"{member.name!r} may leave the artifact's folder")
+    if filters:
+        tar.extraction_filter = tarfile.data_filter
+    tar.extractall(folder, members=members)
 
 
 class _readable:
