@@ -21,8 +21,6 @@ REFUSED = {
     **dict.fromkeys(("set-fails", "set-of-a-step", "set-main-fails", "set-retried", "set-in-a-retry"), "containerSet"),
     **dict.fromkeys(("daemon-answers", "daemon-then-failure", "daemon-last"), "daemon"),
     **dict.fromkeys(("daemon-never-ready", "daemon-nested"), "daemon"),
-    **dict.fromkeys(("s3-key", "s3-key-absent", "s3-key-absent-optional"), "s3"),
-    "s3-key-of-an-argument": "s3",
 }  # fmt: skip
 """What Argo runs and the local engine refuses before anything starts, and the word by which it says so."""
 
