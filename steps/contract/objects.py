@@ -12,8 +12,6 @@ UID_LABEL = "argosy.dev/workflow-uid"
 """On everything that was made for a workflow."""
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 """Argo's own: pods that have it and a container called main are shown by ``argo logs``."""
-VOLCANO_GROUP = "scheduling.k8s.io/group-name"
-"""Annotation of a pod by which Volcano knows its PodGroup."""
 TOKEN_KEY = "token"
 METRICS_PORT = 9464
 """Of the supervisor's pod, where Prometheus finds the run's figures (OpenTelemetry's default for it)."""

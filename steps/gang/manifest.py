@@ -16,9 +16,8 @@ from typing import Any, Literal
 import yaml
 
 from argosy.steps.cluster.containers import main_of
-from argosy.steps.cluster.kinds import VOLCANO_POD_GROUP
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.objects import GANG_LABEL, VOLCANO_GROUP
+from argosy.steps.contract.objects import GANG_LABEL
 from argosy.steps.gang.runtimes import RUNTIMES, Runtime, find_runtime, job_specs, runtime_of
 
 ATTEMPT_LABEL = "argosy.dev/attempt"
@@ -59,7 +58,7 @@ class GangManifest:
         if self.runtime.name == "volcano":
             return "volcano"
         if self.documents[0]["kind"] == "PodGroup":
-            return "volcano" if _is_volcanos(self.documents[0]) else "native"
+            return "native"
         return "kueue" if QUEUE_LABEL in self.workload.get("metadata", {}).get("labels", {}) else "none"
 
 
@@ -174,27 +173,19 @@ def with_identity(
             kept = [item for item in container.get("env", []) if item["name"] not in env]
             container["env"] = kept + [{"name": key, "value": value} for key, value in env.items()]
         for companion in documents[:-1]:
-            _join(companion, template, name, nnodes)
+            _join(companion, template["spec"], name, nnodes)
         if excluded:
             exclude(template["spec"], excluded)
     return documents
 
 
-def _join(companion: dict[str, Any], template: dict[str, Any], name: str, nnodes: int) -> None:
-    spec = companion.setdefault("spec", {})
+def _join(companion: dict[str, Any], pod: dict[str, Any], name: str, nnodes: int) -> None:
     if companion["kind"] == "Service":
-        spec["selector"] = {GANG_LABEL: name}
-        template["spec"]["subdomain"] = name
-    elif companion["kind"] == "PodGroup" and _is_volcanos(companion):
-        spec["minMember"] = min(spec.get("minMember", nnodes), nnodes)
-        template["metadata"].setdefault("annotations", {})[VOLCANO_GROUP] = name
+        companion.setdefault("spec", {})["selector"] = {GANG_LABEL: name}
+        pod["subdomain"] = name
     elif companion["kind"] == "PodGroup":
-        spec["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
-        template["spec"]["schedulingGroup"] = {"podGroupName": name}
-
-
-def _is_volcanos(group: Mapping[str, Any]) -> bool:
-    return str(group.get("apiVersion")) == VOLCANO_POD_GROUP.api_version
+        companion.setdefault("spec", {})["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
+        pod["schedulingGroup"] = {"podGroupName": name}
 
 
 def exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:

@@ -13,16 +13,12 @@ from argosy.steps.launch.arithmetic import accumulation
 
 _WITHHELD = (names.CHANNEL_URL, names.CHANNEL_TOKEN, names.LIFELINE_FD, names.FAULT, names.INJECT, names.PROGRESS_FD)
 """Ours alone: a training script has no business with the control channel."""
-_TORCHRUN = "PET_"
-"""Options of the torchrun that an operator thinks it starts (of an elastic PyTorchJob: c10d): ours has its own."""
 _WANDB_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str, data_uri: str) -> dict[str, str]:
     """The whole environment of the ranks of one restart; what the user set stays."""
-    environ = {
-        name: value for name, value in os.environ.items() if name not in _WITHHELD and not name.startswith(_TORCHRUN)
-    }
+    environ = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
     environ.update(_run(args, assignment))
     environ.update(_batch(args, assignment))
     if assignment.skip:

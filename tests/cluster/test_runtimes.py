@@ -106,25 +106,6 @@ def test_kueue_admits_one_gang_of_each_runtime_after_the_other(
     assert sum("quota" in why or "PodsReady" in why for why in queued) >= 3, queued
 
 
-def test_volcano_binds_the_gang_of_another_runtime(
-    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
-) -> None:
-    if "volcano" not in operators:
-        pytest.skip("Volcano's programs are nowhere, and cannot be built")
-    tables = {"gang": 'runtime = "pytorchjob"\nlauncher = "plain"\nplacement = "volcano"'}
-    training = new_training(cluster, namespace, tmp_path / "run", name="bound", tables=tables, script=SHORT)
-    training.submit()
-    training.until("the gang's pods", lambda: len(training.pods()) == 2)
-    groups = "podgroups.scheduling.volcano.sh"
-    (group,) = json.loads(training.kubectl("get", groups, "-o", "json"))["items"]
-    assert (group["spec"]["minMember"], group["spec"]["queue"]) == (2, "default")
-    for pod in training.pods():
-        assert pod["spec"]["schedulerName"] == "volcano"
-        assert pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == group["metadata"]["name"]
-    assert training.ended(600) == "Succeeded", training.tale()
-    training.until("nothing to be left", lambda: not training.leftovers(groups, "pytorchjobs"), 60)
-
-
 def test_xgboost_on_its_own_operator_is_killed_and_ends_with_the_same_model(
     cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
 ) -> None:

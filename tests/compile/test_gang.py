@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from argosy.steps.gang.manifest import check_manifest, pod_spec, with_identity
-from argosy.workflows.gang.documents import gang_documents, gang_yaml
+from argosy.steps.gang.manifest import check_manifest, pod_spec
+from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.placement import RUNTIMES, pairs_table
 from argosy.workflows.spec.run import TrainingRun
 
@@ -19,7 +19,7 @@ WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["Py
              "volcano": ["Job"]}  # fmt: skip
 PLACEMENTS: dict[str, dict[str, Any]] = {
     "none": {},
-    "volcano": {"priority_class": "high", "queue": "research"},
+    "volcano": {},
     "native": {"priority_class": "high"},
     "kueue": {"queue": "gpu", "queue_priority": "urgent"},
 }
@@ -38,7 +38,7 @@ def documents(runtime: str, placement: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("runtime", "placement"), PAIRS)
 def test_every_pair_is_a_gang_that_can_be_supervised(runtime: str, placement: str) -> None:
     made = documents(runtime, placement)
-    groups = ["PodGroup"] if placement == "native" or (placement == "volcano" != runtime) else []
+    groups = ["PodGroup"] if placement == "native" else []
     assert [each["kind"] for each in made] == [*groups, *WORKLOADS[runtime]]
     manifest = check_manifest(made, "x")
     assert (manifest.runtime.name, manifest.placement, manifest.nnodes) == (runtime, placement, 3)
@@ -57,14 +57,12 @@ def test_pods_name_what_stands_beside_them_and_are_equal_otherwise(runtime: str,
     group, domain = pod.pop("schedulingGroup", None), pod.pop("subdomain", None)
     named = {each["kind"]: each for each in beside}
     assert (group, domain) == (
-        {"podGroupName": "llm"} if placement == "native" else None,
+        {"podGroupName": "llm"} if "PodGroup" in named else None,
         "llm" if "Service" in named else None,
     )
-    plain = pod_spec(documents("jobset", "none")[-1])
-    if placement in ("native", "volcano"):
-        plain["priorityClassName"] = "high"
-    if placement == "volcano" and "PodGroup" in named:
-        plain["schedulerName"] = "volcano"
+    plain = pod_spec(documents("jobset", "none")[-1]) | {
+        name: pod[name] for name in ("priorityClassName",) if placement == "native"
+    }
     if runtime in CONTAINERS:  # the operator knows the container by its name, and sets restartPolicy itself
         plain.pop("restartPolicy")
         plain["containers"][0]["name"] = CONTAINERS[runtime]
@@ -89,34 +87,11 @@ def test_what_stands_beside_selects_the_pods(runtime: str, placement: str) -> No
         labels = workload["spec"]["template"]["metadata"]["labels"]
         assert service["selector"].items() <= labels.items()
     if "PodGroup" in named:
-        wanted = {
-            "native": {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}},
-            "volcano": {"queue": "research", "minMember": 2},
-        }[placement]
-        assert named["PodGroup"]["spec"] == wanted | {"priorityClassName": "high"}
-
-
-@pytest.mark.parametrize("runtime", [each for each in RUNTIMES if "volcano" in RUNTIMES[each]])
-def test_a_gang_of_volcanos_is_its_groups_also_with_fewer_nodes(runtime: str) -> None:
-    manifest = check_manifest(documents(runtime, "volcano"), "x")
-    for nnodes, least in ((3, 2), (1, 1)):
-        made = with_identity(manifest, name="llm-a7", attempt=7, nnodes=nnodes, env={}, excluded=())
-        pods = manifest.runtime.pods_in(made)
-        assert manifest.runtime.nodes(pods) == nnodes
-        groups = [each for each in made if each["kind"] == "PodGroup"]
-        if runtime == "volcano":
-            assert (groups, made[-1]["spec"]["minAvailable"], made[-1]["spec"]["queue"]) == ([], least, "research")
-            continue
-        assert [(each["metadata"]["name"], each["spec"]["minMember"]) for each in groups] == [("llm-a7", least)]
-        for template in manifest.runtime.templates(pods):
-            assert template["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "llm-a7"}
-
-
-def test_an_elastic_gang_of_kubeflow_says_so_and_what_it_asks_of_a_node() -> None:
-    spec = documents("pytorchjob", "none")[-1]["spec"]
-    assert (spec["elasticPolicy"], spec["nprocPerNode"]) == ({"minReplicas": 2, "maxReplicas": 3}, "1")
-    gang = {"nnodes": 3, "runtime": "pytorchjob"}
-    assert "elasticPolicy" not in gang_documents(TrainingRun(name="llm", script="t.py", code="", gang=gang))[-1]["spec"]
+        assert named["PodGroup"]["spec"] == {
+            "schedulingPolicy": {"gang": {"minCount": 3}},
+            "disruptionMode": {"all": {}},
+            "priorityClassName": "high",
+        }
 
 
 def test_the_page_has_the_table_of_the_code_that_refuses() -> None:

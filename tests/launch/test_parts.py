@@ -272,14 +272,13 @@ def test_what_is_enforced_is_checked_before_every_start_of_the_ranks() -> None:
 def test_environment_of_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         names.CHANNEL_TOKEN: "secret", names.CHANNEL_URL: "http://x:1", names.LIFELINE_FD: "9",
-        "WANDB_RUN_ID": "mine", "MY_OWN": "1", "PYTHONUNBUFFERED": "0", "PET_RDZV_BACKEND": "c10d",
+        "WANDB_RUN_ID": "mine", "MY_OWN": "1", "PYTHONUNBUFFERED": "0",
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     args = LaunchArgs(store_uri="file:///s", name="gpt", micro_batch_size=4, accumulation_steps=2, learning_rate=0.1)
     environ = rank_environment(args, assignment(), data_path="/d", data_uri="s3://b/d")
-    withheld = {names.CHANNEL_TOKEN, names.CHANNEL_URL, names.LIFELINE_FD, "PET_RDZV_BACKEND"}
-    assert withheld & set(environ) == set()
+    assert {names.CHANNEL_TOKEN, names.CHANNEL_URL, names.LIFELINE_FD} & set(environ) == set()
     expected = {
         names.RUN_ID: "gpt run/1", names.RUN_URI: "file:///s/gpt/runs/gpt run/1", names.ATTEMPT: "3",
         names.RESTART: "2", names.GENERATION: "5", names.LOG_SEQ: "9", names.RESUME_DIGEST: "ab" * 32,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from argosy.steps.contract.objects import RUN_LABEL
-from argosy.workflows.gang.node import VOLCANO, node_template
+from argosy.workflows.gang.node import node_template
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.yaml_text import to_yaml
 
@@ -25,14 +25,12 @@ def gang_yaml(run: TrainingRun, code_digest: str = "") -> str:
 
 
 def gang_documents(run: TrainingRun, code_digest: str = "") -> list[dict[str, Any]]:
-    """PodGroup (native, volcano), Service (job), TrainingRuntime (trainjob), the workload: in order of creation.
+    """PodGroup (placement native), Service (job), TrainingRuntime (trainjob), the workload: in order of creation.
 
     ``metadata.name`` is a stand-in that the supervisor replaces for every gang. ``code_digest`` is the SHA-256 of the
     code archive; empty: the code is in the image.
     """
     found = [_pod_group(run)] if run.gang.placement == "native" else []
-    if run.gang.placement == "volcano" and run.gang.runtime != "volcano":
-        found.append(_volcano_group(run))
     if run.gang.runtime == "job":
         found.append(_service(run))
     if run.gang.runtime == "trainjob":
@@ -84,15 +82,9 @@ def _job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
 
 
 def _pytorch_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
-    """Workers only: beside a Master the operator gives them an init container, which *restricted* refuses."""
-    gang = run.gang
-    workers = _replicas(run, code_digest, gang.max_nnodes, "pytorch")
-    spec = {
-        "runPolicy": _run_policy(run),
-        "nprocPerNode": str(gang.nproc_per_node),
-        **({"elasticPolicy": {"minReplicas": gang.min_nnodes, "maxReplicas": gang.max_nnodes}} if gang.elastic else {}),
-        "pytorchReplicaSpecs": {"Worker": workers},
-    }
+    """Workers only: a Master would have an init container of the operator's, and numbers of its own."""
+    workers = _replicas(run, code_digest, run.gang.max_nnodes, "pytorch")
+    spec = {"runPolicy": _run_policy(run), "pytorchReplicaSpecs": {"Worker": workers}}
     return _workload(run, "kubeflow.org/v1", "PyTorchJob", spec)
 
 
@@ -126,10 +118,12 @@ def _mpi_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
 
 def _volcano_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
     """One task without policies: Volcano restarts only what a policy names, and places all of ``minAvailable``."""
+    nnodes = run.gang.max_nnodes
     spec = {
-        "schedulerName": VOLCANO,
-        **_volcano_wants(run, "minAvailable"),
-        "tasks": [{"name": "node", "replicas": run.gang.max_nnodes, "template": node_template(run, code_digest)}],
+        "schedulerName": "volcano",
+        "queue": "default",
+        "minAvailable": nnodes,
+        "tasks": [{"name": "node", "replicas": nnodes, "template": node_template(run, code_digest)}],
     }
     return _workload(run, "batch.volcano.sh/v1alpha1", "Job", spec)
 
@@ -167,14 +161,13 @@ _WORKLOADS: Mapping[str, Callable[[TrainingRun, str], dict[str, Any]]] = {
 
 
 def _suspended(run: TrainingRun) -> dict[str, bool]:
-    return {"suspend": True} if run.gang.placement == "kueue" else {}
+    return {"suspend": True} if run.gang.queue else {}
 
 
 def _workload(run: TrainingRun, api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    labels = {QUEUE_LABEL: run.gang.queue, QUEUE_PRIORITY_LABEL: run.gang.queue_priority}
     document = _object(run, api_version, kind, spec)
-    if run.gang.placement == "kueue":
-        labels = {QUEUE_LABEL: run.gang.queue, QUEUE_PRIORITY_LABEL: run.gang.queue_priority}
-        document["metadata"]["labels"] |= {name: value for name, value in labels.items() if value}
+    document["metadata"]["labels"] |= {name: value for name, value in labels.items() if value}
     return document
 
 
@@ -193,16 +186,6 @@ def _pod_group(run: TrainingRun) -> dict[str, Any]:
         **priority,
     }
     return _object(run, "scheduling.k8s.io/v1beta1", "PodGroup", spec)
-
-
-def _volcano_group(run: TrainingRun) -> dict[str, Any]:
-    return _object(run, "scheduling.volcano.sh/v1beta1", "PodGroup", _volcano_wants(run, "minMember"))
-
-
-def _volcano_wants(run: TrainingRun, least: str) -> dict[str, Any]:
-    """Of a group of Volcano's: its queue, ``least`` pods or none of them, and whom it may preempt."""
-    priority = {"priorityClassName": run.gang.priority_class} if run.gang.priority_class else {}
-    return {"queue": run.gang.queue or "default", least: run.gang.min_nnodes, **priority}
 
 
 def _object(run: TrainingRun, api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:

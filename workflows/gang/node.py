@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import COMMIT_SECONDS
-from argosy.steps.contract.objects import RUN_LABEL, VOLCANO_GROUP
+from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows.gang.cache import cache_volume, profile_labels
 from argosy.workflows.gang.fabric import fabric_env, fabric_pod, fabric_resources, fabric_security
 from argosy.workflows.gang.launch_args import launch_args
@@ -21,8 +21,6 @@ from argosy.workflows.spec.run import TrainingRun
 
 FABRIC_ANNOTATION = "argosy.dev/fabric"
 """Whoever reads the manifest, lint among them, learns why the variables are as they are."""
-VOLCANO = "volcano"
-"""Its scheduler's name, unless the user's is another."""
 LOST_NODE_SECONDS = 30
 """The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
 _TAINTS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
@@ -39,11 +37,7 @@ def node_template(run: TrainingRun, code_digest: str, container: str = "main") -
         spec["subdomain"] = run.name
     if run.gang.placement == "native":
         spec["schedulingGroup"] = {"podGroupName": run.name}
-    metadata = _metadata(run)
-    if run.gang.placement == "volcano" and run.gang.runtime != "volcano":
-        metadata.setdefault("annotations", {})[VOLCANO_GROUP] = run.name
-        spec.setdefault("schedulerName", VOLCANO)
-    return {"metadata": metadata, "spec": spec}
+    return {"metadata": _metadata(run), "spec": spec}
 
 
 def _metadata(run: TrainingRun) -> dict[str, Any]:

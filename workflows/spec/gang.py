@@ -98,12 +98,9 @@ class Gang(Table):
         default="none",
         description="Who makes the placement all-or-nothing. none: a gang that is not whole in time lets go. native: a "
         "PodGroup of Kubernetes 1.37 (feature gate GenericWorkload). kueue: the queue admits the gang. "
-        "volcano: its scheduler binds the gang, in a PodGroup of Volcano's.",
+        "volcano: its scheduler binds the gang, with runtime volcano.",
     )
-    queue: QueueName = Field(
-        default="",
-        description="With placement kueue the namespace's LocalQueue; with volcano its Queue, default if empty.",
-    )
+    queue: QueueName = Field(default="", description="With placement kueue: the namespace's LocalQueue.")
     queue_priority: QueueName = Field(
         default="", description="With placement kueue: WorkloadPriorityClass. Empty: priority_class orders the queue."
     )

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from argosy.workflows.spec.refusal import Refusal, suggestion
 
 RUNTIMES: Mapping[str, tuple[str, ...]] = {
-    "jobset": ("none", "native", "kueue", "volcano"),
-    "job": ("none", "native", "kueue", "volcano"),
-    "pytorchjob": ("none", "kueue", "volcano"),
-    "tfjob": ("none", "kueue", "volcano"),
-    "xgboostjob": ("none", "kueue", "volcano"),
-    "mpijob": ("none", "kueue", "volcano"),
-    "trainjob": ("none", "kueue", "volcano"),
+    "jobset": ("none", "native", "kueue"),
+    "job": ("none", "native", "kueue"),
+    "pytorchjob": ("none", "kueue"),
+    "tfjob": ("none", "kueue"),
+    "xgboostjob": ("none", "kueue"),
+    "mpijob": ("none", "kueue"),
+    "trainjob": ("none", "kueue"),
     "volcano": ("volcano",),
     "rayjob": (),
 }
@@ -68,24 +68,24 @@ def check_queue(placement: str, queue: str, queue_priority: str) -> None:
     """Accept a queue exactly where somebody admits from it.
 
     Raises:
-        Refusal: Kueue without a queue, a queue without Kueue or Volcano, or a priority without Kueue's queue.
+        Refusal: Kueue without a queue, a queue without Kueue, or a priority without a queue.
     """
     if placement == "kueue" and not queue:
         raise Refusal('is required with placement = "kueue"', "name the namespace's LocalQueue", field="queue")
-    if queue and placement not in ("kueue", "volcano"):
+    if queue and placement != "kueue":
         reason = {
             "none": "nothing would admit the gang from it",
+            "volcano": "its Jobs wait in Volcano's queue default",
             "native": "Kueue admits whole gangs by itself, and the pods of one that it holds back would never come",
         }[placement]
         raise Refusal(
             f"cannot go with placement = {placement!r}: {reason}",
-            'write placement = "kueue" or "volcano", or remove it',
+            'write placement = "kueue", or remove it',
             field="queue",
             value=queue,
         )
-    if queue_priority and placement != "kueue":
-        remedy = "remove it, or write priority_class"
-        raise Refusal("is Kueue's alone", remedy, field="queue_priority", value=queue_priority)
+    if queue_priority and not queue:
+        raise Refusal("has no effect without queue", "remove it", field="queue_priority", value=queue_priority)
 
 
 def pairs_table() -> str:

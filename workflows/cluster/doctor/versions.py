@@ -33,11 +33,6 @@ _GROUPS: dict[str, tuple[str, str, str]] = {
         "https://www.kubeflow.org/docs/components/trainer/operator-guides/installation/",
     ),
     "Volcano": ("batch.volcano.sh", "app=volcano-controller", "https://volcano.sh/en/docs/installation/"),
-    "Volcano's PodGroup": (
-        "scheduling.volcano.sh",
-        "app=volcano-scheduler",
-        "https://volcano.sh/en/docs/installation/",
-    ),
     "Kueue": ("kueue.x-k8s.io", "app.kubernetes.io/name=kueue", "https://kueue.sigs.k8s.io/docs/installation/"),
 }
 """What: its API group (and version, where several share it), the label of its
@@ -82,8 +77,7 @@ def kinds(api: Api, needs: Needs) -> Iterator[Check]:
         if group in served and version in ("", *served[group]):
             yield _installed(api, what, group, served[group], label, page)
         elif where in wanted:
-            placing = what in ("Argo Workflows", "Kueue", "Volcano's PodGroup")
-            other = "" if placing else '; or write gang.runtime = "job", which needs none'
+            other = "" if what in ("Argo Workflows", "Kueue") else '; or write gang.runtime = "job", which needs none'
             yield Check("missing", what, f"the cluster does not serve {where}", f"install it: {page}{other}")
     if "scheduling.k8s.io" in wanted:
         if "v1beta1" in served.get("scheduling.k8s.io", []):
