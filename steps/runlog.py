@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "rank_ended": ("attempt", "restart", "rank", "node", "pod", "signal", "exit_code"),
     "restart_ended": ("attempt", "restart", "cause", "signal", "exit_code", "rank", "node", "quote", "last_step"),
+    "gang_grows": ("attempt", "restart", "gang", "nnodes", "to", "last_step"),
     "gang_deleted": ("attempt", "gang", "reason", "zombies"),
     "node_excluded": ("node", "cause"),
     "budget": ("cause", "spent", "limit", "refunded"),

@@ -90,6 +90,8 @@ def _counted(record: RunRecord) -> str:
 def ending(each: Restart) -> str:
     """How an attempt ended: ``native_crash: rank 1 on node-0, signal 9 (SIGKILL)``."""
     if not each.failed:
+        if each.grown:
+            return f"made anew for {count(each.grown, 'node')}"
         return "running" if each.ended is None else "every rank ended well"
     parts = []
     if each.rank is not None:

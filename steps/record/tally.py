@@ -180,6 +180,11 @@ def _gang(_: Tally, event: Event) -> str:
     return f"{shape}, without {without}" if without else shape
 
 
+def _grows(_: Tally, event: Event) -> str:
+    gang, step, nodes, more = (whole(event.fields, name) or 0 for name in ("attempt", "last_step", "nnodes", "to"))
+    return f"gang {gang}: nodes are back, at step {step} it grows from {nodes} to {count(more, 'node')}"
+
+
 def _injected(_: Tally, event: Event) -> str:
     where = [
         f"{name} {event.fields[name]}" for name in ("rank", "node", "step") if event.fields.get(name) not in (None, "")
@@ -227,6 +232,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "staging": Tally._stages,
     "staged": Tally._staged,
     "gang_created": _gang,
+    "gang_grows": _grows,
     "gang_waits": Tally._waits,
     "restart_began": Tally._began,
     "step": Tally._stepped,

@@ -38,6 +38,7 @@ _COUNTERS = {
     "restart_ended": ("argosy_failures", "Attempts that ended badly.", ("cause",)),
     "checkpoint_committed": ("argosy_checkpoints", "Committed checkpoints.", ()),
     "stalled": ("argosy_stalls", "Pauses between steps that the run's own do not explain.", ()),
+    "gang_grows": ("argosy_growths", "Gangs that were made anew for nodes that were back.", ()),
     "node_excluded": ("argosy_nodes_excluded", "Nodes that get no more pods of this run.", ()),
 }
 """Kind of event -> the counter of such events, and the fields that it is divided by."""

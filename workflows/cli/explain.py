@@ -82,7 +82,9 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
     told = [f"Attempt {index + 1} began {begin} and reached step {each.last_step}."]
     again = [f"  {warning}"] if (warning := began_again(each)) else []
     if not each.failed:
-        if each.ended is not None:
+        if each.grown:
+            told[0] += f" Nodes were back{taken}, so its gang was {ending(each)}; charged to nothing."
+        elif each.ended is not None:
             told[0] += f" Every rank ended well{taken}."
         elif index + 1 < len(record.restarts):
             told[0] += " It was cut off together with its supervisor, so nothing says how it ended."

@@ -85,6 +85,8 @@ def _training(record: RunRecord) -> list[str]:
     for number, each in enumerate(record.restarts, 1):
         if each.failed:
             found.append(f"  attempt {number}: ended at step {each.last_step}, {ending(each)}")
+        elif each.grown:
+            found.append(f"  attempt {number}: {ending(each)} at step {each.last_step}")
     if record.preflight:
         found.append(f"  preflight: {record.preflight.sentence}")
     if record.transports:

@@ -35,6 +35,11 @@ class Deadlines(Table):
         description="A stall is a pause between steps of 120 s at least, ten times as long as any before. observe says "
         "so; act takes it for a hang, long before hang_seconds: also a first evaluation that takes so long, once.",
     )
+    grow_seconds: Annotated[Seconds, Field(ge=0)] = Field(
+        default=300,
+        description="An elastic gang that has fewer nodes than nnodes looks for the others so often, seconds, and is "
+        "made anew when some are back; 0: it keeps its size until something else ends it. Not with a queue.",
+    )
     grace_seconds: Annotated[Seconds, Field(ge=1)] = Field(
         default=60, description="Time for a clean save after a stop was asked for, seconds."
     )
