@@ -122,6 +122,7 @@ class TrainArgs(RunArgs):
         "a gang with fewer nodes than it wants looks for the others so often, seconds; 0: never", default=0
     )
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
+    spot: str = option("JSON: the spot nodes that are asked for, and when gangs leave them; empty: none", default="")
     max_same_failure: int = option("same root without a new verified commit, at most", default=3)
     nan_losses: int = option(
         "losses in a row that are NaN or infinite, after which a restart ends; 0: never", default=3

@@ -133,7 +133,7 @@ class GangHost(Protocol):
     def room(self, excluded: tuple[str, ...]) -> int | None:
         """Nodes that could take a pod when ``excluded`` are left out; None when nobody can know."""
 
-    def probe(self, identity: Identity, nodes: int) -> Probed:
+    def probe(self, manifest: GangManifest, identity: Identity, nodes: int) -> Probed:
         """Ask for ``nodes`` nodes besides those of the gang ``identity``; asked again, how far that has come."""
 
     def end_probe(self, name: str) -> None:

@@ -220,12 +220,12 @@ class KubernetesHost:
         """Nobody can know: what is free on a cluster is its scheduler's affair."""
         return None
 
-    def probe(self, identity: Identity, nodes: int) -> Probed:
+    def probe(self, manifest: GangManifest, identity: Identity, nodes: int) -> Probed:
         """A Job's pods show what the scheduler thinks; refused, by a quota for example, it has found nothing."""
         name = probe_name(identity.name)
         if name not in self._probes:
             try:
-                self._create(self._owner.adopt(probe_job(self._manifest, identity, self._owner.uid, nodes)))
+                self._create(self._owner.adopt(probe_job(manifest, identity, self._owner.uid, nodes)))
             except StepError as error:
                 print(f"argosy: no further nodes: {error}", file=sys.stderr, flush=True)
                 return Probed(bound=0, running=0, over=True)

@@ -190,7 +190,11 @@ def _join(companion: dict[str, Any], pod: dict[str, Any], name: str, nnodes: int
 
 def exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:
     """Keep pods of this ``spec`` off the nodes, beside whatever it asks for already."""
-    rule = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)}
+    require(pod, {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)})
+
+
+def require(pod: dict[str, Any], rule: dict[str, Any]) -> None:
+    """A rule for the labels of the nodes that pods of this ``spec`` go to, beside whatever it asks for already."""
     affinity = pod.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     wanted = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
     # Terms are alternatives: the rule must stand in each of them.

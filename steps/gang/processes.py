@@ -216,7 +216,7 @@ class ProcessHost:
         """Nodes that are neither excluded nor lost."""
         return len(self.nodes.free(excluded))
 
-    def probe(self, identity: Identity, nodes: int) -> Probed:
+    def probe(self, manifest: GangManifest, identity: Identity, nodes: int) -> Probed:
         """Nodes are free or not; nothing needs to be held."""
         taken = {state.node for state in self.pods(identity.name)}
         found = min(nodes, len(set(self.nodes.free(identity.excluded)) - taken))

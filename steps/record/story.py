@@ -120,6 +120,18 @@ def signal_name(number: int) -> str:
         return "no name here"
 
 
+def capacity(record: RunRecord) -> str:
+    """``on-demand nodes since gang 4: 3 preemptions on spot nodes``; "" for a run that asked for none of these."""
+    latest = record.gangs[-1] if record.gangs else None
+    if latest is None or not latest.capacity:
+        return ""
+    lost = count(latest.preemptions, "preemption")
+    if latest.capacity == "spot":
+        return f"spot nodes, {lost} before gang {latest.attempt}"
+    first = next(gang for gang in record.gangs if gang.capacity == latest.capacity)
+    return f"on-demand nodes since gang {first.attempt}: {count(first.preemptions, 'preemption')} on spot nodes"
+
+
 def began_again(each: Restart) -> str:
     """A warning when the script told steps before the restored one; "" when it went on."""
     if each.began_again is None:

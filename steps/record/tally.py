@@ -177,6 +177,7 @@ def _gang(_: Tally, event: Event) -> str:
     nodes, each = whole(event.fields, "nnodes") or 0, whole(event.fields, "nproc_per_node") or 0
     without = ", ".join(texts(event.fields, "excluded"))
     shape = f"gang {whole(event.fields, 'attempt') or 0}: {count(nodes, 'node')} × {count(each, 'rank')}"
+    shape += f", {capacity} nodes" if (capacity := text(event.fields, "capacity")) else ""
     return f"{shape}, without {without}" if without else shape
 
 

@@ -8,7 +8,6 @@ a preemption, and what a script loses that saves nothing then are the steps sinc
 from __future__ import annotations
 
 from argosy.steps.contract.arguments import TrainArgs
-from argosy.steps.gang.host import Identity
 from argosy.steps.supervisor.context import Context, SupervisedGang
 from argosy.steps.supervisor.ledger import Ledger
 
@@ -31,7 +30,7 @@ class Growing:
         self._context, self._gang = context, gang
         self._missing = context.manifest.nnodes - gang.nnodes
         self._pause = pause_of(context.settings.args, context.ledger)
-        # Who places gangs whole makes none smaller; and what a queue has admitted goes to the next in it when given back.
+        # Who places gangs whole makes none smaller; what a queue has admitted goes to the next in it when given back.
         able = context.manifest.placement == "none"
         self.wanted = able and self._missing > 0 and context.settings.args.grow_seconds > 0
         """Whether there is anything to look for."""
@@ -57,7 +56,7 @@ class Growing:
         return self._probe(now, now - self._probing)
 
     def _probe(self, now: float, since: float) -> int:
-        found = self._context.host.probe(self._identity, self._missing)
+        found = self._context.host.probe(*self._context.described(self._gang), self._missing)
         if found.over or (not found.bound and since > BOUND_SECONDS):
             self.end()
             self._next = now + self._pause
@@ -71,11 +70,6 @@ class Growing:
         if self._probing is not None:
             self._context.host.end_probe(self._gang.name)
         self._probing = None
-
-    @property
-    def _identity(self) -> Identity:
-        gang = self._gang
-        return Identity(name=gang.name, attempt=gang.attempt, nnodes=gang.nnodes, excluded=gang.excluded, env={})
 
 
 def pause_of(args: TrainArgs, ledger: Ledger) -> float:

@@ -10,6 +10,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.remedy import what_to_do
 from argosy.steps.record.story import (
     began_again,
+    capacity,
     ending,
     goodput_sentence,
     headline,
@@ -65,6 +66,8 @@ def story(record: RunRecord) -> list[str]:
     for index in range(len(record.restarts)):
         told += _attempt(record, index)
     told += _network(record)
+    if on := capacity(record):
+        told.append(f"Capacity: {on}.")
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
     if record.goodput:

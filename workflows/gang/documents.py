@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from argosy.steps.contract.objects import RUN_LABEL
+from argosy.workflows.gang.nearness import group_constraints
 from argosy.workflows.gang.node import node_template
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.yaml_text import to_yaml
@@ -183,6 +184,7 @@ def _pod_group(run: TrainingRun) -> dict[str, Any]:
         "schedulingPolicy": {"gang": {"minCount": run.gang.max_nnodes}},
         # A part of a gang is of no use: whoever needs its nodes takes all of them.
         "disruptionMode": {"all": {}},
+        **group_constraints(run.gang),
         **priority,
     }
     return _object(run, "scheduling.k8s.io/v1beta1", "PodGroup", spec)

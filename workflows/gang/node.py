@@ -10,6 +10,7 @@ from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows.gang.cache import cache_volume, profile_labels
 from argosy.workflows.gang.fabric import fabric_env, fabric_pod, fabric_resources, fabric_security
 from argosy.workflows.gang.launch_args import launch_args
+from argosy.workflows.gang.nearness import nearness, topology_annotations
 from argosy.workflows.gang.pod import (
     POD_SECURITY,
     claim_volume,
@@ -43,7 +44,7 @@ def node_template(run: TrainingRun, code_digest: str, container: str = "main") -
 def _metadata(run: TrainingRun) -> dict[str, Any]:
     fabric, pod = run.fabric, run.gang.pod
     named = {FABRIC_ANNOTATION: fabric.name} if fabric.name else {}
-    annotations = {**named, **fabric.annotations, **pod.annotations}
+    annotations = {**named, **fabric.annotations, **topology_annotations(run.gang), **pod.annotations}
     labels = {**fabric.labels, **pod.labels, RUN_LABEL: run.name, **profile_labels(run)}
     return {"labels": labels, **({"annotations": annotations} if annotations else {})}
 
@@ -78,7 +79,7 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
     optional = {
         "serviceAccountName": gang.service_account,
         "priorityClassName": gang.priority_class,
-        "nodeSelector": dict(gang.node_selector),
+        "nodeSelector": {**gang.node_selector, **({gang.spot.label: gang.spot.value} if gang.spot else {})},
     }
     return {
         "restartPolicy": "Never",
@@ -86,7 +87,7 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
-        **fabric_pod(fabric, gang.pod),
+        **fabric_pod(fabric, gang.pod, nearness(gang)),
         "tolerations": _tolerations(run),
         "containers": [container],
         "volumes": [shm, *claim, *cache, *own, *fabric.volumes, *gang.pod.volume_manifests()],
@@ -94,7 +95,8 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
 
 
 def _tolerations(run: TrainingRun) -> list[dict[str, Any]]:
-    given = [toleration.manifest() for toleration in run.gang.tolerations]
+    of_spot = run.gang.spot.tolerations if run.gang.spot else ()
+    given = [toleration.manifest() for toleration in (*run.gang.tolerations, *of_spot)]
     named = {toleration.key for toleration in run.gang.tolerations}
     ours = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_NODE_SECONDS}
