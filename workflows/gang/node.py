@@ -22,6 +22,10 @@ from argosy.workflows.spec.run import TrainingRun
 
 FABRIC_ANNOTATION = "argosy.dev/fabric"
 """Whoever reads the manifest, lint among them, learns why the variables are as they are."""
+COSCHEDULING_LABEL = "scheduling.x-k8s.io/pod-group"
+KAI_QUEUE_LABEL = "kai.scheduler/queue"
+SCHEDULERS = {"coscheduling": "scheduler-plugins-scheduler", "kai": "kai-scheduler"}
+"""As their charts install them; gang.pod.scheduler names another."""
 LOST_NODE_SECONDS = 30
 """The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
 _TAINTS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
@@ -45,8 +49,15 @@ def _metadata(run: TrainingRun) -> dict[str, Any]:
     fabric, pod = run.fabric, run.gang.pod
     named = {FABRIC_ANNOTATION: fabric.name} if fabric.name else {}
     annotations = {**named, **fabric.annotations, **topology_annotations(run.gang), **pod.annotations}
-    labels = {**fabric.labels, **pod.labels, RUN_LABEL: run.name, **profile_labels(run)}
+    labels = {**fabric.labels, **pod.labels, RUN_LABEL: run.name, **profile_labels(run), **_group_labels(run)}
     return {"labels": labels, **({"annotations": annotations} if annotations else {})}
+
+
+def _group_labels(run: TrainingRun) -> dict[str, str]:
+    """How whoever places the gang knows its pods."""
+    if run.gang.placement == "coscheduling":
+        return {COSCHEDULING_LABEL: run.name}
+    return {KAI_QUEUE_LABEL: run.gang.queue} if run.gang.placement == "kai" else {}
 
 
 def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
@@ -87,6 +98,7 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
+        **({"schedulerName": SCHEDULERS[gang.placement]} if gang.placement in SCHEDULERS else {}),
         **fabric_pod(fabric, gang.pod, nearness(gang)),
         "tolerations": _tolerations(run),
         "containers": [container],

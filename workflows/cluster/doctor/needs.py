@@ -12,6 +12,7 @@ from argosy.workflows.engine.reading import read_documents
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+KAI_QUEUE_LABEL = "kai.scheduler/queue"
 _TOPOLOGIES = tuple(f"kueue.x-k8s.io/podset-{how}-topology" for how in ("required", "preferred"))
 
 
@@ -26,6 +27,7 @@ class Needs:
     priority_classes: tuple[str, ...] = ()
     queue: str = ""
     queue_priority: str = ""
+    kai_queue: str = ""
     topology: tuple[str, ...] = ()
     """Labels of nodes that name a rack or block in which the gang's pods are to be."""
     gang: tuple[Mapping[str, Any], ...] = ()
@@ -48,6 +50,7 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         priority_classes=_sorted(_values(both, "priorityClassName")),
         queue=str(labels.get(QUEUE_LABEL, "")),
         queue_priority=str(labels.get(QUEUE_PRIORITY_LABEL, "")),
+        kai_queue=str(labels.get(KAI_QUEUE_LABEL, "")),
         topology=_topology(gang),
         gang=tuple(gang),
         pod=pods[0][1] if pods else {},
