@@ -18,7 +18,7 @@ class Identity:
     """What the supervisor adds to the manifest, and the only things it changes.
 
     ``name`` is never used twice; ``env`` goes to every container but the init ones; no pod runs on a node of
-    ``excluded``; ``nnodes`` pods are made, one per node.
+    ``excluded``; ``nnodes`` pods are made, one per node, and the spares of the manifest.
     """
 
     name: str
@@ -95,7 +95,8 @@ class GangHost(Protocol):
         """Address of the control channel: the same for every supervisor of this workflow."""
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
-        """Make the gang, or what is missing of it; may be repeated with the same arguments.
+        """Make the gang, or what is missing of it; may be repeated with the same arguments. In a gang with spares a pod
+        that failed is missing: another one, of another name, is made in its place, here or by the gang's controller.
 
         Its pods may come later, and be placed later still: see :meth:`standing`.
 

@@ -185,7 +185,7 @@ class KubernetesHost:
             return Standing(phase="lost", why=f"{self._runtime.kind.kind} {name} was deleted by somebody")
         pods = list(self._left(name).values())
         bound = sum(bool(each["spec"].get("nodeName")) for each in pods)
-        if bound == pod_count(workload):
+        if bound >= pod_count(workload) - self._manifest.spares:  # ranks wait for no spare
             return Standing(phase="placed")
         why = self._reasons.why(workload, pods)
         if self._runtime.suspended(workload) or (not bound and self._manifest.placement != "kueue"):

@@ -27,6 +27,7 @@ from argosy.steps.gang.container import PodPlace, command_of, environment_of, mo
 from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Standing
 from argosy.steps.gang.manifest import GangManifest, excluded_nodes, pod_spec, with_identity
 from argosy.steps.gang.nodes import VirtualNodes, read_record, write_record
+from argosy.steps.gang.replacing import replaced
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.pods.pod import Pod, PodSpec, adopt, start
 
@@ -86,22 +87,29 @@ class ProcessHost:
             for row in record["pods"]:  # refuse the whole gang before any of it is there
                 self._spec(workload, row)
             write_record(self._file(identity.name), record)
+        elif manifest.spares:
+            failed = {row["name"] for row in record["pods"] if self._state(row).phase == "Failed"}
+            record = {**record, "pods": replaced(record["pods"], failed, self._free(workload, identity))}
+            write_record(self._file(identity.name), record)
         for row in record["pods"]:
             self._start(workload, row)
 
     def _place(self, manifest: GangManifest, workload: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
-        excluded = tuple(sorted({*identity.excluded, *excluded_nodes(workload)}))
-        free = self.nodes.free(excluded)
+        free = self._free(workload, identity)
         if len(free) < identity.nnodes:
             text = f"{identity.nnodes} nodes wanted, {len(free)} of {len(self.nodes.names)} can take a pod"
+            excluded = sorted({*identity.excluded, *excluded_nodes(workload)})
             left_out = f" (excluded: {', '.join(excluded)})" if excluded else ""
             raise StepError(Cause.UNSCHEDULABLE, text + left_out, quote=text, code=ExitCode.CONFIGURATION)
         pods = [
             {"name": name, "index": index, "node": free[index], "token": f"{self._token}/{name}/"}
-            for index in range(identity.nnodes)
+            for index in range(min(len(free), identity.nnodes + manifest.spares))
             for name in [manifest.runtime.hostname(workload, identity.name, index)]
         ]
         return {"name": identity.name, "attempt": identity.attempt, "created": time.time(), "pods": pods}
+
+    def _free(self, workload: Mapping[str, Any], identity: Identity) -> list[str]:
+        return self.nodes.free(tuple({*identity.excluded, *excluded_nodes(workload)}))
 
     def _start(self, workload: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         folder = self._folder(row)
@@ -279,5 +287,5 @@ def process_host(manifest: GangManifest, environ: Mapping[str, str] | None = Non
     given = dict(os.environ if environ is None else environ)
     if not given.get(names.LOCAL_DIR):
         raise StepError(Cause.CONFIG_OR_RBAC, f"{names.LOCAL_DIR} is not set: who started this step is no engine")
-    count = int(given.get(names.NODES) or manifest.nnodes + 1)
+    count = int(given.get(names.NODES) or manifest.nnodes + manifest.spares + 1)
     return ProcessHost(Path(given[names.LOCAL_DIR]), count, given, mounts())

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.contract.channel import ORPHAN_SECONDS, Assignment, CheckIn, Orders
+from argosy.steps.contract.channel import ORPHAN_SECONDS, Assignment, CheckIn, Orders, StandBy
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.agent import Agent, adopt_orphans
@@ -21,6 +21,7 @@ from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.progress_lines import compile_pattern
 from argosy.steps.launch.restart import NodeRestart, describe
+from argosy.steps.launch.spare import Spare
 from argosy.steps.launch.torchrun import Torchrun
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -57,6 +58,7 @@ class Node:
         self._client = ChannelClient(self._identity.channel_url, self._identity.channel_token)
         self._terminated = threading.Event()
         self._interruptible = False
+        self._spare: Spare | None = None
 
     def run(self) -> int:
         """Check in and run restarts until orders end the pod; its exit code."""
@@ -93,7 +95,9 @@ class Node:
             while True:
                 try:
                     answer = self._client.check_in(self._message(last_restart))
-                    if answer is not None:
+                    if isinstance(answer, StandBy):
+                        self._spare = self._spare or Spare(self._args, self._identity, answer)
+                    elif answer is not None:
                         return answer
                     pause, refused, heard = FIRST_PAUSE_SECONDS, 0.0, time.monotonic()
                     continue
@@ -116,6 +120,9 @@ class Node:
         finally:
             self._interruptible = False
             self._client.close()
+            if self._spare is not None:
+                self._spare.end()
+                self._spare = None
 
     def _message(self, last_restart: int) -> CheckIn:
         address = self._client.own_address()
@@ -127,6 +134,7 @@ class Node:
             free_port=_free_port(address),
             nproc=self._args.nproc_per_node,
             last_restart=last_restart,
+            stands_by=self._spare.state if self._spare is not None else "",
         )
 
 
