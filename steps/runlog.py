@@ -35,6 +35,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "environment": ("attempt", "restart", "node", "variables", "findings"),
     "transport": ("attempt", "restart", "node", "state", "sentence", "remedy", "profile"),
     "preflight": ("summary", "flaws", "seconds", "enforced"),
+    "standing_by": ("attempt", "node", "pod", "ready"),
+    "spare_lost": ("attempt", "node", "pod"),
+    "took_over": ("attempt", "restart", "node_rank", "node", "pod", "from_node", "from_pod"),
     "stalled": ("attempt", "restart", "step", "seconds", "longest"),
     "checkpoint_committed": (
         "step",

@@ -49,7 +49,7 @@ def train(args: TrainArgs) -> int:
         raise InputError(f"min-nnodes = {args.min_nnodes}: the gang has {manifest.nnodes} nodes; write 1..that")
     host = _host(manifest, args)
     grace = float(args.grace_seconds)
-    faults = Faults(from_environment(), manifest.nnodes, manifest.nproc_per_node, host, grace)
+    faults = Faults(from_environment(), manifest.nnodes, manifest.nproc_per_node, host, grace, manifest.spares)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())

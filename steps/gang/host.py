@@ -95,14 +95,16 @@ class GangHost(Protocol):
         """Address of the control channel: the same for every supervisor of this workflow."""
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
-        """Make the gang, or what is missing of it; may be repeated with the same arguments. In a gang with spares a pod
-        that failed is missing: another one, of another name, is made in its place, here or by the gang's controller.
+        """Make the gang, or what is missing of it; may be repeated with the same arguments.
 
         Its pods may come later, and be placed later still: see :meth:`standing`.
 
         Raises:
             StepError: it can never be placed (unschedulable) or the manifest cannot be run here.
         """
+
+    def replenish(self, manifest: GangManifest, identity: Identity) -> None:
+        """In a gang with spares: see that another pod, of another name, comes in place of each that failed."""
 
     def gangs(self) -> list[GangRecord]:
         """Every gang this workflow ever made, by attempt."""

@@ -102,6 +102,9 @@ class KubernetesHost:
         self._name_pods(self._runtime.pods_in(documents))
         self.put(documents)
 
+    def replenish(self, manifest: GangManifest, identity: Identity) -> None:
+        """Nothing: the Job makes a failed pod again by itself, within its backoffLimit."""
+
     def put(self, documents: Iterable[dict[str, Any]]) -> None:
         """Create documents that have their identity already, in their order; what is there already is kept.
 

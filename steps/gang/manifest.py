@@ -102,7 +102,9 @@ def check_manifest(documents: Sequence[Any], origin: str) -> GangManifest:
     if runtime.name == "job" and workload["spec"].get("completionMode") != "Indexed":
         raise InputError(f"gang = {origin!r}: the Job's pods have no index; write completionMode: Indexed")
     if not 0 <= spares < nnodes:
-        raise InputError(f"gang = {origin!r}: {SPARES_ANNOTATION} is {spares} of {nnodes} pods; write 0 to {nnodes - 1}")
+        raise InputError(
+            f"gang = {origin!r}: {SPARES_ANNOTATION} is {spares} of {nnodes} pods; write 0 to {nnodes - 1}"
+        )
     nproc = int(_option(container, "nproc-per-node", "1"))
     return GangManifest(ordered, nnodes - spares, nproc, _option(container, "launcher"), spares)
 

@@ -71,6 +71,30 @@ class ProcessHost:
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
         """Place the pods, record the placement, start those that never started."""
+        workload = self._workload(manifest, identity)
+        record = read_record(self._file(identity.name))
+        if record is None:
+            record = self._place(manifest, workload, identity)
+            for row in record["pods"]:  # refuse the whole gang before any of it is there
+                self._spec(workload, row)
+            write_record(self._file(identity.name), record)
+        for row in record["pods"]:
+            self._start(workload, row)
+
+    def replenish(self, manifest: GangManifest, identity: Identity) -> None:
+        """Pods in place of failed ones, on nodes that are free; recorded before they are started."""
+        record = read_record(self._file(identity.name))
+        if record is None:
+            return
+        workload = self._workload(manifest, identity)
+        failed = {row["name"] for row in record["pods"] if self._state(row).phase == "Failed"}
+        rows = replaced(record["pods"], failed, self._free(workload, identity))
+        write_record(self._file(identity.name), {**record, "pods": rows})
+        for row in rows:
+            self._start(workload, row)
+
+    @staticmethod
+    def _workload(manifest: GangManifest, identity: Identity) -> Any:
         # PodGroup and Service mean nothing here: placement is all-or-nothing anyway, and nobody looks up a name.
         documents = with_identity(
             manifest,
@@ -80,19 +104,7 @@ class ProcessHost:
             env=identity.env,
             excluded=identity.excluded,
         )
-        workload = manifest.runtime.pods_in(documents)
-        record = read_record(self._file(identity.name))
-        if record is None:
-            record = self._place(manifest, workload, identity)
-            for row in record["pods"]:  # refuse the whole gang before any of it is there
-                self._spec(workload, row)
-            write_record(self._file(identity.name), record)
-        elif manifest.spares:
-            failed = {row["name"] for row in record["pods"] if self._state(row).phase == "Failed"}
-            record = {**record, "pods": replaced(record["pods"], failed, self._free(workload, identity))}
-            write_record(self._file(identity.name), record)
-        for row in record["pods"]:
-            self._start(workload, row)
+        return manifest.runtime.pods_in(documents)
 
     def _place(self, manifest: GangManifest, workload: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
         free = self._free(workload, identity)
@@ -139,17 +151,8 @@ class ProcessHost:
             log=folder / "log",
             folder=folder,
             mounts=mounts,
-            workdir=self._workdir(pod, place, mounts),
+            workdir=workdir_of(pod, place, mounts),
         )
-
-    @staticmethod
-    def _workdir(pod: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path]) -> str:
-        wanted = workdir_of(pod) or "/"
-        covering = [path for path in mounts if wanted == path or wanted.startswith(path.rstrip("/") + "/")]
-        if covering:
-            longest = max(covering, key=len)
-            return str(mounts[longest] / wanted[len(longest) :].lstrip("/"))
-        return str(place.root / wanted.lstrip("/"))
 
     def gangs(self) -> list[GangRecord]:
         """Every recorded gang."""

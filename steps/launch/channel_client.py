@@ -8,7 +8,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from argosy.steps.address import own_address
-from argosy.steps.contract.channel import CHECK_IN, LONG_POLL_SECONDS, REPORT, Assignment, CheckIn, Orders, Report, StandBy
+from argosy.steps.contract.channel import (
+    CHECK_IN,
+    LONG_POLL_SECONDS,
+    REPORT,
+    Assignment,
+    CheckIn,
+    Orders,
+    Report,
+    StandBy,
+)
 from argosy.steps.contract.errors import InputError
 
 _CONNECT_SECONDS = 10.0
@@ -53,7 +62,7 @@ class ChannelClient:
             raise ChannelAway(f"{self.url}: {error}") from error
 
     def check_in(self, message: CheckIn) -> Assignment | Orders | StandBy | None:
-        """One long poll: an assignment, orders to exit, what to make ready while there is no rank, or None (ask again)."""
+        """One long poll: an assignment, orders to exit, what to make ready without a rank, or None (ask again)."""
         record = self._post(CHECK_IN, message.to_json(), LONG_POLL_SECONDS + _ANSWER_SECONDS)
         try:
             if record.get("wait"):

@@ -47,7 +47,7 @@ class Spare:
         """How far it has come."""
         return "ready" if self._ready.is_set() else "preparing"
 
-    def event(self, _kind: str, **_fields: Any) -> None:
+    def event(self, kind: str, **fields: Any) -> None:
         """Nothing: the run's log tells of the staging of ranks."""
 
     def end(self) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from argosy.steps.record.preflight import Preflight
 from argosy.steps.record.restart import Restart
+from argosy.steps.record.spares import Spares
 from argosy.steps.record.transport import Transport
 
 
@@ -243,6 +244,7 @@ class RunRecord:
     environment_findings: tuple[str, ...] = ()
     """What is wrong with the variables of NCCL and its neighbours, a sentence each."""
     preflight: Preflight | None = None
+    spares: Spares = field(default_factory=Spares)
 
     @property
     def done(self) -> bool:

@@ -77,6 +77,12 @@ class Context:
 
     def create(self, gang: SupervisedGang) -> None:
         """Have the host make the gang, or what is missing of it."""
+        self.host.create(self.manifest, self._identity(gang))
+
+    def replenish(self, gang: SupervisedGang) -> None:
+        """Have the host make pods in place of those of the gang that ended."""
+        self.host.replenish(self.manifest, self._identity(gang))
+
+    def _identity(self, gang: SupervisedGang) -> Identity:
         env = {**self.identity_env, names.GANG_NAME: gang.name}
-        identity = Identity(name=gang.name, attempt=gang.attempt, nnodes=gang.nnodes, excluded=gang.excluded, env=env)
-        self.host.create(self.manifest, identity)
+        return Identity(name=gang.name, attempt=gang.attempt, nnodes=gang.nnodes, excluded=gang.excluded, env=env)

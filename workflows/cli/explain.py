@@ -65,6 +65,8 @@ def story(record: RunRecord) -> list[str]:
     for index in range(len(record.restarts)):
         told += _attempt(record, index)
     told += _network(record)
+    if spares := record.spares.sentence:
+        told.append(f"Spares: {spares}.")
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
     if record.goodput:
