@@ -1,0 +1,62 @@
+"""Gangs with a spare on a real cluster: the ranks go on in the same gang, and the Job makes the next spare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.faults import node_lost
+from tests.cluster.training import Training, new_training
+
+
+def until_standing(training: Training, times: int = 1) -> str:
+    """The pod that stands by, ready, the ``times``-th that ever did."""
+
+    def ready() -> str:
+        found = [event.fields for event in training.events("standing_by") if event.fields["ready"]]
+        return str(found[times - 1]["pod"]) if len(found) >= times else ""
+
+    return str(training.until("a spare that is ready", ready))
+
+
+def lost(training: Training, spare: str) -> str:
+    """Delete a pod that has a rank; its name."""
+    name = next(pod["metadata"]["name"] for pod in training.pods() if pod["metadata"]["name"] != spare)
+    training.kubectl("delete", "pod", name, "--wait=false")
+    return str(name)
+
+
+@pytest.mark.parametrize("runtime", ["jobset", "job"])
+def test_a_spare_takes_over_and_the_next_one_comes(
+    cluster: Cluster, namespace: str, tmp_path: Path, runtime: str
+) -> None:
+    tables = {"gang": f'runtime = "{runtime}"\nspares = 1'}
+    training = new_training(cluster, namespace, tmp_path / "run", steps=120, tables=tables)
+    training.submit()
+    training.until_committed(3)
+    first = until_standing(training)
+    gone = lost(training, first)
+    training.until("the spare to take over", lambda: training.events("took_over"))
+    second = until_standing(training, 2)
+    lost(training, second)
+    assert training.ended() == "Succeeded", training.tale()
+    assert training.committed() == 120, training.tale()
+    told = [event.fields for event in training.events("took_over")]
+    assert [each["pod"] for each in told] == [first, second], training.tale()
+    assert told[0]["from_pod"] == gone
+    assert len(training.events("gang_created")) == 1, training.tale()
+    training.until("nothing to be left", lambda: not training.leftovers(), 60)
+
+
+def test_a_node_without_power_costs_no_new_gang(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    training = new_training(cluster, namespace, tmp_path / "run", steps=80, tables={"gang": "spares = 1"})
+    training.submit()
+    training.until_committed(3)
+    until_standing(training)
+    since = node_lost(training)
+    assert training.ended() == "Succeeded", training.tale()
+    assert len(training.events("gang_created")) == 1, training.tale()
+    print(f"a node without power: {training.account(since)}")
+    training.until("nothing to be left", lambda: not training.leftovers(), 60)
