@@ -125,7 +125,7 @@ class TrainArgs(RunArgs):
     )
     max_restarts: int = option("restarts without a new verified commit in between, at most", default=5)
     max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)
-    backoff_seconds: float = option("first pause before a restart, doubled each time, seconds", default=1.0)
+    backoff_seconds: float = option("pause before the second restart, doubled each time, seconds", default=1.0)
     backoff_cap_seconds: float = option("longest pause, seconds", default=300.0)
     exit_code_map: str = option('JSON {"code of the script": exit code 70..78}', default="{}")
 
@@ -148,7 +148,7 @@ class SuperviseArgs(StepArgs):
     max_same_failure: int = option("the same root, at most", default=3)
     max_restarts: int = option("restarts, at most; preemptions are not counted", default=5)
     max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)
-    backoff_seconds: float = option("first pause before a restart, doubled each time, seconds", default=1.0)
+    backoff_seconds: float = option("pause before the second restart, doubled each time, seconds", default=1.0)
     backoff_cap_seconds: float = option("longest pause, seconds", default=300.0)
 
 

@@ -65,8 +65,8 @@ class Node:
         adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_sigterm)
         last_restart = -1
+        agent = _AGENTS[self._args.launcher](self._args.nproc_per_node)
         while True:
-            agent = _AGENTS[self._args.launcher](self._args.nproc_per_node)
             try:
                 assignment = self._check_in(last_restart)
             except _Terminated:
@@ -77,7 +77,7 @@ class Node:
             orders = NodeRestart(self._args, self._identity, assignment, agent, self._terminated).run()
             if orders.command == "exit":
                 return orders.exit_code
-            last_restart = assignment.restart
+            last_restart, agent = assignment.restart, agent.next()
 
     def _on_sigterm(self, _number: int, _frame: object) -> None:
         self._terminated.set()

@@ -50,7 +50,9 @@ class Retry(Table):
         "before them; twice at the same step the run is stopped. 0: never.",
     )
     backoff_seconds: Annotated[Number, Field(gt=0, le=LONGEST_PAUSE)] = Field(
-        default=1.0, description="First pause before a restart, doubled each time, seconds."
+        default=1.0,
+        description="Pause before the second restart without progress in between, doubled each time, seconds; "
+        "the first begins at once.",
     )
     backoff_cap_seconds: Annotated[Number, Field(gt=0, le=LONGEST_PAUSE)] = Field(
         default=300.0, description="Longest such pause, seconds."
