@@ -29,6 +29,7 @@ from argosy.steps.supervisor.faults import Faults
 from argosy.steps.supervisor.ledger import Ledger
 from argosy.steps.supervisor.loop import Supervisor
 from argosy.steps.supervisor.metrics import Metrics, MetricsServer
+from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 from argosy.steps.supervisor.settings import Settings, read_settings
@@ -73,6 +74,7 @@ def train(args: TrainArgs) -> int:
                 commits=commits,
                 record=record,
                 faults=faults,
+                pace=Pace(args.stall_seconds),
                 identity_env=_identity(settings, endpoint),
                 stop=stop,
             )

@@ -19,8 +19,8 @@ from benchmarks.paired import BenchError
 RANKS = Path(__file__).with_name("ranks.py")
 STEPS = 100_000
 """More than any trial makes: each is ended from outside."""
-WARM_STEPS = 15
-"""Before it is hurt: checkpoints are there, and a spare has had time to get ready."""
+WARM_STEPS = 40
+"""Before it is hurt: checkpoints are there, and the run's pace is known."""
 PATIENCE = 180.0
 RUN = """\
 name = "recovery"
@@ -39,19 +39,19 @@ path = "out"
 include = ["state.pt"]
 
 [deadlines]
-hang_seconds = {hang}
+on_stall = "act"
+stall_seconds = 2
 grace_seconds = 2
 """
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Of one of our trainings; ``hang`` are seconds without a step that are one, 0: never."""
+    """Of one of our trainings."""
 
     nnodes: int
     nproc: int
     spares: int = 0
-    hang: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _ours(
 ) -> Outcome:
     folder.mkdir()
     told = {"told": folder, "steps": STEPS, "seconds": seconds, "nnodes": shape.nnodes, "nproc": shape.nproc}
-    (folder / "run.toml").write_text(RUN.format(**told, spares=shape.spares, hang=shape.hang))
+    (folder / "run.toml").write_text(RUN.format(**told, spares=shape.spares))
     (folder / "ranks.py").write_text(RANKS.read_text())
     command = [str(Path(sys.executable).parent / "argosy"), "run", "run.toml", "--state-dir", str(folder / "state")]
     command += [word for text in inject for word in ("--inject", text)]

@@ -118,6 +118,7 @@ class TrainArgs(RunArgs):
     heartbeat_timeout_seconds: int = option("silence of a node after which it counts as lost, seconds", default=60)
     hang_timeout_seconds: int = option("no step within this time is a hang, seconds; 0: never", default=1800)
     act_on_stall: bool = option("a pause ten times as long as any before is a hang", default=False)
+    stall_seconds: int = option("shortest such pause, seconds", default=120)
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
     max_same_failure: int = option("same root without a new verified commit, at most", default=3)
     nan_losses: int = option(

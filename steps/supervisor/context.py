@@ -44,7 +44,7 @@ class Context:
     commits: RunCommits
     record: Record
     faults: Faults
-    pace: Pace = field(default_factory=Pace)
+    pace: Pace
     identity_env: dict[str, str] = field(repr=False)
     stop: threading.Event = field(default_factory=threading.Event)
 

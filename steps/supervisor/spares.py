@@ -82,9 +82,10 @@ class Attendance:
     def keep(self, states: Sequence[PodState], seats: Mapping[str, int], settled: bool) -> None:
         """Hear pods that came since, and have those that ended made again once the restart has ``settled``."""
         self._context.channel.admit(frozenset(state.name for state in states))
-        self._see(seats)
+        there = alive(states)
+        self._see(seats, there)
         for state in states:
-            if state.has_ended and self._told.pop(state.name, None) is not None:
+            if state.name not in there and self._told.pop(state.name, None) is not None:
                 where = {"attempt": self._gang.attempt, "node": state.node, "pod": state.name}
                 self._context.record.log.append("spare_lost", **where)
         ended = {state.name for state in states if state.has_ended and state.name not in seats}
@@ -92,12 +93,13 @@ class Attendance:
             self._ended = ended
             self._context.replenish(self._gang)
 
-    def _see(self, seats: Mapping[str, int]) -> None:
+    def _see(self, seats: Mapping[str, int], there: Mapping[str, PodState]) -> None:
         """Tell each pod that stands by, and once more when it is ready; ``seats`` have ranks."""
         bad = set(self._context.ledger.excluded())
         for pod, message in self._context.channel.check_ins().items():
             ready = message.stands_by == "ready"
-            if pod in seats or message.node in bad or self._told.get(pod) in (True, ready):
+            seated = pod in seats or pod not in there or message.node in bad
+            if seated or self._told.get(pod) in (True, ready):
                 continue
             self._told[pod] = ready
             told = {"attempt": self._gang.attempt, "node": message.node, "pod": pod, "ready": ready}

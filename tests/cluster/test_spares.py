@@ -11,14 +11,15 @@ from tests.cluster.faults import node_lost
 from tests.cluster.training import Training, new_training
 
 
+def standing(training: Training) -> list[str]:
+    """The pods that were ever ready to take over, in that order."""
+    return [event.fields["pod"] for event in training.events("standing_by") if event.fields["ready"]]
+
+
 def until_standing(training: Training, times: int = 1) -> str:
-    """The pod that stands by, ready, the ``times``-th that ever did."""
-
-    def ready() -> str:
-        found = [event.fields for event in training.events("standing_by") if event.fields["ready"]]
-        return str(found[times - 1]["pod"]) if len(found) >= times else ""
-
-    return str(training.until("a spare that is ready", ready))
+    """The ``times``-th of them."""
+    training.until(f"{times} spares that are ready", lambda: len(standing(training)) >= times)
+    return standing(training)[times - 1]
 
 
 def lost(training: Training, spare: str) -> str:

@@ -98,6 +98,10 @@ def test_a_lost_spare_ends_nothing(spared: Rig) -> None:
     assert spared.run() == 0, spared.log()
     assert nodes(spared) == [{0: "node-0", 1: "node-1"}]
     assert not spared.events("restart_ended")
+    told = [
+        (event.kind, event.fields["node"]) for kind in ("standing_by", "spare_lost") for event in spared.events(kind)
+    ]
+    assert told.count(("standing_by", "node-2")) == told.count(("spare_lost", "node-2")) == 1
 
 
 def test_two_lost_nodes_at_once_are_one_too_many_for_a_spare(spared: Rig) -> None:

@@ -74,6 +74,7 @@ def _arguments(run: TrainingRun) -> TrainArgs:
         heartbeat_timeout_seconds=deadlines.heartbeat_seconds,
         hang_timeout_seconds=deadlines.hang_seconds,
         act_on_stall=deadlines.on_stall == "act",
+        stall_seconds=deadlines.stall_seconds,
         grace_seconds=deadlines.grace_seconds,
         max_same_failure=retry.max_same_failure,
         nan_losses=retry.nan_losses,
