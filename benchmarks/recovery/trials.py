@@ -20,8 +20,11 @@ RANKS = Path(__file__).with_name("ranks.py")
 STEPS = 100_000
 """More than any trial makes: each is ended from outside."""
 WARM_STEPS = 40
-"""Before it is hurt: checkpoints are there, and the run's pace is known."""
+WARM_SECONDS = 25.0
+"""Before it is hurt: checkpoints are there, the run's pace is known, and what is made ready beside the ranks is."""
 PATIENCE = 180.0
+LOST_AT = 60
+"""Seconds after the ranks of ours were started: long after they are warm."""
 RUN = """\
 name = "recovery"
 script = "ranks.py"
@@ -85,8 +88,8 @@ def in_place(folder: Path, seconds: float, shape: Shape) -> Outcome:
 
 
 def lost_node(folder: Path, seconds: float, shape: Shape) -> Outcome:
-    """Ours; the second node loses its power."""
-    return _ours(folder, seconds, shape, (f"node-loss:node=1@step={WARM_STEPS + 5}",), None)
+    """Ours; the second node loses its power after LOST_AT seconds."""
+    return _ours(folder, seconds, shape, (f"node-loss:node=1@seconds={LOST_AT}",), None)
 
 
 def hung(folder: Path, seconds: float, shape: Shape) -> Outcome:
@@ -121,7 +124,7 @@ def _trial(
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environ, stdout=log, stderr=log, start_new_session=True)
     try:
-        _until(process, folder, lambda: len(steps_of(told)) >= WARM_STEPS)
+        _until(process, folder, lambda: _is_warm(steps_of(told)))
         if spares:
             ready = lambda: any(each.fields["ready"] for each in _events(folder, "standing_by"))  # noqa: E731
             _until(process, folder, ready)
@@ -138,6 +141,10 @@ def _trial(
         return Outcome(ends[0].time - at if ends else 0.0, resumed - at)
     finally:
         _end(process)
+
+
+def _is_warm(steps: list[tuple[float, int]]) -> bool:
+    return len(steps) >= WARM_STEPS and time.time() > steps[0][0] + WARM_SECONDS
 
 
 def _events(folder: Path, kind: str) -> list[Event]:
