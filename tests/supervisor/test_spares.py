@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.data.listing import take_snapshot
+from argosy.steps.data.stored_manifest import save_manifest
+from argosy.steps.store import open_store
+from argosy.workflows.code import pack, push
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -120,3 +128,50 @@ def test_a_supervisor_that_is_killed_on_the_way_does_not_lose_the_spare(spared: 
     assert spared.run() == 0, spared.log()
     assert nodes(spared)[-1] == {0: "node-0", 1: "node-2"}
     assert len(spared.events("gang_created")) == 1
+
+
+SCRIPT = """
+import os, pathlib, sys, time
+rank, told, out = int(os.environ["RANK"]), pathlib.Path(sys.argv[1]), pathlib.Path("out")
+assert (pathlib.Path(os.environ["ARGOSY_DATA_PATH"]) / "one.bin").read_bytes() == b"x" * 1000
+(told / f"{os.environ['ARGOSY_RESTART']}-{rank}").touch()
+out.mkdir(exist_ok=True)
+step = int((out / "step").read_text()) if (out / "step").exists() else 0
+while step < 40:
+    time.sleep(0.1)
+    step += 1
+    print(f"step {step} loss 1.0", flush=True)
+    (out / "part").write_text(str(step))
+    (out / "part").replace(out / "step")
+"""
+
+
+def test_a_spare_has_code_and_data_before_it_is_given_a_rank(spared: Rig) -> None:
+    code, data, store = spared.folder / "code", spared.folder / "data", open_store(spared.plan["store"])
+    for folder in (code, data):
+        folder.mkdir()
+    (code / "train.py").write_text(SCRIPT)
+    (data / "one.bin").write_bytes(b"x" * 1000)
+    archive = pack(code)
+    push(archive, store, "r")
+    manifest = take_snapshot(f"file://{data}")
+    save_manifest(store, "r", manifest)
+    args = LaunchArgs(
+        store_uri=spared.plan["store"], name="r", script="train.py", arg=(spared.plan["shared"],),
+        code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out",
+        checkpoint_include=("step",), grace_seconds=5, staging="node",
+    )  # fmt: skip
+    spared.command = [sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
+    spared.options = {"dataset_digest": manifest.digest, "hang_timeout_seconds": 60}
+    spared.inject = ("node-loss:node=1@step=20",)
+    spared.start()
+    spared.until(lambda: any(event.fields["ready"] for event in spared.events("standing_by")))
+    pod = spared.local / "nodes/node-2/pods"
+    assert list(pod.glob("*/volumes/work/train.py"))
+    assert list(pod.glob("**/one.bin"))
+    assert spared.process is not None
+    assert spared.process.wait(120) == 0, spared.log()
+    (told,) = took_over(spared)
+    assert (told["node"], told["node_rank"]) == ("node-2", 1)
+    assert sorted(path.name for path in Path(spared.plan["shared"]).glob("*-*")) == ["0-0", "0-1", "1-0", "1-1"]
+    assert spared.processes() == set()
