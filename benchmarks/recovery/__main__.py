@@ -23,7 +23,7 @@ TRIALS: dict[str, Trial] = {
     "sigkill-2": lambda folder, step: in_place(folder, step, Shape(2, 1)),
     "node-loss": lambda folder, step: lost_node(folder, step, Shape(2, 1)),
     "spare": lambda folder, step: lost_node(folder, step, Shape(2, 1, spares=1)),
-    "hang": lambda folder, step: hung(folder, step, Shape(2, 1)),
+    "hang": lambda folder, step: hung(folder, step, Shape(2, 1, act=True)),
 }
 """sigkill is one node of two ranks, as torchrun's; sigkill-2 two nodes of one rank, as those below it."""
 RATIOS = (("sigkill", "torchrun", 1.1), ("sigkill-2", "torchrun", 1.1), ("spare", "sigkill-2", 1.5))

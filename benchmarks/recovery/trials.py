@@ -42,7 +42,7 @@ path = "out"
 include = ["state.pt"]
 
 [deadlines]
-on_stall = "act"
+on_stall = "{stall}"
 stall_seconds = 2
 grace_seconds = 2
 """
@@ -50,11 +50,12 @@ grace_seconds = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """Of one of our trainings."""
+    """Of one of our trainings; ``act``: a stall is a hang."""
 
     nnodes: int
     nproc: int
     spares: int = 0
+    act: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _ours(
 ) -> Outcome:
     folder.mkdir()
     told = {"told": folder, "steps": STEPS, "seconds": seconds, "nnodes": shape.nnodes, "nproc": shape.nproc}
-    (folder / "run.toml").write_text(RUN.format(**told, spares=shape.spares))
+    (folder / "run.toml").write_text(RUN.format(**told, spares=shape.spares, stall="act" if shape.act else "observe"))
     (folder / "ranks.py").write_text(RANKS.read_text())
     command = [str(Path(sys.executable).parent / "argosy"), "run", "run.toml", "--state-dir", str(folder / "state")]
     command += [word for text in inject for word in ("--inject", text)]

@@ -9,6 +9,9 @@ from argosy.steps.record.reading import text, whole
 from argosy.steps.record.wording import count
 from argosy.steps.runlog import Event
 
+_ANEW = ("gang_deleted", "gang_created", "restart_began", "train_ended")
+"""Whoever stands by after it is told anew."""
+
 
 @dataclass(frozen=True)
 class TakeOver:
@@ -67,7 +70,7 @@ def spares_of(events: Sequence[Event]) -> Spares:
             found.append(_take_over(event))
         elif event.kind == "spare_lost":
             standing.pop(pod, None)
-        elif event.kind in ("gang_deleted", "gang_created", "train_ended"):
+        elif event.kind in _ANEW:
             standing.clear()
     return Spares(
         ready=tuple(sorted(node for node, ready in standing.values() if ready)),

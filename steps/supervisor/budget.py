@@ -141,7 +141,7 @@ def _preempted(failure: Failure, counted: Sequence[Failure], limits: Limits, ref
         )
     return Decision(
         action="restart",
-        reason="preempted: a new gang",
+        reason="preempted: other pods",
         pause=0.0 if spent == 1 else limits.backoff_seconds,
         spent=spent,
         limit=limits.max_preemptions,

@@ -15,6 +15,8 @@ from typing import Any
 from argosy.steps.contract.channel import LONG_POLL_SECONDS, Assignment, CheckIn, Orders, Report, StandBy
 from argosy.steps.supervisor.gathering import Gathering
 
+SLACK_SECONDS = 5.0
+"""Between two long polls of a pod that waits."""
 Keep = Callable[[str, Report], None]
 
 
@@ -122,6 +124,12 @@ class Channel:
         since = time.monotonic() - seconds
         with self._changed:
             return set(self._check_ins) | {pod for pod, when in self._seen.items() if when > since}
+
+    def silent(self) -> set[str]:
+        """Pods that were heard once and are gone since: those that wait ask again after each long poll."""
+        since = time.monotonic() - LONG_POLL_SECONDS - SLACK_SECONDS
+        with self._changed:
+            return {pod for pod, when in self._seen.items() if when < since}
 
     def wait(self, seconds: float) -> None:
         """Sleep until something arrives, at most ``seconds``."""

@@ -27,11 +27,11 @@ AGAIN_SECONDS = 5.0
 
 def usable(context: Context, gang: SupervisedGang, states: Iterable[PodState], avoid: str = "") -> dict[str, PodState]:
     """Pods that may get a rank, by name; those on the node ``avoid`` only if there are not enough others."""
-    bad = set(context.ledger.excluded())
+    bad, silent = set(context.ledger.excluded()), context.channel.silent()
     found = {
         name: state
         for name, state in alive(states).items()
-        if state.node not in bad and not state.deleted and state.reason != _LEAVING
+        if name not in silent and state.node not in bad and not state.deleted and state.reason != _LEAVING
     }
     others = {name: state for name, state in found.items() if state.node != avoid}
     return others if len(others) >= gang.nnodes else found

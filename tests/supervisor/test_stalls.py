@@ -123,3 +123,15 @@ def test_two_thousand_real_steps_with_jitter_raise_no_alarm(rig: Rig) -> None:
     rig.options = {"act_on_stall": True, "stall_seconds": 2}
     assert rig.run(280) == 0, rig.log()
     assert rig.events("restart_ended") == rig.events("stalled") == []
+
+
+def test_the_pace_of_steps_says_nothing_of_the_time_before_the_first_one() -> None:
+    told = Told(act=True)
+    told.pace = Pace(2.0)
+    told.restart()
+    told.steps(LEARNED + 1, 0.1)
+    assert told.watch.stall(told.now + 3) is not None
+    assert told.hangs_after(3)
+    told.restart()
+    assert told.watch.stall(told.now + FLOOR_SECONDS - 1) is None
+    assert told.watch.stall(told.now + FLOOR_SECONDS + 1) is not None
