@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.faults import node_lost
-from tests.cluster.training import Training, new_training
+from tests.cluster.training import Training, new_training, now
 
 
 def standing(training: Training) -> list[str]:
@@ -51,13 +50,28 @@ def test_a_spare_takes_over_and_the_next_one_comes(
     training.until("nothing to be left", lambda: not training.leftovers(), 60)
 
 
+def power_off(training: Training, spare: str) -> str:
+    """The node of a pod that has a rank loses its power, one without the supervisor; its name."""
+    busy = {pod["spec"].get("nodeName") for pod in training.pods(role="supervisor")}
+    ranks = [pod for pod in training.pods() if pod["metadata"]["name"] != spare]
+    node = next(str(pod["spec"]["nodeName"]) for pod in ranks if pod["spec"]["nodeName"] not in busy)
+    training.cluster.nodes[node].kill()
+    return node
+
+
 def test_a_node_without_power_costs_no_new_gang(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
-    training = new_training(cluster, namespace, tmp_path / "run", steps=80, tables={"gang": "spares = 1"})
+    training = new_training(cluster, namespace, tmp_path / "run", steps=60, tables={"gang": "spares = 1"})
     training.submit()
     training.until_committed(3)
-    until_standing(training)
-    since = node_lost(training)
+    spare, since = until_standing(training), now()
+    node = power_off(training, spare)
+    try:
+        training.until("the spare to take over", lambda: training.events("took_over"))
+    finally:
+        cluster.nodes[node].up()
+        cluster.nodes[node].wait_ready()
     assert training.ended() == "Succeeded", training.tale()
+    assert [event.fields["pod"] for event in training.events("took_over")] == [spare], training.tale()
     assert len(training.events("gang_created")) == 1, training.tale()
     print(f"a node without power: {training.account(since)}")
     training.until("nothing to be left", lambda: not training.leftovers(), 60)
