@@ -50,11 +50,13 @@ def have_refilled(context: Context, gang: SupervisedGang, restart: int, decision
         states = context.host.pods(gang.name)
         ready = {pod for pod, each in context.channel.check_ins().items() if each.last_restart <= restart}
         listening, heard = context.channel.listening(SILENT_SECONDS), context.channel.listening(float("inf"))
-        # A supervisor that has just begun has heard nobody yet.
-        coming = listening if waited > 2 * SILENT_SECONDS else listening | (set(entry["pods"]) - heard)
-        if not (set(alive(states)) & set(entry["pods"]) & coming) - ready:
-            there = ready & set(usable(context, gang, states, decision.avoid or decision.exclude))
-            return len(there) >= gang.nnodes and context.host.standing(gang.name).phase != "lost"
+        able = set(usable(context, gang, states, decision.avoid or decision.exclude))
+        # A supervisor that has just begun has heard nobody yet, and a pod that is being made has said nothing yet.
+        awaited = (able | set(entry["pods"])) - heard if waited < 2 * SILENT_SECONDS else set()
+        stopping = (set(alive(states)) & set(entry["pods"]) & (listening | awaited)) - ready
+        filled = len(ready & able) >= gang.nnodes
+        if not stopping and (filled or not able & awaited):
+            return filled and context.host.standing(gang.name).phase != "lost"
         context.hear(gang.attempt)
         context.pause(TICK_SECONDS)
     return False
