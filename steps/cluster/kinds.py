@@ -52,6 +52,7 @@ TRAIN_JOB = Kind("trainer.kubeflow.org/v1alpha1", "TrainJob", "trainjobs")
 TRAINING_RUNTIME = Kind("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", "trainingruntimes")
 NOT_SEEN_YET = "must be created before the TrainJob"
 """Trainer's webhook, of a TrainJob whose TrainingRuntime is not there, or not yet in the cache it looks into."""
+RAY_JOB = Kind("ray.io/v1", "RayJob", "rayjobs")
 VOLCANO_JOB = Kind("batch.volcano.sh/v1alpha1", "Job", "jobs")
 WORKFLOW = Kind("argoproj.io/v1alpha1", "Workflow", "workflows")
 WORKFLOW_TEMPLATE = Kind("argoproj.io/v1alpha1", "WorkflowTemplate", "workflowtemplates")
@@ -71,7 +72,7 @@ _KNOWN = {
         POD, SERVICE, SECRET, EVENT, NODE, NAMESPACE, SERVICE_ACCOUNT, CLAIM, JOB, NETWORK_POLICY, ROLE, ROLE_BINDING,
         STORAGE_CLASS, PRIORITY_CLASS, POD_GROUP, JOB_SET, PYTORCH_JOB, MPI_JOB, TRAIN_JOB, VOLCANO_JOB,
         TRAINING_RUNTIME, WORKFLOW, WORKFLOW_TEMPLATE, LOCAL_QUEUE, ACCESS_REVIEW, SUBJECT_REVIEW, CRON_WORKFLOW,
-        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB,
+        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB, RAY_JOB,
     )
 }  # fmt: skip
 

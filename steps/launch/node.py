@@ -20,6 +20,7 @@ from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.progress_lines import compile_pattern
+from argosy.steps.launch.ray_head import AnsweringHead
 from argosy.steps.launch.restart import NodeRestart, describe
 from argosy.steps.launch.torchrun import Torchrun
 
@@ -62,6 +63,7 @@ class Node:
         """Check in and run restarts until orders end the pod; its exit code."""
         adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_sigterm)
+        head = AnsweringHead.where_asked()
         last_restart = -1
         while True:
             agent = _AGENTS[self._args.launcher](self._args.nproc_per_node)
@@ -72,6 +74,9 @@ class Node:
             if isinstance(assignment, Orders):
                 return assignment.exit_code
             print(f"argosy: restart {describe(assignment)}", flush=True)
+            if head is not None:
+                head.end()
+                head = None
             orders = NodeRestart(self._args, self._identity, assignment, agent, self._terminated).run()
             if orders.command == "exit":
                 return orders.exit_code

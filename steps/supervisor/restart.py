@@ -143,7 +143,7 @@ class GangRestart:
     def _begin(self, ready: Mapping[str, CheckIn]) -> dict[str, Any]:
         """Claim a generation, choose the checkpoint, and write down what everybody will be told."""
         context, gang = self._context, self._gang
-        order = sorted(ready.values(), key=lambda message: message.pod_index)
+        order = sorted(ready.values(), key=lambda message: (message.pod_index, message.pod))
         claim = context.commits.claim(f"{gang.name}/{self._number}")
         resume = context.commits.resume()
         entry: dict[str, Any] = {

@@ -161,7 +161,6 @@ WRONG = [
         "domain",
     ),
     (GOOD + '[[gang.tolerations]]\noperator = "Equal"', "gang.tolerations.0.key: is required", "name the taint"),
-    (GOOD + '[gang]\nruntime = "rayjob"', "gang.runtime = 'rayjob': is not built yet", "runtime = 'jobset'"),
     (GOOD + '[gang]\nplacement = "kai"', "gang.placement = 'kai': is not built yet", "placement = 'none' or 'native'"),
     (GOOD + '[gang]\nruntime = "jbset"', "gang.runtime = 'jbset': is no runtime", "did you mean 'jobset'"),
     (GOOD + '[gang]\nplacement = "queue"', "gang.placement = 'queue': is no placement", "did you mean 'kueue'"),

@@ -1,0 +1,100 @@
+"""What KubeRay's workers wait for: an init container that KubeRay puts into their pods asks until Ray's head answers.
+
+launch is the command in every pod, the head's too. So it starts a head that only answers, and ends it as soon as all
+nodes have checked in: what trains, with Ray or without, begins after that.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from argosy.steps.child_python import die_with_parent
+from argosy.steps.contract.errors import InputError
+from argosy.steps.paths import resolve
+from argosy.steps.pods import processes
+
+GENERATED = "KUBERAY_GEN_RAY_START_CMD"
+"""KubeRay's own command, which it tells to containers that keep theirs."""
+_PORT = "RAY_PORT"
+_FOLDER = "/argosy/tmp/ray-head"
+_MARK = "ARGOSY_RAY_HEAD"
+_END_SECONDS = 5.0
+_LOOK_SECONDS = 0.05
+_TAIL_CHARACTERS = 2000
+SMALLEST = ("--object-store-memory=78643200", "--include-dashboard=false", "--disable-usage-stats")
+
+
+class AnsweringHead:
+    """A Ray head without room for any work."""
+
+    def __init__(self, program: str, environ: Mapping[str, str]) -> None:
+        self._folder = resolve(_FOLDER)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        own = {name: value for name, value in environ.items() if not name.startswith("ARGOSY_")}
+        words = ["--head", f"--port={environ.get(_PORT, '6379')}", "--num-cpus=0", *SMALLEST]
+        with self._log.open("wb") as log:
+            self._process = start(program, words, {**own, _MARK: str(os.getpid())}, self._folder, log.fileno())
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "start.log"
+
+    @classmethod
+    def where_asked(cls, environ: Mapping[str, str] = os.environ) -> Self | None:
+        """One in the head's pod of KubeRay's; None in every other pod.
+
+        Raises:
+            InputError: the image has no Ray.
+        """
+        if "--head" not in environ.get(GENERATED, "").split():
+            return None
+        program = shutil.which("ray", path=environ.get("PATH"))
+        if program is None:
+            raise InputError(
+                "runtime = 'rayjob': no ray on PATH, for which KubeRay's workers wait; use an image with Ray"
+            )
+        return cls(program, environ)
+
+    def end(self) -> None:
+        """Nobody waits for it any more."""
+        if self._process.poll() is not None:
+            said = self._log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
+            print(f"argosy: Ray's head, for which KubeRay's workers wait, had ended:\n{said}", flush=True)
+        self._process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + _END_SECONDS
+        while _left() and time.monotonic() < deadline:
+            self._process.poll()
+            time.sleep(_LOOK_SECONDS)
+        processes.kill_all(_left)
+        self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def start(
+    program: str, words: Sequence[str], environ: Mapping[str, str], folder: Path, log: int
+) -> subprocess.Popen[bytes]:
+    """``ray start``, in the foreground, with its session below ``folder``.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    return subprocess.Popen(
+        [program, "start", "--block", f"--temp-dir={folder}", *words],
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        preexec_fn=die_with_parent(),
+    )
+
+
+def _left() -> set[int]:
+    return processes.carrying(_MARK, str(os.getpid()), whole=True) & processes.descendants(os.getpid())
