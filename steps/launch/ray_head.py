@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,9 @@ class AnsweringHead:
         words = ["--head", f"--port={environ.get(_PORT, '6379')}", "--num-cpus=0", *SMALLEST]
         with self._log.open("wb") as log:
             self._process = start(program, words, {**own, _MARK: str(os.getpid())}, self._folder, log.fileno())
+        self._ends = False
+        self._watcher = threading.Thread(target=self._tell, name="ray-head", daemon=True)
+        self._watcher.start()
 
     @property
     def _log(self) -> Path:
@@ -62,18 +66,21 @@ class AnsweringHead:
             )
         return cls(program, environ)
 
+    def _tell(self) -> None:
+        self._process.wait()
+        if not self._ends:
+            said = self._log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
+            print(f"argosy: Ray's head, for which KubeRay's workers wait, has ended:\n{said}", flush=True)
+
     def end(self) -> None:
         """Nobody waits for it any more."""
-        if self._process.poll() is not None:
-            said = self._log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
-            print(f"argosy: Ray's head, for which KubeRay's workers wait, had ended:\n{said}", flush=True)
+        self._ends = True
         self._process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + _END_SECONDS
         while _left() and time.monotonic() < deadline:
-            self._process.poll()
             time.sleep(_LOOK_SECONDS)
         processes.kill_all(_left)
-        self._process.wait()
+        self._watcher.join()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

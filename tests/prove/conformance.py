@@ -37,6 +37,8 @@ PAIRS = (
 """As their guides train first, then the rest."""
 FAULTS = ("node_lost", "pod_evicted", "rank_killed", "supervisor_killed", "pod_deleted")
 CASES = [(runtime, launcher, fault) for fault in FAULTS for runtime, launcher in PAIRS]
+CASES += [("rayjob", launcher, fault) for fault in FAULTS for launcher in ("torchrun", "plain")]
+"""The last ones last: a record knows its cases by their numbers."""
 COUNT = len(CASES)
 STEPS = 60
 COLUMNS = ["runtime", "launcher", "fault", "detected after (s)", "resumed after (s)", "steps lost", "held", "error"]
