@@ -25,8 +25,8 @@ REFUSED = {
     "spec.templates[0].http: not supported": "- {name: main, http: {url: x}}",
     "spec.templates[0].memoize: not supported": "- {name: main, memoize: {key: x}, container: {image: i, command: [x]}}",
     "spec.templates[0].sidecars: not supported": "- {name: main, sidecars: [{name: x}], container: {image: i, command: [x]}}",
-    "spec.templates[0].inputs.artifacts[0].s3: not supported": (
-        "- {name: main, inputs: {artifacts: [{name: a, path: /tmp/a, s3: {key: k}}]}, container: {image: i, command: [x]}}"
+    "spec.templates[0].inputs.artifacts[0].gcs: not supported": (
+        "- {name: main, inputs: {artifacts: [{name: a, path: /tmp/a, gcs: {bucket: b, key: k}}]}, container: {image: i, command: [x]}}"
     ),
     "templates.main.suspend: without duration": "- {name: main, suspend: {}}",
     "templates.main.dag.tasks.a.template: no template is called 'nope'": "- {name: main, dag: {tasks: [{name: a, template: nope}]}}",

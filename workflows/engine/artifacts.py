@@ -44,7 +44,7 @@ def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: Artif
 
     Raises:
         InputMissing: one is not optional and comes from nowhere, or cannot be had; the message is the pod's.
-        OSError: one that is written in the YAML cannot be written.
+        OSError: its place cannot be made.
     """
     for artifact in (template.get("inputs") or {}).get("artifacts") or []:
         if not any(source in artifact for source in SOURCES):
@@ -54,22 +54,24 @@ def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: Artif
         target = files.at(str(artifact["path"]))
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            if "stored" in artifact:
-                copy_tree(Path(artifact["stored"]), target)
-            elif "raw" in artifact:
-                target.write_text(any_string(artifact["raw"].get("data") or ""), encoding="utf-8")
-            else:
-                repository.load(artifact, target)
-        except KeyAbsent as error:
-            if artifact.get("optional"):
+            _load(artifact, target, repository)
+        except OSError as error:
+            if isinstance(error, KeyAbsent) and artifact.get("optional"):
                 # The kubelet makes a folder of what a mount wants and nobody has put there.
                 target.mkdir(exist_ok=True)
                 continue
             raise InputMissing(f"artifact {artifact['name']} failed to load: {error}") from error
-        except OSError as error:
-            raise InputMissing(f"artifact {artifact['name']} failed to load: {error}") from error
         if artifact.get("mode") is not None:
             target.chmod(int(artifact["mode"]))
+
+
+def _load(artifact: Mapping[str, Any], target: Path, repository: ArtifactRepository) -> None:
+    if "stored" in artifact:
+        copy_tree(Path(artifact["stored"]), target)
+    elif "raw" in artifact:
+        target.write_text(any_string(artifact["raw"].get("data") or ""), encoding="utf-8")
+    else:
+        repository.load(artifact, target)
 
 
 def copy_tree(source: Path, target: Path) -> None:

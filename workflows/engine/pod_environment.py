@@ -54,6 +54,11 @@ def secret_variable(name: str, key: str) -> str:
     return SECRET_PREFIX + re.sub(r"[^A-Za-z0-9]", "_", f"{name}_{key}").upper()
 
 
+def referred_variable(reference: Mapping[str, Any]) -> str:
+    """The variable that stands for what a ``{name, key}`` of a manifest refers to."""
+    return secret_variable(str(reference.get("name")), str(reference.get("key")))
+
+
 def secret_keys(name: str) -> dict[str, str]:
     """Every key of a Secret that the engine's environment holds."""
     prefix = SECRET_PREFIX + re.sub(r"[^A-Za-z0-9]", "_", name).upper() + "_"
@@ -137,8 +142,7 @@ def _value(
     if source.get("configMapKeyRef"):
         reference, key = source["configMapKeyRef"], str(source["configMapKeyRef"].get("key"))
         return configs.texts(_present(configs, reference, [key])).get(key)
-    reference = source.get("secretKeyRef") or {}
-    return os.environ.get(secret_variable(str(reference.get("name")), str(reference.get("key"))))
+    return os.environ.get(referred_variable(source.get("secretKeyRef") or {}))
 
 
 def command_line(container: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from argosy.steps.pods.isolation import PRIVATE, is_possible
 from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.document import NAME, Document
-from argosy.workflows.engine.pod_environment import FIELDS, secret_keys, secret_variable
+from argosy.workflows.engine.pod_environment import FIELDS, referred_variable, secret_keys, secret_variable
 from argosy.workflows.engine.pod_job import is_ours
 from argosy.workflows.engine.repository import missing_secrets
 from argosy.workflows.engine.volumes import volumes_of
@@ -81,7 +81,7 @@ def _environment(container: Mapping[str, Any], configs: ConfigMaps, where: str) 
                 yield f"{where}.env[{index}].valueFrom.configMapKeyRef: {wrong}"
         secret = source.get("secretKeyRef")
         if secret is not None and not secret.get("optional"):
-            variable = secret_variable(str(secret.get("name")), str(secret.get("key")))
+            variable = referred_variable(secret)
             if variable not in os.environ:
                 yield f"{where}.env[{index}].valueFrom.secretKeyRef: set {variable} in the engine's environment"
     for index, source in enumerate(container.get("envFrom") or []):

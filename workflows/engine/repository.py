@@ -8,12 +8,13 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
+from zlib import error as ZlibError
 
-from argosy.workflows.engine.pod_environment import secret_variable
+from argosy.workflows.engine.pod_environment import referred_variable
 
 SECRETS = ("accessKeySecret", "secretKeySecret", "sessionTokenSecret")
 ABSENT = "The specified key does not exist."
@@ -91,7 +92,7 @@ def missing_secrets(location: Mapping[str, Any]) -> Iterator[str]:
     for name in SECRETS:
         reference = location.get(name)
         if reference and not reference.get("optional"):
-            variable = secret_variable(str(reference.get("name")), str(reference.get("key")))
+            variable = referred_variable(reference)
             if variable not in os.environ:
                 yield variable
 
@@ -136,8 +137,7 @@ class _S3:
         for field, name in zip(("access_key_id", "secret_access_key", "token"), SECRETS, strict=True):
             reference = location.get(name)
             if reference:
-                variable = secret_variable(str(reference.get("name")), str(reference.get("key")))
-                given[field] = os.environ.get(variable)
+                given[field] = os.environ.get(referred_variable(reference))
         given |= {"region": str(location.get("region") or os.environ.get("AWS_REGION") or "us-east-1")}
         options: Any = {"allow_http": scheme == "http", "timeout": timedelta(minutes=30)}
         config: Any = {name: value for name, value in given.items() if value}
@@ -157,7 +157,8 @@ class _S3:
                 if any(part in ("", ".", "..") for part in path.split("/")):
                     raise OSError(f"key {name!r} would leave the artifact's folder")
                 (into / path).parent.mkdir(parents=True, exist_ok=True)
-                self._object(name, into / path)
+                if not self._object(name, into / path):
+                    raise OSError(f"{name!r} was deleted meanwhile")
         except OSError:
             raise
         except Exception as error:
@@ -230,15 +231,13 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
     tar.extractall(folder, members=members)
 
 
-class _readable:
+@contextmanager
+def _readable() -> Iterator[None]:
     """A damaged archive is an OSError, as any other failure to load it."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, tarfile.TarError | zipfile.BadZipFile | EOFError):
-            raise OSError(f"cannot be unpacked: {error}") from error
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, ZlibError) as error:
+        raise OSError(f"cannot be unpacked: {error}") from error
 
 
 def _is_tarball(path: Path) -> bool:
