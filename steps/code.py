@@ -16,6 +16,7 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.layout import code_key
 from argosy.steps.store.base import ObjectMissing, ObjectStore
 from argosy.steps.store.files import fsync_folder, make_folders
+from argosy.steps.untar import place
 
 _MARKER = ".argosy-code"
 _PART = ".argosy-code-part-"
@@ -76,38 +77,9 @@ def _extract(archive: Path, files: Path, digest: str) -> None:
     try:
         with tarfile.open(archive, "r:gz") as source:
             for member in _sized(source):
-                _place(source, member, files.resolve())
+                place(source, member, files.resolve())
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {digest} cannot be unpacked: {error}") from error
-
-
-def _place(source: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
-    """One entry, inside ``root`` or not at all. tarfile's own filters came with Python 3.11.4."""
-    path = root / member.name.lstrip("/")
-    if ".." in Path(member.name).parts or not _is_inside(path.parent, root):
-        raise tarfile.TarError(f"{member.name!r} would leave the folder")
-    if member.isdir():
-        path.mkdir(parents=True, exist_ok=True)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_symlink() or path.exists():
-        raise tarfile.TarError(f"{member.name!r} is there twice")
-    if member.issym():
-        # Normal: so that ".." is only met before names, and what a link in it points to does not matter.
-        goal = os.path.join(os.path.realpath(path.parent), member.linkname)
-        if os.path.normpath(member.linkname) != member.linkname or not _is_inside(Path(os.path.normpath(goal)), root):
-            raise tarfile.TarError(f"{member.name!r} is a link out of the folder")
-        path.symlink_to(member.linkname)
-    elif member.isreg() and (content := source.extractfile(member)) is not None:
-        with content, path.open("xb") as target:
-            shutil.copyfileobj(content, target)
-        path.chmod(0o755 if member.mode & 0o111 else 0o644)
-    else:
-        raise tarfile.TarError(f"{member.name!r} is neither a file nor a link")
-
-
-def _is_inside(path: Path, root: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _sized(source: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from zlib import error as ZlibError
 
+from argosy.steps.untar import place
 from argosy.workflows.engine.pod_environment import referred_variable
 
 SECRETS = ("accessKeySecret", "secretKeySecret", "sessionTokenSecret")
@@ -207,28 +208,19 @@ def _unpacked(fetched: Path, archive: Mapping[str, Any], folder: Path) -> Path:
     if "none" in archive or fetched.is_dir():
         return fetched
     if "zip" in archive:
+        folder.mkdir()
         with _readable(), zipfile.ZipFile(fetched) as packed:
-            packed.extractall(folder)
+            for name in packed.namelist():
+                packed.extract(name, folder)
     elif "tar" in archive or _is_tarball(fetched):
+        folder.mkdir()
         with _readable(), tarfile.open(fetched, "r:gz") as tar:
-            _extract(tar, folder)
+            for member in tar:
+                place(tar, member, folder.resolve())
     else:
         return fetched
     inside = list(folder.iterdir())
     return inside[0] if len(inside) == 1 else folder
-
-
-def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """Nothing leaves ``folder``. Before Python 3.11.4 (Debian 12 has 3.11.2) tarfile has no filters: no links then."""
-    filters = hasattr(tarfile, "data_filter")
-    members = list(tar)
-    for member in members:
-        outside = member.name.startswith("/") or ".." in member.name.split("/")
-        if outside or not (filters or member.isfile() or member.isdir()):
-            raise tarfile.TarError(f"{member.name!r} may leave the artifact's folder")
-    if filters:
-        tar.extraction_filter = tarfile.data_filter
-    tar.extractall(folder, members=members)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -124,15 +124,15 @@ def _read_documents(source: SourceFile) -> None:
     except yaml.YAMLError as error:
         wrong.append(_not_yaml(error, source.text))
     first = next((each for each in wrong if each.rule == "YAML001"), None)
-    strange = Path(source.name).suffix not in ("", *SUFFIXES) or not _OBJECT.search(source.text)
-    strange = strange or _OTHER_LANGUAGE.match(source.text) is not None
-    if first and (strange or _TEMPLATE.search(source.text)):
+    if first and (Path(source.name).suffix not in ("", *SUFFIXES) or _TEMPLATE.search(source.text)):
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
     elif first and _LEFT_OUT.search(source.text):
         what = f"not whole: ... stands for what was left out ({first.message.removeprefix('is not YAML: ')})"
         wrong = [Unreadable("YAML001", first.line, first.column, what, "write what was left out", harmless=True)]
+    elif first and (_OTHER_LANGUAGE.match(source.text) or not _OBJECT.search(source.text)):
+        wrong = [replace(first, harmless=True)]
     source.unreadable.extend(wrong)
 
 
