@@ -207,7 +207,8 @@ def _unpacked(fetched: Path, archive: Mapping[str, Any], folder: Path) -> Path:
         return fetched
     if "zip" in archive:
         with _readable(), zipfile.ZipFile(fetched) as packed:
-            packed.extractall(folder)
+            for name in packed.namelist():
+                packed.extract(name, folder)  # which takes ".." and roots out of it
     elif "tar" in archive or _is_tarball(fetched):
         with _readable(), tarfile.open(fetched, "r:gz") as tar:
             _extract(tar, folder)
@@ -226,8 +227,9 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
         if outside or not (filters or member.isfile() or member.isdir()):
             raise tarfile.TarError(f"{member.name!r} may leave the artifact's folder")
     if filters:
-        tar.extraction_filter = tarfile.data_filter
-    tar.extractall(folder, members=members)
+        tar.extractall(folder, members=members, filter="data")
+    for member in [] if filters else members:
+        tar.extract(member, folder)
 
 
 class _readable:
