@@ -293,6 +293,6 @@ class Saver:
 
     def release(self) -> None:
         """As :meth:`close`, for an owner that is gone: a failure counts at the end of the process."""
-        with contextlib.suppress(stopping.Stopped):
+        with stopping.held_back():
             if self.turn.here:  # a forked child that ends must not send its parent's writer home
                 self.close()

@@ -6,7 +6,7 @@ import atexit
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from argosy.steps.checkpointer.leaving import await_gloo
@@ -27,6 +27,8 @@ class Stopped(SystemExit):
 
 
 _exit_code: int | None = None
+_held_back = False
+"""The code was never raised."""
 _last_acts: list[tuple[int, Callable[[], None]]] = []
 
 
@@ -40,9 +42,19 @@ def forget_exit(action: Callable[[], None]) -> None:
     _last_acts[:] = [(pid, other) for pid, other in _last_acts if other != action]
 
 
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """A Stopped within is raised to nobody: the process has its code when it ends."""
+    global _held_back
+    try:
+        yield
+    except Stopped:
+        _held_back = True
+
+
 @atexit.register
 def _leave() -> None:
-    stopped_before = _exit_code is not None
+    stopped_before = _exit_code is not None and not _held_back
     for pid, action in _last_acts[::-1]:
         if pid == os.getpid():
             with contextlib.suppress(Stopped):

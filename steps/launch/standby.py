@@ -6,6 +6,7 @@ restart still gets an agent of its own that has never run anything.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -14,8 +15,11 @@ import traceback
 
 def main() -> None:
     """Read one JSON line {"argv", "env", "cwd"} from stdin, then be torchrun; at end of file end."""
+    gc.disable()  # a fifth of the import would be looking for garbage among what stays
     from torch.distributed import run
 
+    gc.freeze()
+    gc.enable()
     raw = sys.stdin.buffer.readline()
     if not raw:
         return

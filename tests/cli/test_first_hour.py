@@ -14,7 +14,6 @@ import pytest
 
 from argosy.steps.contract.placeholders import VARIABLES, as_it_is, fill
 
-pytestmark = pytest.mark.torch
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 TRAIN = """\
 import json, os, sys, time
@@ -44,6 +43,9 @@ env = {{ CACHE = "{{checkpoint}}/cache", PLAIN = "$HOME" }}
 
 [dataset]
 uri = "file://{folder}/data"
+
+[gang]
+launcher = "plain"
 
 [checkpoint]
 mode = "opaque"

@@ -15,7 +15,6 @@ import pytest
 import argosy
 from argosy.steps.contract.errors import InputError
 
-pytestmark = pytest.mark.torch
 TRAIN = """\
 import json, os, sys, time
 os.makedirs("out", exist_ok=True)
@@ -46,7 +45,10 @@ def work(tmp_path: Path) -> Path:
 
 def described(steps: int, **more: Any) -> argosy.TrainingRun:
     checkpoint = {"mode": "opaque", "path": "out", "include": ["state.json"], "resume_args": ["--resume"]}
-    return argosy.TrainingRun(name="gpt", script="train.py", args=[str(steps)], checkpoint=checkpoint, **more)
+    gang = {"launcher": "plain"}
+    return argosy.TrainingRun(
+        name="gpt", script="train.py", args=[str(steps)], gang=gang, checkpoint=checkpoint, **more
+    )
 
 
 def test_a_run_from_a_thread_is_killed_resumes_and_tells_all_of_itself(work: Path) -> None:
@@ -73,7 +75,8 @@ def test_it_outlives_who_started_it_is_stopped_and_goes_on(work: Path) -> None:
     program = (
         "import argosy, signal\n"
         "c = {'mode': 'opaque', 'path': 'out', 'include': ['state.json'], 'resume_args': ['--resume']}\n"
-        "argosy.TrainingRun(name='gpt', script='train.py', args=['60'], checkpoint=c).run()\n"
+        "g = {'launcher': 'plain'}\n"
+        "argosy.TrainingRun(name='gpt', script='train.py', args=['60'], gang=g, checkpoint=c).run()\n"
         "signal.raise_signal(signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=work, check=False)
@@ -101,8 +104,10 @@ def test_a_failure_is_raised_with_its_cause_and_its_line(work: Path) -> None:
 
 
 def test_the_same_description_gives_the_bytes_of_the_command_line(work: Path) -> None:
-    text = 'name = "gpt"\nscript = "train.py"\nargs = ["20"]\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
-    (work / "run.toml").write_text(text + 'include = ["state.json"]\nresume_args = ["--resume"]\n')
+    text = 'name = "gpt"\nscript = "train.py"\nargs = ["20"]\n[gang]\nlauncher = "plain"\n[checkpoint]\n'
+    (work / "run.toml").write_text(
+        text + 'mode = "opaque"\npath = "out"\n' + 'include = ["state.json"]\nresume_args = ["--resume"]\n'
+    )
     command = [sys.executable, "-m", "argosy.workflows.cli.main", "compile", "run.toml"]
     assert subprocess.check_output(command, cwd=work, stderr=subprocess.DEVNULL) == described(20).compile(work)
 
@@ -134,7 +139,9 @@ except KeyError as error:
 
 def test_a_failure_shows_the_whole_traceback_and_follow_every_line(work: Path) -> None:
     (work / "train.py").write_text(BROKEN)
-    described_in = 'name = "gpt"\nscript = "train.py"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
+    described_in = (
+        'name = "gpt"\nscript = "train.py"\n[gang]\nlauncher = "plain"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
+    )
     (work / "run.toml").write_text(described_in)
     command = [sys.executable, "-m", "argosy.workflows.cli.main", "run", "run.toml"]
     quiet = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)

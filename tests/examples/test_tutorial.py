@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -11,6 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.runlog import read_events
+from argosy.steps.store import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -59,3 +64,23 @@ def test_the_page_is_true(tmp_path: Path) -> None:
         said = done.stdout + done.stderr
         assert done.returncode == 0, f"$ {command}\n{said}"
         assert not missing(lines, said), f"$ {command}\n{said}"
+    check_run(tmp_path / ".argosy/volumes/argosy/store")
+
+
+def check_run(root: Path) -> None:
+    """What the killed run of two nodes has left beside what it printed."""
+    ((name, _, run_id),) = (folder.relative_to(root).parts for folder in root.glob("*/runs/*"))
+    store = open_store(f"file://{root}")
+    told = list(read_events(store, f"{name}/runs/{run_id}"))
+    ended = [event.fields for event in told if event.kind == "restart_ended"]
+    assert [(fields["signal"], fields["rank"]) for fields in ended] == [(9, 0)]
+    began = [event.fields["restored_step"] for event in told if event.kind == "restart_began"]
+    assert began[0] == 0 < began[1] < 100 <= ended[0]["last_step"]
+    steps = [(event.fields["restart"], event.fields["step"]) for event in told if event.kind == "step"]
+    assert max(step for _, step in steps) in (250, 256)
+    for _, of_restart in itertools.groupby(steps, key=lambda pair: pair[0]):
+        listed = [step for _, step in of_restart]
+        assert listed == sorted(listed)
+    newest = CheckpointStore(store, f"{name}/runs/{run_id}").newest()
+    assert newest is not None
+    assert newest.final

@@ -232,7 +232,7 @@ REFUSED = {
         "a queue of tasks",
     ),
     "nothing": ("", "no training in it"),
-    "no YAML": ("a: [", "is not YAML"),
+    "no YAML": ("apiVersion: v1\nkind: [", "is not YAML"),
     "a chart": ("kind: {{ .Values.kind }}\n", "helm template"),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Two nodes of two ranks each, real launch and torchrun: every rank writes its own file, on its own node's disk."""
+"""Two nodes of two ranks each, real launch: every rank writes its own file, on its own node's disk."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.store import open_store
 
 if TYPE_CHECKING:
     from tests.launch.conftest import Gang
-
-pytestmark = pytest.mark.torch
 
 # Rank 3 is slow and writes in two halves; rank 0 says ``latest`` at once, as DeepSpeed does. Now and then all wait for
 # each other, as a collective would.
@@ -62,6 +58,7 @@ if rank == 0:
 """
 OPTIONS: dict[str, Any] = {
     "script": "train.py",
+    "launcher": "plain",
     "nproc_per_node": 2,
     "checkpoint_mode": "opaque",
     "checkpoint_path": "out",

@@ -1,4 +1,4 @@
-"""Whole nodes: real launch, real torchrun, real gloo ranks, the supervisor's own channel."""
+"""Whole nodes: real launch, the supervisor's own channel, torchrun and gloo ranks where these are looked at."""
 
 from __future__ import annotations
 
@@ -130,11 +130,13 @@ for step in range(1, 10000):
 """
 
 
-@pytest.mark.parametrize(("text", "code"), [(SAVES_ON_SIGTERM, 76), (HANGS, 75)])
-def test_sigterm_of_the_pod_reaches_the_ranks(make_gang: Callable[[int], Gang], text: str, code: int) -> None:
+@pytest.mark.parametrize(("launcher", "text", "code"), [("torchrun", SAVES_ON_SIGTERM, 76), ("plain", HANGS, 75)])
+def test_sigterm_of_the_pod_reaches_the_ranks(
+    make_gang: Callable[[int], Gang], launcher: str, text: str, code: int
+) -> None:
     gang = make_gang(1)
     write(gang, text)
-    gang.start(script="train.py", nproc_per_node=2, grace_seconds=10)
+    gang.start(script="train.py", launcher=launcher, nproc_per_node=2, grace_seconds=10)
     gang.assign(0)
     gang.until(lambda: {step["rank"] for step in gang.steps()} == {0, 1}, 30, "steps")
     os.kill(gang.pods[0].process.pid, signal.SIGTERM)
@@ -148,7 +150,7 @@ def test_sigterm_of_the_pod_reaches_the_ranks(make_gang: Callable[[int], Gang], 
 def test_training_goes_on_while_the_supervisor_is_away(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     write(gang, HANGS.replace("1000", "60"))
-    gang.start(script="train.py", nproc_per_node=1)
+    gang.start(script="train.py", launcher="plain")
     gang.assign(0)
     gang.until(lambda: bool(gang.steps()), 30, "first step")
     # A restarted supervisor: same port, same token, another process' memory.
@@ -161,7 +163,7 @@ def test_training_goes_on_while_the_supervisor_is_away(make_gang: Callable[[int]
 
 def test_wrong_script_is_a_clear_error(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
-    gang.start(script="trian.py", nproc_per_node=1)
+    gang.start(script="trian.py", launcher="plain")
     gang.assign(0)
     gang.until(lambda: bool(gang.errors()), 20, "error")
     error = gang.errors()[0]
@@ -175,7 +177,7 @@ def test_wrong_script_is_a_clear_error(make_gang: Callable[[int], Gang]) -> None
 def test_exit_injection_into_a_plain_script_is_refused_not_imitated(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     write(gang, HANGS)
-    gang.start(script="train.py", nproc_per_node=1)
+    gang.start(script="train.py", launcher="plain")
     gang.assign(0, fault={"fault": "exit", "rank": 0, "step": 3, "code": 42})
     gang.until(lambda: bool(gang.errors()), 30, "error")
     assert "does not call argosy.report" in gang.errors()[0]["message"]

@@ -8,16 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.store import open_store
 from tests.launch.committing import committed_folder
 
 if TYPE_CHECKING:
     from tests.launch.conftest import Gang
-
-pytestmark = pytest.mark.torch
 
 # Writes in two halves: a kill between them leaves a torn file.
 TRAIN = """
@@ -47,6 +43,7 @@ for step in range(first, 61):
 """
 OPTIONS = {
     "script": "train.py",
+    "launcher": "plain",
     "nproc_per_node": 1,
     "checkpoint_mode": "opaque",
     "checkpoint_path": "out",

@@ -373,7 +373,6 @@ def gang_with_data(make_gang: Callable[[int], Gang], folder: Path) -> tuple[Gang
     return gang, manifest
 
 
-@pytest.mark.torch
 def test_nodes_with_one_cache_fetch_once_and_hold_it_while_they_train(
     make_gang: Callable[[int], Gang], tmp_path: Path
 ) -> None:
@@ -388,7 +387,7 @@ def test_nodes_with_one_cache_fetch_once_and_hold_it_while_they_train(
     with CacheRoot(cache) as opened:
         for workflow in ("run-abc", "another"):
             opened.book(manifest.digest, workflow, f"the stage step of {workflow}", 600.0)
-    gang.start(script="train.py", staging="node", cache_path="/argosy/cache", nproc_per_node=1)
+    gang.start(script="train.py", launcher="plain", staging="node", cache_path="/argosy/cache")
     gang.assign(0, dataset_digest=manifest.digest)
     gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "end")
     said = [line for pod in gang.pods for line in pod.text().splitlines()]
@@ -403,10 +402,9 @@ def test_nodes_with_one_cache_fetch_once_and_hold_it_while_they_train(
         assert [one.who for one in opened.bookings()] == ["the stage step of another"]
 
 
-@pytest.mark.torch
 def test_each_node_stages_its_own_share(make_gang: Callable[[int], Gang], tmp_path: Path) -> None:
     gang, manifest = gang_with_data(make_gang, tmp_path)
-    gang.start(script="train.py", staging="node", layout="sharded", nproc_per_node=1)
+    gang.start(script="train.py", launcher="plain", staging="node", layout="sharded")
     gang.assign(0, dataset_digest=manifest.digest)
     gang.until(lambda: set(gang.phases().values()) == {"finished"}, 60, "end")
     lines = [line for pod in gang.pods for line in pod.text().splitlines() if "FILES" in line]

@@ -53,11 +53,10 @@ def finish(gang: Gang) -> list[dict[str, object]]:
     return events
 
 
-@pytest.mark.torch
 def test_a_fallback_is_said_with_its_reason_and_the_run_goes_on(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(2)
     write(gang, SOCKETS)
-    gang.start(script="train.py", expected_transport=EXPECTED)
+    gang.start(script="train.py", launcher="plain", expected_transport=EXPECTED)
     gang.assign()
     events = finish(gang)
     assert {(event["node"], event["state"], event["profile"]) for event in events} == {
@@ -74,7 +73,6 @@ def test_a_fallback_is_said_with_its_reason_and_the_run_goes_on(make_gang: Calla
     assert "NCCL INFO" not in log
 
 
-@pytest.mark.torch
 def test_enforced_it_ends_the_run_also_when_nccl_writes_to_stdout(
     make_gang: Callable[[int], Gang], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +80,7 @@ def test_enforced_it_ends_the_run_also_when_nccl_writes_to_stdout(
     monkeypatch.setenv("NCCL_TIMEOUT", "3600")
     gang = make_gang(2)
     write(gang, SOCKETS)
-    gang.start(script="train.py", arg=("long",), expected_transport=EXPECTED, transport="enforce")
+    gang.start(script="train.py", launcher="plain", arg=("long",), expected_transport=EXPECTED, transport="enforce")
     gang.assign()
     gang.until(lambda: len({error["pod"] for error in gang.errors()}) == 2, 60, "errors")
     error = gang.errors()[0]
@@ -98,13 +96,12 @@ def test_enforced_it_ends_the_run_also_when_nccl_writes_to_stdout(
     assert "NCCL_DEBUG_FILE=" not in gang.pods[0].text()
 
 
-@pytest.mark.torch
 def test_ranks_without_nccl_leave_it_unknown(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     write(gang, SILENT)
     tcp = ExpectedTransport("Socket", False, 0, 0, False, 0.0, "tcp").to_json()
     batch = {"micro_batch_size": 8, "accumulation_steps": 2, "effective_batch_size": 32, "learning_rate": "0.003"}
-    gang.start(script="train.py", nproc_per_node=2, expected_transport=tcp, **batch)
+    gang.start(script="train.py", launcher="plain", nproc_per_node=2, expected_transport=tcp, **batch)
     gang.assign()
     events = finish(gang)
     log = gang.pods[0].text()
@@ -125,7 +122,7 @@ def test_nothing_is_set_where_nothing_is_expected(given: dict[str, str], tmp_pat
 def test_a_batch_for_another_number_of_ranks_ends_the_run_before_it_begins(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     write(gang, SILENT)
-    gang.start(script="train.py", nproc_per_node=2, micro_batch_size=8, effective_batch_size=40)
+    gang.start(script="train.py", launcher="plain", nproc_per_node=2, micro_batch_size=8, effective_batch_size=40)
     gang.assign()
     gang.until(lambda: bool(gang.errors()), 30, "error")
     assert gang.errors()[0]["cause"] == "launcher_usage"

@@ -60,13 +60,13 @@ def started(rig: Rig, nproc: int, script: str, *args: str, mpirun: Path | None =
 def test_a_rank_that_is_killed_is_named_and_all_go_on_from_its_checkpoint(rig: Rig, which: str) -> None:
     if importlib.util.find_spec("mpi4py") is None or not VERSIONS[which].exists():
         pytest.skip(f"no Open MPI with mpi4py {which} ({VERSIONS[which]})")
-    started(rig, 2, SCRIPT, "60", mpirun=VERSIONS[which])
-    rig.inject = ("kill:rank=3@step=30",)
+    started(rig, 2, SCRIPT, "30", mpirun=VERSIONS[which])
+    rig.inject = ("kill:rank=3@step=15",)
     assert rig.run(100) == 0, rig.log()
     (ended,) = (event.fields for event in rig.events("restart_ended"))
     assert (ended["rank"], ended["signal"]) == (3, 9), rig.log()
     first, second = (event.fields["restored_step"] for event in rig.events("restart_began"))
-    assert first == 0 < int(second) < 60
+    assert first == 0 < int(second) < 30
     for node, pod in enumerate(sorted((rig.local / "nodes").glob("*/pods/*/log"))):
         log = pod.read_text()
         for rank in (2 * node, 2 * node + 1):
@@ -77,8 +77,8 @@ def test_a_rank_that_is_killed_is_named_and_all_go_on_from_its_checkpoint(rig: R
 
 
 def test_a_rank_that_hangs_is_named_by_its_stack_though_its_peers_die_of_it(rig: Rig) -> None:
-    started(rig, 2, SCRIPT, "60")
-    rig.inject = ("hang:rank=2@step=30",)
+    started(rig, 2, SCRIPT, "30")
+    rig.inject = ("hang:rank=2@step=10",)
     rig.options["hang_timeout_seconds"] = 4
     assert rig.run(100) == 0, rig.log()
     (ended,) = (event.fields for event in rig.events("restart_ended"))

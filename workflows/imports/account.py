@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from argosy.workflows.imports.word import Word
 from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.word import Word
 
 Key = tuple[int, str]
 """(document, path): aliases make one value stand at several places, each of which has a fate of its own."""

@@ -9,8 +9,8 @@ from typing import Final
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.launchers import Option
-from argosy.workflows.imports.shell import Assignment, Command
-from argosy.workflows.imports.word import Values, Word, fill, join
+from argosy.workflows.manifests.shell import Assignment, Command
+from argosy.workflows.manifests.word import Values, Word, fill, join
 
 STAGED: Final = "argosy stages data before the GPUs wait: write [dataset] uri"
 TRANSFERS: Final = (

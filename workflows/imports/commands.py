@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from argosy.workflows.imports.shell import SHELLS, Command, read_script
-from argosy.workflows.imports.word import Values, Word, fill, kubelet_filled, of_argv
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.environment import mounted_scripts
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.shell import SHELLS, Command, read_script
+from argosy.workflows.manifests.word import Values, Word, fill, kubelet_filled, of_argv
 
 _DEEPEST: Final = 4
 # Programs that start another one: how many words of their own follow, besides options; None: up to `--` or an option's

@@ -16,11 +16,11 @@ from argosy.workflows.imports.commands import Started, container_commands, line_
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.launchers import WHY, Does, Launch, Option, read_launch
 from argosy.workflows.imports.masking import masked
-from argosy.workflows.imports.shell import SHELLS, Command, read_script
 from argosy.workflows.imports.source import Source
-from argosy.workflows.imports.word import Values, Word, fill, join
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.shell import SHELLS, Command, read_script
+from argosy.workflows.manifests.word import Values, Word, fill, join
 
 _TOOLS: Final = ("pip", "venv", "ensurepip", "http.server", "json.tool")  # python -m of them trains nothing
 _REMEDY: Final = "give --script PATH (in the image) or --module NAME"

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
-from argosy.workflows.imports.word import FILL_IN
 from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.word import FILL_IN
 from argosy.workflows.spec.refusal import Refusal, as_input_error
 from argosy.workflows.spec.run import TrainingRun
 

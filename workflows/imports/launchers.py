@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from argosy.workflows.imports.word import Values, Word, fill
+from argosy.workflows.manifests.word import Values, Word, fill
 
 
 class Does(Enum):

@@ -11,11 +11,11 @@ from argosy.steps.nccl.checks import check_environment
 from argosy.steps.nccl.facts import Facts
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
-from argosy.workflows.imports.word import Word
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.environment import Variable
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.word import Word
 from argosy.workflows.spec.environment import check_environment as check_names
 from argosy.workflows.spec.refusal import Refusal
 

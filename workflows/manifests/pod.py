@@ -9,8 +9,9 @@ from typing import Final
 
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node, Origin
-from argosy.workflows.manifests.process import SHELLS, script_index
+from argosy.workflows.manifests.process import script_index
 from argosy.workflows.manifests.quantity import quantity
+from argosy.workflows.manifests.shell import SHELLS
 
 NOWHERE: Final = Node(None, Origin(""))
 """A missing node of no document."""

@@ -15,8 +15,8 @@ from typing import Final
 
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.script import commands
+from argosy.workflows.manifests.shell import SHELLS
 
-SHELLS: Final = ("sh", "bash", "dash", "ash", "zsh", "ksh")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
 _WRAPPERS: Final = (
     "exec",
@@ -28,9 +28,6 @@ _WRAPPERS: Final = (
     "numactl",
     "dumb-init",
     "tini",
-    "then",
-    "do",
-    "else",
 )
 # Options of a launcher that take no value; the word after any other option is its value.
 _FLAGS: Final = frozenset(

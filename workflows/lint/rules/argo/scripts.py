@@ -11,8 +11,8 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.argo_templates import ArgoWorkflow, Tag, Template, tags
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.node import Node
-from argosy.workflows.manifests.process import SHELLS
 from argosy.workflows.manifests.ranks import waits_for_all
+from argosy.workflows.manifests.shell import SHELLS
 
 _INTERPRETERS: Final = (*SHELLS, "python", "python3", "perl", "node", "ruby", "pwsh")
 _VALUE: Final = re.compile(r"(?:inputs|workflow)\.parameters\.[\w-]+|item(?:\.[\w-]+)?")

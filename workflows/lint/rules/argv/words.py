@@ -11,7 +11,7 @@ from argosy.workflows.lint.finding import Edit, Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
-from argosy.workflows.manifests.process import SHELLS
+from argosy.workflows.manifests.shell import SHELLS
 
 _PROGRAM: Final = re.compile(r"[\w./+-]+(\s+\S.*)", re.DOTALL)
 _OPTION: Final = re.compile(r"(--[A-Za-z][\w.-]*)[ \t]+(\S.*)", re.DOTALL)

@@ -1,18 +1,19 @@
 """The commands of a shell script, with the words, the variables and the branches that they stand in.
 
-tree-sitter's grammar of Bash reads the text; nothing is run. https://github.com/tree-sitter/tree-sitter-bash
+tree-sitter's grammar of Bash reads the text; nothing is run. What it does not understand is left out, never guessed.
+https://github.com/tree-sitter/tree-sitter-bash
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from argosy.workflows.imports.word import Piece, Word
 from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.word import Piece, Word
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -29,6 +30,12 @@ _BRANCHES: Final = {
     "function_definition": "a function",
 }
 _EXPORTS: Final = ("export", "declare", "typeset")
+_DEEPER: Final = (*_BRANCHES, "subshell", "compound_statement")
+_HEADS: Final = ("if_statement", "for_statement", "c_style_for_statement", "while_statement", "case_statement")
+_BODIES: Final = ("do_group", "compound_statement", "then", "case_item", "esac")
+_OPERATORS: Final = ("&&", "||", "|", "|&", ";", "&", ";;")
+_DEEPEST: Final = 60
+"""Statements within statements: a script that nests deeper is nobody's."""
 _LONGEST: Final = 200_000
 """Characters of a script: an argv is limited to 128 KiB by Linux anyway."""
 
@@ -53,6 +60,11 @@ class Command:
         part: how it is written there; ``""`` for an argv.
         inside: ``""``, or what decides whether and how often it is run: ``if``, ``a loop``, ….
         redirected: where its output goes, or what it reads, as it is written.
+        before: the operator in front of it: ``\\n``, ``;``, ``&&``, ``||``, ``|``, ``&``, or ``""`` at the beginning.
+        after: the operator behind it.
+        depth: 0 at the top level, more inside of ``if``, loops, functions and subshells.
+        head: it is no command, but the beginning of a statement that holds some (``while true``).
+        line: the lines that it stands on, joined where a backslash joins them.
     """
 
     words: tuple[Word, ...]
@@ -61,6 +73,11 @@ class Command:
     part: str
     inside: str = ""
     redirected: str = ""
+    before: str = ""
+    after: str = "\n"
+    depth: int = 0
+    head: bool = False
+    line: str = ""
 
     @property
     def whole(self) -> Word:
@@ -76,9 +93,18 @@ def read_script(text: str, node: Node) -> tuple[list[Command], bool]:
     """
     if len(text) > _LONGEST:
         return [], False
+    found, whole = read_statements(text, node)
+    return [each for each in found if not each.head], whole
+
+
+def read_statements(text: str, node: Node) -> tuple[list[Command], bool]:
+    """As :func:`read_script`, with the heads of ``if``, ``case`` and loops among the commands."""
     data = text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
     root = _parser().parse(data).root_node
-    return list(_Reader(data, node).commands(root, "", "")), not root.has_error
+    reader = _Reader(data, node)
+    reader.commands(root, "", "", 0)
+    reader.end()
+    return reader.found, not root.has_error
 
 
 @cache
@@ -94,26 +120,69 @@ class _Reader:
     def __init__(self, data: bytes, node: Node) -> None:
         self._data = data
         self._node = node
+        self.found: list[Command] = []
+        self._between: list[str] = []
+        """Operators since the last command."""
 
     # ---- commands
 
-    def commands(self, node: tree_sitter.Node, inside: str, redirected: str) -> Iterator[Command]:
+    def commands(self, node: tree_sitter.Node, inside: str, redirected: str, depth: int) -> None:
         kind = node.type
         if kind == "command":
-            yield self._command(node, inside, redirected)
+            self._command(node, inside, redirected, depth)
         elif kind in ("declaration_command", "variable_assignment", "variable_assignments"):
             found = tuple(self._assignments(node))
             words = () if found else tuple(self._declared(node))
-            yield Command(words, found, self._node, self._text(node), inside, redirected)
+            self._add(node, words, found, inside, redirected, depth)
         elif kind in ("test_command", "unset_command"):
             word = Word((Piece(self._text(node)),), self._node, self._text(node))
-            yield Command((word,), (), self._node, self._text(node), inside, redirected)
+            self._add(node, (word,), (), inside, redirected, depth)
         elif kind == "redirected_statement":
-            yield from self._redirected(node, inside)
-        elif node.is_named and kind not in ("comment", "heredoc_body", "word", "string"):
-            yield from self._below(node, _BRANCHES.get(kind, inside), redirected)
+            self._redirected(node, inside, depth)
+        elif node.is_named and kind not in ("comment", "heredoc_body", "word", "string") and depth < _DEEPEST:
+            self._head(node, inside, depth)
+            self._below(node, _BRANCHES.get(kind, inside), redirected, depth + (kind in _DEEPER))
 
-    def _below(self, node: tree_sitter.Node, inside: str, redirected: str) -> Iterator[Command]:
+    def _add(
+        self,
+        node: tree_sitter.Node,
+        words: tuple[Word, ...],
+        assignments: tuple[Assignment, ...],
+        inside: str,
+        redirected: str,
+        depth: int,
+    ) -> None:
+        self.end()
+        before = (self._between or ["\n"])[-1] if self.found else ""
+        self._between = []
+        text = self._text(node)
+        self.found.append(
+            Command(
+                words, assignments, self._node, text, inside, redirected, before, "\n", depth, line=self._line(node)
+            )
+        )
+
+    def end(self) -> None:
+        """The operator behind the last command is known."""
+        if self.found and self._between:
+            self.found[-1] = replace(self.found[-1], after=self._between[0])
+
+    def _line(self, node: tree_sitter.Node) -> str:
+        start, end = self._data.rfind(b"\n", 0, node.start_byte) + 1, node.end_byte
+        while (end := self._data.find(b"\n", end)) > 0 and self._data[end - 1 : end] == b"\\":
+            end += 1
+        line = self._data[start : end if end > 0 else len(self._data)].decode("utf-8", "replace")
+        return line.replace("\\\n", " ").strip()
+
+    def _head(self, node: tree_sitter.Node, inside: str, depth: int) -> None:
+        first, body = node.children[:1], next((each for each in node.children if each.type in _BODIES), None)
+        if node.type in _HEADS and first and body is not None:
+            text = self._data[first[0].start_byte : body.start_byte].decode("utf-8", "replace").rstrip("; \n")
+            words = tuple(Word((Piece(word),), self._node, word) for word in text.split())
+            self._add(node, words, (), inside, "", depth)
+            self.found[-1] = replace(self.found[-1], part=text, head=True)
+
+    def _below(self, node: tree_sitter.Node, inside: str, redirected: str, depth: int) -> None:
         below = node.children
         for index, child in enumerate(below):
             after = below[index + 1].type if index + 1 < len(below) else ""
@@ -123,18 +192,20 @@ class _Reader:
                 where = inside or "the background"
             elif before == "||":
                 where = inside or "what follows ||"
-            yield from self.commands(child, where, redirected)
+            if child.type in _OPERATORS:
+                self._between.append(child.type)
+            self.commands(child, where, redirected, depth)
 
-    def _redirected(self, node: tree_sitter.Node, inside: str) -> Iterator[Command]:
+    def _redirected(self, node: tree_sitter.Node, inside: str, depth: int) -> None:
         marks = [child for child in node.children if child.type.endswith("_redirect")]
         shown = " ".join(self._text(each).split("\n")[0] for each in marks)
         for child in node.children:
             if not child.type.endswith("_redirect"):
-                yield from self.commands(child, inside, shown)
+                self.commands(child, inside, shown, depth)
             elif child.type == "heredoc_redirect":  # `cat <<E | tee x` and `<<E && y` hang below it
-                yield from self._below(child, inside, "")
+                self._below(child, inside, "", depth)
 
-    def _command(self, node: tree_sitter.Node, inside: str, redirected: str) -> Command:
+    def _command(self, node: tree_sitter.Node, inside: str, redirected: str, depth: int) -> None:
         words: list[Word] = []
         own = ""
         for child in node.children:
@@ -150,8 +221,7 @@ class _Reader:
             if child.type == "variable_assignment"
             for each in self._assignments(child)
         )
-        text = self._text(node)
-        return Command(tuple(words), assignments, self._node, text, inside, f"{redirected}{own}".strip())
+        self._add(node, tuple(words), assignments, inside, f"{redirected}{own}".strip(), depth)
 
     def _declared(self, node: tree_sitter.Node) -> Iterator[Word]:
         for child in node.children:
