@@ -92,9 +92,9 @@ def test_a_gang_waits_for_a_rack_that_has_room_for_all_of_it(
             told = [event.fields for event in training.events("gang_waits")]
             return [each for each in told if each["why"] and (each["phase"] == "queued" or way == "none")]
 
-        told = training.until("the reason why it waits", waited)
+        training.until("the reason why it waits", waited)
         if way != "none":
-            assert "topology" in told[-1]["why"], told
+            assert "topology" in waited()[-1]["why"], training.tale()
             assert set(where(training)) <= {""}
         assert training.committed() == 0
         cluster.kubectl("label", "node", "node-c", "--overwrite", f"{RACK}={APART['node-b']}")
