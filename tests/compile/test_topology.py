@@ -58,6 +58,7 @@ def test_without_a_placement_pods_attract_those_of_their_own_gang_only() -> None
     affinity = pod_spec(made[-1])["affinity"]
     (term,) = affinity["podAffinity"][HOW[0]]
     assert (term["topologyKey"], term["matchLabelKeys"]) == (RACK, ["argosy.dev/gang"])
+    assert term["labelSelector"] == {"matchLabels": {"argosy.dev/run": "llm"}}  # no key may stand in both
     assert "nodeAffinity" in affinity
 
 

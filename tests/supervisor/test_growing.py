@@ -126,7 +126,7 @@ def test_a_probe_goes_where_the_gang_may_and_holds_nothing_of_it() -> None:
                     {
                         "topologyKey": "rack",
                         "matchLabelKeys": ["argosy.dev/gang"],
-                        "labelSelector": {"matchExpressions": [{"key": "argosy.dev/gang", "operator": "Exists"}]},
+                        "labelSelector": {"matchLabels": {"argosy.dev/run": "x"}},
                     }
                 ]
             }

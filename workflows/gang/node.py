@@ -99,7 +99,7 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
         **({"schedulerName": SCHEDULERS[gang.placement]} if gang.placement in SCHEDULERS else {}),
-        **fabric_pod(fabric, gang.pod, nearness(gang)),
+        **fabric_pod(fabric, gang.pod, nearness(run)),
         "tolerations": _tolerations(run),
         "containers": [container],
         "volumes": [shm, *claim, *cache, *own, *fabric.volumes, *gang.pod.volume_manifests()],
