@@ -42,6 +42,7 @@ ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 STORAGE_CLASS = Kind("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
 POD_GROUP = Kind("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups")
+COSCHEDULING_GROUP = Kind("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups")
 PRIORITY_CLASS = Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False)
 JOB_SET = Kind("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets")
 PYTORCH_JOB = Kind("kubeflow.org/v1", "PyTorchJob", "pytorchjobs")
@@ -62,6 +63,12 @@ EVENT_SOURCE = Kind("argoproj.io/v1alpha1", "EventSource", "eventsources")
 SENSOR = Kind("argoproj.io/v1alpha1", "Sensor", "sensors")
 WORKLOAD = Kind("kueue.x-k8s.io/v1beta2", "Workload", "workloads")
 LOCAL_QUEUE = Kind("kueue.x-k8s.io/v1beta2", "LocalQueue", "localqueues")
+TOPOLOGY = Kind("kueue.x-k8s.io/v1beta2", "Topology", "topologies", namespaced=False)
+RESOURCE_FLAVOR = Kind("kueue.x-k8s.io/v1beta2", "ResourceFlavor", "resourceflavors", namespaced=False)
+KAI_QUEUE = Kind("scheduling.run.ai/v2", "Queue", "queues", namespaced=False)
+WORKLOAD_PRIORITY_CLASS = Kind(
+    "kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass", "workloadpriorityclasses", namespaced=False
+)
 ACCESS_REVIEW = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False)
 SUBJECT_REVIEW = Kind("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
 
@@ -71,7 +78,7 @@ _KNOWN = {
         POD, SERVICE, SECRET, EVENT, NODE, NAMESPACE, SERVICE_ACCOUNT, CLAIM, JOB, NETWORK_POLICY, ROLE, ROLE_BINDING,
         STORAGE_CLASS, PRIORITY_CLASS, POD_GROUP, JOB_SET, PYTORCH_JOB, MPI_JOB, TRAIN_JOB, VOLCANO_JOB,
         TRAINING_RUNTIME, WORKFLOW, WORKFLOW_TEMPLATE, LOCAL_QUEUE, ACCESS_REVIEW, SUBJECT_REVIEW, CRON_WORKFLOW,
-        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB,
+        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB, COSCHEDULING_GROUP,
     )
 }  # fmt: skip
 

@@ -119,7 +119,9 @@ class TrainArgs(RunArgs):
     hang_timeout_seconds: int = option("no step within this time is a hang, seconds; 0: never", default=1800)
     act_on_stall: bool = option("a pause ten times as long as any before is a hang", default=False)
     act_on_slow_rank: bool = option("a rank that the others wait for in every step is moved away", default=False)
+    grow_seconds: int = option("how often a smaller gang looks for its other nodes, seconds; 0: never", default=0)
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
+    spot: str = option("JSON: the spot nodes that are asked for, and when gangs leave them; empty: none", default="")
     max_same_failure: int = option("same root without a new verified commit, at most", default=3)
     nan_losses: int = option(
         "losses in a row that are NaN or infinite, after which a restart ends; 0: never", default=3

@@ -76,6 +76,17 @@ class Standing:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Probed:
+    """Further nodes that were asked for: ``bound`` have taken a pod, ``running`` of them run it; ``over``: it has
+    ended, and says nothing any more.
+    """
+
+    bound: int
+    running: int
+    over: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """Where the channel listens (``host``, ``port``) and what pods are told (``url``, ``token``); outlives us.
     ``metrics_port`` is where Prometheus may ask, 0: nobody does.
@@ -121,3 +132,9 @@ class GangHost(Protocol):
 
     def room(self, excluded: tuple[str, ...]) -> int | None:
         """Nodes that could take a pod when ``excluded`` are left out; None when nobody can know."""
+
+    def probe(self, manifest: GangManifest, identity: Identity, nodes: int) -> Probed:
+        """Ask for ``nodes`` nodes besides those of the gang ``identity``; asked again, how far that has come."""
+
+    def end_probe(self, name: str) -> None:
+        """Ask for no more; what was found is let go. Without a probe of gang ``name``: nothing."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from argosy.steps.cluster.api import Api, ApiError, connect
-from argosy.steps.cluster.kinds import NOT_SEEN_YET, POD, kind_of
+from argosy.steps.cluster.kinds import JOB, NOT_SEEN_YET, POD, kind_of
 from argosy.steps.cluster.watching import Watched
 from argosy.steps.contract import env as names
 from argosy.steps.contract.causes import Cause
@@ -29,9 +29,10 @@ from argosy.steps.gang.channel_objects import (
     policies,
 )
 from argosy.steps.gang.evidence import cluster_evidence
-from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Standing
+from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Probed, Standing
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
 from argosy.steps.gang.pod_states import Outcome, is_lost, outcome_of, pod_state
+from argosy.steps.gang.probe import probe_job, probe_name
 from argosy.steps.gang.reasons import Reasons
 from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX, INDEX_VARIABLE, pod_count
 
@@ -60,6 +61,7 @@ class KubernetesHost:
         self._workloads = Watched(api, self._runtime.kind, owner.selector, self._changed.set)
         self._reasons = Reasons(api, manifest.runtime)
         self._deleted: set[str] = set()
+        self._probes: set[str] = set()
         self._pods.start()
         self._workloads.start()
 
@@ -155,6 +157,7 @@ class KubernetesHost:
                 deleted=gone > 0,
             )
             for each, gone in self._workloads.seen()
+            if ATTEMPT_LABEL in each["metadata"]["labels"]  # a Job may be a probe
         ]
         return sorted(found, key=lambda gang: gang.attempt)
 
@@ -221,6 +224,26 @@ class KubernetesHost:
     def room(self, excluded: tuple[str, ...]) -> int | None:
         """Nobody can know: what is free on a cluster is its scheduler's affair."""
         return None
+
+    def probe(self, manifest: GangManifest, identity: Identity, nodes: int) -> Probed:
+        """A Job's pods show what the scheduler thinks; refused, by a quota for example, it has found nothing."""
+        name = probe_name(identity.name)
+        if name not in self._probes:
+            try:
+                self._create(self._owner.adopt(probe_job(manifest, identity, self._owner.uid, nodes)))
+            except StepError as error:
+                print(f"argosy: no further nodes: {error}", file=sys.stderr, flush=True)
+                return Probed(bound=0, running=0, over=True)
+            self._probes.add(name)
+        pods = [pod_state(each, gone) for each, gone in self._of(name) if not gone]
+        bound = [each for each in pods if each.node and not each.deleted]
+        running = sum(each.phase == "Running" for each in bound)
+        return Probed(bound=len(bound), running=running, over=any(each.has_ended for each in pods))
+
+    def end_probe(self, name: str) -> None:
+        """Delete the Job and its pods; they have a second to end."""
+        self._api.delete(JOB, probe_name(name))
+        self._probes.discard(probe_name(name))
 
 
 def kubernetes_host(manifest: GangManifest, workflow: str, workflow_uid: str) -> KubernetesHost:

@@ -16,12 +16,15 @@ from typing import Any, Literal
 import yaml
 
 from argosy.steps.cluster.containers import main_of
+from argosy.steps.cluster.kinds import COSCHEDULING_GROUP
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.objects import GANG_LABEL
 from argosy.steps.gang.runtimes import RUNTIMES, Runtime, find_runtime, job_specs, runtime_of
 
 ATTEMPT_LABEL = "argosy.dev/attempt"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+KAI_QUEUE_LABEL = "kai.scheduler/queue"
+COSCHEDULING_LABEL = "scheduling.x-k8s.io/pod-group"
 _COMPANIONS = ("PodGroup", "Service", "TrainingRuntime")
 """What may stand beside the workload, at most once each, in the order in which it must be created."""
 _ONLY_BESIDE = {"Service": "job", "TrainingRuntime": "trainjob"}
@@ -53,13 +56,14 @@ class GangManifest:
         return found
 
     @property
-    def placement(self) -> Literal["none", "native", "kueue", "volcano"]:
+    def placement(self) -> Literal["none", "native", "kueue", "volcano", "coscheduling", "kai"]:
         """Who makes the placement all-or-nothing."""
         if self.runtime.name == "volcano":
             return "volcano"
         if self.documents[0]["kind"] == "PodGroup":
-            return "native"
-        return "kueue" if QUEUE_LABEL in self.workload.get("metadata", {}).get("labels", {}) else "none"
+            return "coscheduling" if _is_coscheduling(self.documents[0]) else "native"
+        labels = self.workload.get("metadata", {}).get("labels", {})
+        return "kueue" if QUEUE_LABEL in labels else "kai" if KAI_QUEUE_LABEL in labels else "none"
 
 
 def read_manifest(path: Path) -> GangManifest:
@@ -173,16 +177,24 @@ def with_identity(
             kept = [item for item in container.get("env", []) if item["name"] not in env]
             container["env"] = kept + [{"name": key, "value": value} for key, value in env.items()]
         for companion in documents[:-1]:
-            _join(companion, template["spec"], name, nnodes)
+            _join(companion, template, name, nnodes)
         if excluded:
             exclude(template["spec"], excluded)
     return documents
 
 
-def _join(companion: dict[str, Any], pod: dict[str, Any], name: str, nnodes: int) -> None:
+def _is_coscheduling(group: Mapping[str, Any]) -> bool:
+    return str(group.get("apiVersion")) == COSCHEDULING_GROUP.api_version
+
+
+def _join(companion: dict[str, Any], template: dict[str, Any], name: str, nnodes: int) -> None:
+    pod = template["spec"]
     if companion["kind"] == "Service":
         companion.setdefault("spec", {})["selector"] = {GANG_LABEL: name}
         pod["subdomain"] = name
+    elif _is_coscheduling(companion):
+        companion.setdefault("spec", {})["minMember"] = nnodes
+        template["metadata"]["labels"][COSCHEDULING_LABEL] = name
     elif companion["kind"] == "PodGroup":
         companion.setdefault("spec", {})["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
         pod["schedulingGroup"] = {"podGroupName": name}
@@ -190,7 +202,11 @@ def _join(companion: dict[str, Any], pod: dict[str, Any], name: str, nnodes: int
 
 def exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:
     """Keep pods of this ``spec`` off the nodes, beside whatever it asks for already."""
-    rule = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)}
+    require(pod, {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)})
+
+
+def require(pod: dict[str, Any], rule: dict[str, Any]) -> None:
+    """A rule for the labels of the nodes that pods of this ``spec`` go to, beside whatever it asks for already."""
     affinity = pod.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     wanted = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
     # Terms are alternatives: the rule must stand in each of them.

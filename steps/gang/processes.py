@@ -24,7 +24,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang.container import PodPlace, command_of, environment_of, mounts_of, workdir_of
-from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Standing
+from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Probed, Standing
 from argosy.steps.gang.manifest import GangManifest, excluded_nodes, pod_spec, with_identity
 from argosy.steps.gang.nodes import VirtualNodes, read_record, write_record
 from argosy.steps.pods.leftovers import sweep
@@ -215,6 +215,15 @@ class ProcessHost:
     def room(self, excluded: tuple[str, ...]) -> int:
         """Nodes that are neither excluded nor lost."""
         return len(self.nodes.free(excluded))
+
+    def probe(self, manifest: GangManifest, identity: Identity, nodes: int) -> Probed:
+        """Nodes are free or not; nothing needs to be held."""
+        taken = {state.node for state in self.pods(identity.name)}
+        found = min(nodes, len(set(self.nodes.free(identity.excluded)) - taken))
+        return Probed(bound=found, running=found)
+
+    def end_probe(self, name: str) -> None:
+        """Nothing was held."""
 
     def evict(self, node: str, grace_seconds: float) -> None:
         """Reclaim the node's pods: SIGTERM now, SIGKILL after the grace; the node may take pods later."""

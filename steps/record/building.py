@@ -193,6 +193,8 @@ def _gangs(events: Sequence[Event]) -> tuple[GangFacts, ...]:
             nnodes=whole(event.fields, "nnodes") or 0,
             nproc_per_node=whole(event.fields, "nproc_per_node") or 0,
             excluded=texts(event.fields, "excluded"),
+            capacity=text(event.fields, "capacity"),
+            preemptions=whole(event.fields, "preemptions") or 0,
         )
         for event in _all(events, "gang_created")
     )

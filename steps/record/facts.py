@@ -22,6 +22,10 @@ class GangFacts:
     nnodes: int
     nproc_per_node: int
     excluded: tuple[str, ...]
+    capacity: str = ""
+    """``spot`` or ``on-demand`` where the run asked for spot nodes."""
+    preemptions: int = 0
+    """How many there had been when it was made."""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class Restart:
         """Whether it ended for a cause."""
         return bool(self.cause)
 
+    grown: int = 0
+    """With so many nodes, which were more, it was to go on; nothing else ended it. 0: no."""
     restored_at: float | None = None
     """When what it restored was committed; None: that was not seen."""
     restored_told: int | None = None

@@ -18,12 +18,13 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
     """``events`` sorted by time. A restart that a new one follows without an end was cut off with its supervisor."""
     began = {_key(event): event for event in events if event.kind == "restart_began"}
     ended = {_key(event): event for event in events if event.kind == "restart_ended"}
+    grown = {_key(event): event for event in events if event.kind == "gang_grows"}
     points = _points(events)
     ordered = sorted(began, key=lambda key: began[key].time)
     saves = [event for event in events if event.kind == "checkpoint_committed"]
     until = [began[key].time for key in ordered[1:]] + [inf] * bool(ordered)
     found = [
-        _restart(began[key], ended.get(key), points.get(key, ()), saves, end)
+        _restart(began[key], ended.get(key) or grown.get(key), points.get(key, ()), saves, end)
         for key, end in zip(ordered, until, strict=True)
     ]
     # A training that was stopped, and went on later, has ended more than once.
@@ -120,6 +121,7 @@ def _restart(
         quote=text(fields, "quote"),
         last_step=reached,
         points=points,
+        grown=whole(fields, "to") or 0,
     )
 
 

@@ -8,7 +8,9 @@ from argosy.steps.record.reading import number, whole
 from argosy.steps.record.wording import duration
 from argosy.steps.runlog import Event
 
-_OVER = ("step", "stalled", "checkpoint_committed", "restart_began", "restart_ended", "train_ended")
+_OVER = (
+    "step", "stalled", "checkpoint_committed", "gang_grows", "restart_began", "restart_ended", "train_ended",
+)  # fmt: skip
 
 
 def stall_sentence(event: Event) -> str:

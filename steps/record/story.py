@@ -90,6 +90,8 @@ def _counted(record: RunRecord) -> str:
 def ending(each: Restart) -> str:
     """How an attempt ended: ``native_crash: rank 1 on node-0, signal 9 (SIGKILL)``."""
     if not each.failed:
+        if each.grown:
+            return f"made anew for {count(each.grown, 'node')}"
         return "running" if each.ended is None else "every rank ended well"
     parts = []
     if each.rank is not None:
@@ -116,6 +118,18 @@ def signal_name(number: int) -> str:
         return Signals(number).name
     except ValueError:
         return "no name here"
+
+
+def capacity(record: RunRecord) -> str:
+    """``on-demand nodes since gang 4: 3 preemptions on spot nodes``; "" for a run that asked for none of these."""
+    latest = record.gangs[-1] if record.gangs else None
+    if latest is None or not latest.capacity:
+        return ""
+    lost = count(latest.preemptions, "preemption")
+    if latest.capacity == "spot":
+        return f"spot nodes, {lost} before gang {latest.attempt}"
+    first = next(gang for gang in record.gangs if gang.capacity == latest.capacity)
+    return f"on-demand nodes since gang {first.attempt}: {count(first.preemptions, 'preemption')} on spot nodes"
 
 
 def began_again(each: Restart) -> str:

@@ -178,7 +178,13 @@ def _gang(_: Tally, event: Event) -> str:
     nodes, each = whole(event.fields, "nnodes") or 0, whole(event.fields, "nproc_per_node") or 0
     without = ", ".join(texts(event.fields, "excluded"))
     shape = f"gang {whole(event.fields, 'attempt') or 0}: {count(nodes, 'node')} × {count(each, 'rank')}"
+    shape += f", {capacity} nodes" if (capacity := text(event.fields, "capacity")) else ""
     return f"{shape}, without {without}" if without else shape
+
+
+def _grows(_: Tally, event: Event) -> str:
+    gang, step, nodes, more = (whole(event.fields, name) or 0 for name in ("attempt", "last_step", "nnodes", "to"))
+    return f"gang {gang}: nodes are back, at step {step} it grows from {nodes} to {count(more, 'node')}"
 
 
 def _injected(_: Tally, event: Event) -> str:
@@ -236,6 +242,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "staging": Tally._stages,
     "staged": Tally._staged,
     "gang_created": _gang,
+    "gang_grows": _grows,
     "gang_waits": Tally._waits,
     "restart_began": Tally._began,
     "step": Tally._stepped,

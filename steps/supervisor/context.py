@@ -9,6 +9,7 @@ from argosy.steps.contract import env as names
 from argosy.steps.contract.channel import Report
 from argosy.steps.gang.host import GangHost, Identity
 from argosy.steps.gang.manifest import GangManifest
+from argosy.steps.gang.spot import on_demand
 from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.commits import RunCommits
@@ -31,6 +32,8 @@ class SupervisedGang:
     attempt: int
     nnodes: int
     excluded: tuple[str, ...] = ()
+    on_demand: bool = False
+    """It stays off spot nodes, which the manifest asks for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,12 @@ class Context:
 
     def create(self, gang: SupervisedGang) -> None:
         """Have the host make the gang, or what is missing of it."""
+        self.host.create(*self.described(gang))
+
+    def described(self, gang: SupervisedGang) -> tuple[GangManifest, Identity]:
+        """What the host is told of the gang."""
+        spot = self.settings.spot if gang.on_demand else None
+        manifest = self.manifest if spot is None else on_demand(self.manifest, spot)
         env = {**self.identity_env, names.GANG_NAME: gang.name}
         identity = Identity(name=gang.name, attempt=gang.attempt, nnodes=gang.nnodes, excluded=gang.excluded, env=env)
-        self.host.create(self.manifest, identity)
+        return manifest, identity

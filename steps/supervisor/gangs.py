@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import COMMIT_SECONDS
 from argosy.steps.gang.host import GangRecord
 from argosy.steps.supervisor.context import Context, SupervisedGang
@@ -52,21 +53,31 @@ class Gangs:
         context = self._context
         attempt = 1 + max([context.ledger.last_attempt(), *(record.attempt for record in context.host.gangs())])
         excluded, nnodes = self._placement(avoid, enough)
+        preempted = self._preempted()
         gang = SupervisedGang(
-            name=context.settings.gang_name(attempt), attempt=attempt, nnodes=nnodes, excluded=excluded
+            name=context.settings.gang_name(attempt),
+            attempt=attempt,
+            nnodes=nnodes,
+            excluded=excluded,
+            on_demand=(spot := context.settings.spot) is not None and preempted >= spot.preemptions,
         )
-        context.ledger.append("gang", gang=gang.name, attempt=attempt, nnodes=nnodes, excluded=list(excluded))
+        capacity = {} if spot is None else {"on_demand": gang.on_demand}
+        told = {"gang": gang.name, "nnodes": nnodes, "excluded": list(excluded)}
+        context.ledger.append("gang", **told, attempt=attempt, **capacity)
         context.record.log.append(
             "gang_created",
             attempt=attempt,
-            gang=gang.name,
-            nnodes=nnodes,
+            **told,
             nproc_per_node=context.nproc,
-            excluded=list(excluded),
+            **({"capacity": "on-demand" if gang.on_demand else "spot", "preemptions": preempted} if spot else {}),
         )
         context.record.log.flush()
         context.create(gang)
         return gang
+
+    def _preempted(self) -> int:
+        """How often the workflow's gangs lost nodes."""
+        return sum(each.cause == Cause.PREEMPTED_EVICTED for each in self._context.ledger.failures())
 
     def _placement(self, avoid: str, enough: int) -> tuple[tuple[str, ...], int]:
         """Nodes to leave out and the number of nodes to take: fewer when the gang is elastic and some are gone."""

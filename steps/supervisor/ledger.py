@@ -19,7 +19,9 @@ from argosy.steps.store.base import ObjectStore
 from argosy.steps.supervisor.budget import Decision, Failure
 from argosy.steps.verdict import Verdict
 
-Kind = Literal["supervisor", "gang", "restart", "failure", "excluded", "gang_deleted", "finished", "ended", "skipped"]
+Kind = Literal[
+    "supervisor", "gang", "restart", "failure", "grown", "excluded", "gang_deleted", "finished", "ended", "skipped"
+]
 EXCLUSION_SECONDS = 24 * 3600.0
 """A node that was excluded is tried again after a day."""
 

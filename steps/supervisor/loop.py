@@ -55,6 +55,11 @@ class Supervisor:
                 gang = gang or self._gangs.create(self._avoid, self._enough)
                 outcome = self._run_restart(gang, entry)
                 entry = None
+                if outcome.grow:
+                    if isinstance(end := self._grow(gang, outcome), int):
+                        return end
+                    gang = None
+                    continue
                 if outcome.verdict is None:
                     end = self._conclude(gang)
                     if isinstance(end, int):
@@ -77,6 +82,23 @@ class Supervisor:
         if entry is not None:
             return GangRestart(self._context, gang, number).adopt(entry)
         return GangRestart(self._context, gang, number + 1).run()
+
+    def _grow(self, gang: SupervisedGang, outcome: Outcome) -> int | Verdict | None:
+        """End the gang as a preemption would, with its time to save; the next is larger. Charged to nothing.
+
+        Exit code 0 if its last save was the declared end.
+        """
+        context, told = self._context, {"attempt": gang.attempt, "restart": outcome.restart, "gang": gang.name}
+        told |= {"nnodes": gang.nnodes, "to": outcome.enough}
+        context.ledger.append("grown", **told)
+        context.record.log.append("gang_grows", **told, last_step=outcome.step)
+        print(
+            f"argosy: gang {gang.name} is made anew with {outcome.enough} nodes at step {outcome.step}", file=sys.stderr
+        )
+        self._gangs.delete(gang, f"grows from {gang.nnodes} to {outcome.enough} nodes")
+        context.host.end_probe(gang.name)
+        self._avoid, self._enough = "", outcome.enough
+        return None if context.commits.reached_end() is None else self._conclude(None)
 
     def _left_undone(self) -> Pending | None:
         """What a supervisor before us decided and did not live to do; the gang's pods can be told again."""

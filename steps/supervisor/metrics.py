@@ -39,6 +39,7 @@ _COUNTERS = {
     "checkpoint_committed": ("argosy_checkpoints", "Committed checkpoints.", ()),
     "stalled": ("argosy_stalls", "Pauses between steps that the run's own do not explain.", ()),
     "slow_rank": ("argosy_slow_ranks", "Ranks that the others waited for in step after step.", ("rank", "node")),
+    "gang_grows": ("argosy_growths", "Gangs that were made anew for nodes that were back.", ()),
     "node_excluded": ("argosy_nodes_excluded", "Nodes that get no more pods of this run.", ()),
 }
 """Kind of event -> the counter of such events, and the fields that it is divided by."""

@@ -26,7 +26,11 @@ class Pending:
 def gang_of(entry: dict[str, Any]) -> SupervisedGang:
     """The gang of a ledger entry of kind ``gang``."""
     return SupervisedGang(
-        name=entry["gang"], attempt=entry["attempt"], nnodes=entry["nnodes"], excluded=tuple(entry["excluded"])
+        name=entry["gang"],
+        attempt=entry["attempt"],
+        nnodes=entry["nnodes"],
+        excluded=tuple(entry["excluded"]),
+        on_demand=entry.get("on_demand", False),
     )
 
 

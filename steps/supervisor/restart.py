@@ -12,6 +12,7 @@ from argosy.steps.contract.channel import TOLD_PEERS, Assignment, CheckIn, Endin
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import PodState
 from argosy.steps.supervisor.context import Context, SupervisedGang
+from argosy.steps.supervisor.growing import Growing
 from argosy.steps.supervisor.moving import see_slow_ranks
 from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
@@ -35,6 +36,8 @@ class Outcome:
     corrupt: tuple[str, ...] = ()
     enough: int = 0
     """So many nodes an elastic gang is to go on with; 0: with as many as it can get."""
+    grow: bool = False
+    """Nothing ended it: it could go on with ``enough`` nodes, which are more."""
 
 
 class GangRestart:
@@ -212,6 +215,21 @@ class GangRestart:
         if adopted:
             for report in context.record.kept(self._gang.name, self._number):
                 watch.feed(report, time.monotonic())
+        growing = Growing(context, self._gang, time.monotonic())
+        more = 0
+        try:
+            more = self._follow(watch, growing)
+        finally:
+            if not more:
+                growing.end()
+        if not more:
+            return self._outcome(watch)
+        grown = Outcome(restart=self._number, verdict=None, enough=more, grow=True)
+        return replace(grown, step=watch.step, steps=watch.steps_done)
+
+    def _follow(self, watch: Watch, growing: Growing) -> int:
+        """Until the restart has ended: 0; or could go on with more nodes: how many."""
+        context = self._context
         trouble_at: float | None = None
         while not watch.is_finished:
             self._feed(watch)
@@ -226,8 +244,10 @@ class GangRestart:
                     context.channel.order(Orders(command="continue", root=Trouble(cause=Cause.HANG)))
             if trouble_at is not None and watch.has_gathered(now, trouble_at, context.settings.timeouts):
                 break
+            if trouble_at is None and (more := growing.look(now)):
+                return more
             context.pause(TICK_SECONDS if trouble_at is None else min(TICK_SECONDS, GATHER_SECONDS / 10))
-        return self._outcome(watch)
+        return 0
 
     def _stalled(self, step: int, seconds: float, longest: float) -> None:
         told = {"step": step, "seconds": round(seconds), "longest": round(longest, 1)}

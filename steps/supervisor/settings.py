@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.gang.spot import Spot, read_spot
 from argosy.steps.supervisor.budget import Limits
 from argosy.steps.supervisor.watch import Timeouts
 
@@ -23,6 +24,7 @@ class Settings:
     args: TrainArgs
     script_args: list[str]
     code_map: dict[int, int]
+    spot: Spot | None = None
 
     @property
     def timeouts(self) -> Timeouts:
@@ -64,7 +66,12 @@ def read_settings(args: TrainArgs) -> Settings:
     digest = len(args.resume_from) == 64 and set(args.resume_from) <= set("0123456789abcdef")
     if args.resume_from not in ("latest", "none") and not digest:
         raise InputError(f"resume-from = {args.resume_from!r}: write latest, none, or a digest of 64 hex digits")
-    return Settings(args=args, script_args=_script_args(args.args), code_map=_code_map(args.exit_code_map))
+    return Settings(
+        args=args,
+        script_args=_script_args(args.args),
+        code_map=_code_map(args.exit_code_map),
+        spot=read_spot(args.spot),
+    )
 
 
 def _script_args(raw: str) -> list[str]:

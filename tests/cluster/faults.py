@@ -61,7 +61,7 @@ def controller_restarted(training: Training) -> float:
 
 def node_lost(training: Training) -> float:
     """A node of the gang loses its power, and comes back when training has gone on."""
-    node = _apart(training)
+    node = apart(training)
     training.cluster.nodes[node].kill()
     since = now()
     training.until("training to go on elsewhere", lambda: _went_on(training, since))
@@ -72,7 +72,7 @@ def node_lost(training: Training) -> float:
 
 def node_unplugged(training: Training) -> float:
     """A node's cable is pulled; its pod runs on, unheard, and is a zombie when the cable is back."""
-    node = _apart(training)
+    node = apart(training)
     training.cluster.nodes[node].partition()
     since = now()
     training.until("training to go on elsewhere", lambda: _went_on(training, since))
@@ -161,7 +161,7 @@ def survived(training: Training, fault: str, *kinds: str) -> dict[str, float]:
     return cost
 
 
-def _apart(training: Training) -> str:
+def apart(training: Training) -> str:
     """A node of the gang that the supervisor is not on."""
     busy = {pod["spec"].get("nodeName") for pod in training.pods(role="supervisor")}
     return str(next(node for pod in training.pods() if (node := pod["spec"]["nodeName"]) not in busy))

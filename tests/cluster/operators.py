@@ -41,12 +41,21 @@ def install(api: Api, folders: dict[str, Path]) -> None:
     """CRDs, until they serve, and the Argo controller's settings."""
     crds = [crd for name in CRDS for crd in _crds(pins()[name], folders[name])]
     for crd in crds:
+        _store_newest(crd)
         api.create(crd)
     for crd in crds:
         version = f"{crd['spec']['group']}/{crd['spec']['versions'][-1]['name']}"
         kind = crd["spec"]["names"]["kind"]
         wait_for(f"{version} {kind} to be served", partial(serves, api, version, kind), 120)
     api.apply(yaml.safe_load_all(CONTROLLER.read_text()))
+
+
+def _store_newest(crd: dict[str, Any]) -> None:
+    """Kueue stores the version before, and converts by a webhook; without that a topology it assigned is lost."""
+    if crd["spec"]["group"] == "kueue.x-k8s.io":
+        *_, newest = versions = crd["spec"]["versions"]
+        for version in versions:
+            version["storage"] = version is newest
 
 
 def serves(api: Api, version: str, kind: str) -> bool:

@@ -21,7 +21,7 @@ import yaml
 
 from argosy.workflows.code import pack
 from argosy.workflows.compile import compile_run
-from argosy.workflows.spec.placement import RUNTIMES
+from argosy.workflows.spec.placement import RENDERED, RUNTIMES
 from argosy.workflows.spec.run import TrainingRun
 from tests.cluster.api import ApiError
 from tests.cluster.client import Client
@@ -33,7 +33,7 @@ HERA = CHECKOUT / "examples/hera-compose"
 OPERATED = not os.environ.get("ARGOSY_KUBECONFIG")
 """Whether the operators of the further runtimes can be had: another's cluster stays as it is."""
 PAIRS = [(runtime, placement) for runtime, placements in RUNTIMES.items() for placement in placements
-         if OPERATED or runtime in ("jobset", "job")]  # fmt: skip
+         if placement not in RENDERED and (OPERATED or runtime in ("jobset", "job"))]  # fmt: skip
 TAG = re.compile(r"\{\{.*?\}\}")
 """What Argo replaces before it creates a pod."""
 BEYOND = re.compile(r"hostNetwork: true|hostPath:|privileged: true|- IPC_LOCK")

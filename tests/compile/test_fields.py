@@ -22,6 +22,7 @@ EPHEMERAL = {"dataset": {"uri": "s3://b/d", "cache": {"ephemeral": "10Gi"}}}
 ON_MNT = {"storage": {"uri": "file:///mnt/store"}, "dataset": {"uri": "s3://b/d"}}
 TOLERATED = {"gang": {"tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}]}}
 
+SPOT = {"gang": {"spot": {"label": "s", "tolerations": TOLERATED["gang"]["tolerations"]}}}
 QUEUED = {"gang": {"placement": "kueue", "queue": "gpu"}}
 VOLUME = {
     "gang": {
@@ -82,6 +83,16 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "gang.tolerations.effect": ("NoSchedule", TOLERATED),
     "gang.tolerations.seconds": (5, TOLERATED),
     "gang.priority_class": ("high", {}),
+    "gang.topology.required": ("example.com/rack", {}),
+    "gang.topology.preferred": ("example.com/rack", {}),
+    "gang.spot.label": ("other", SPOT),
+    "gang.spot.value": ("yes", SPOT),
+    "gang.spot.preemptions": (7, SPOT),
+    "gang.spot.tolerations.key": ("other", SPOT),
+    "gang.spot.tolerations.operator": ("Exists", {"gang": {"spot": {"label": "s", "tolerations": [{"key": "k"}]}}}),
+    "gang.spot.tolerations.value": ("other", SPOT),
+    "gang.spot.tolerations.effect": ("NoSchedule", SPOT),
+    "gang.spot.tolerations.seconds": (5, SPOT),
     "gang.service_account": ("sa", {}),
     "gang.resources.cpu": ("500m", {}),
     "gang.resources.memory": ("3Gi", {}),
@@ -147,6 +158,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "deadlines.hang_seconds": (7, {}),
     "deadlines.on_stall": ("act", {}),
     "deadlines.on_slow_rank": ("act", {}),
+    "deadlines.grow_seconds": (7, {"gang": {"nnodes": "1:2"}}),
     "deadlines.grace_seconds": (7, {}),
     "batch.micro_batch_size": (7, {}),
     "batch.accumulation_steps": (7, {}),

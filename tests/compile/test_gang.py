@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from argosy.steps.gang.manifest import check_manifest, pod_spec
+from argosy.steps.gang.manifest import check_manifest, pod_spec, with_identity
 from argosy.workflows.gang.documents import gang_yaml
-from argosy.workflows.spec.placement import RUNTIMES, pairs_table
+from argosy.workflows.spec.placement import RENDERED, RUNTIMES, pairs_table
 from argosy.workflows.spec.run import TrainingRun
 
 WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["PyTorchJob"], "tfjob": ["TFJob"],
@@ -22,6 +25,8 @@ PLACEMENTS: dict[str, dict[str, Any]] = {
     "volcano": {},
     "native": {"priority_class": "high"},
     "kueue": {"queue": "gpu", "queue_priority": "urgent"},
+    "coscheduling": {},
+    "kai": {"queue": "gpu"},
 }
 PAIRS = [(runtime, placement) for runtime, placements in RUNTIMES.items() for placement in placements]
 CONTAINERS = {"pytorchjob": "pytorch", "tfjob": "tensorflow", "xgboostjob": "xgboost", "mpijob": "main"}
@@ -38,7 +43,7 @@ def documents(runtime: str, placement: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("runtime", "placement"), PAIRS)
 def test_every_pair_is_a_gang_that_can_be_supervised(runtime: str, placement: str) -> None:
     made = documents(runtime, placement)
-    groups = ["PodGroup"] if placement == "native" else []
+    groups = ["PodGroup"] if placement in ("native", "coscheduling") else []
     assert [each["kind"] for each in made] == [*groups, *WORKLOADS[runtime]]
     manifest = check_manifest(made, "x")
     assert (manifest.runtime.name, manifest.placement, manifest.nnodes) == (runtime, placement, 3)
@@ -46,7 +51,8 @@ def test_every_pair_is_a_gang_that_can_be_supervised(runtime: str, placement: st
     assert all(each["metadata"]["name"] == "llm" for each in made)
     queued = {"kueue.x-k8s.io/queue-name": "gpu", "kueue.x-k8s.io/priority-class": "urgent"}
     workload = made[-1]
-    assert workload["metadata"]["labels"] == {"argosy.dev/run": "llm"} | (queued if placement == "kueue" else {})
+    own = {"kueue": queued, "kai": {"kai.scheduler/queue": "gpu"}}.get(placement, {})
+    assert workload["metadata"]["labels"] == {"argosy.dev/run": "llm"} | own
     assert manifest.runtime.suspended(workload) is (placement == "kueue")
 
 
@@ -56,8 +62,10 @@ def test_pods_name_what_stands_beside_them_and_are_equal_otherwise(runtime: str,
     pod = pod_spec(check_manifest([*documents(runtime, placement)], "x").pods)
     group, domain = pod.pop("schedulingGroup", None), pod.pop("subdomain", None)
     named = {each["kind"]: each for each in beside}
+    scheduler = {"coscheduling": "scheduler-plugins-scheduler", "kai": "kai-scheduler"}.get(placement)
+    assert pod.pop("schedulerName", None) == scheduler
     assert (group, domain) == (
-        {"podGroupName": "llm"} if "PodGroup" in named else None,
+        {"podGroupName": "llm"} if placement == "native" else None,
         "llm" if "Service" in named else None,
     )
     plain = pod_spec(documents("jobset", "none")[-1]) | {
@@ -86,12 +94,44 @@ def test_what_stands_beside_selects_the_pods(runtime: str, placement: str) -> No
         assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
         labels = workload["spec"]["template"]["metadata"]["labels"]
         assert service["selector"].items() <= labels.items()
-    if "PodGroup" in named:
+    if placement == "coscheduling":
+        assert named["PodGroup"]["spec"] == {"minMember": 3}
+    elif "PodGroup" in named:
         assert named["PodGroup"]["spec"] == {
             "schedulingPolicy": {"gang": {"minCount": 3}},
             "disruptionMode": {"all": {}},
             "priorityClassName": "high",
         }
+
+
+@pytest.mark.parametrize("runtime", [name for name, placements in RUNTIMES.items() if "coscheduling" in placements])
+def test_coscheduling_finds_the_pods_of_a_gang_by_its_own_name(runtime: str) -> None:
+    manifest = check_manifest(documents(runtime, "coscheduling"), "x")
+    made = with_identity(manifest, name="g-a2", attempt=2, nnodes=2, env={}, excluded=())
+    assert made[0]["spec"]["minMember"] == 2
+    for template in manifest.runtime.templates(manifest.runtime.pods_in(made)):
+        assert template["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "g-a2"
+        assert "schedulingGroup" not in template["spec"]
+
+
+@pytest.mark.parametrize(("runtime", "placement"), [pair for pair in PAIRS if pair[1] in RENDERED])
+def test_what_is_rendered_only_has_no_field_that_its_schema_does_not_know(
+    tmp_path: Path, runtime: str, placement: str
+) -> None:
+    path = tmp_path / "gang.yaml"
+
+    def linted(text: str) -> list[tuple[str, str]]:
+        path.write_text(text)
+        command = [sys.executable, "-m", "argosy.workflows.cli.main", "lint", str(path), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        found = [(each["rule"], each["message"]) for each in json.loads(done.stdout)["findings"]]
+        return [each for each in found if each[0].startswith(("API", "GANG"))]
+
+    made = "---\n".join(yaml.safe_dump(each) for each in documents(runtime, placement))
+    plain = "---\n".join(yaml.safe_dump(each) for each in documents(runtime, "none"))
+    assert {*linted(made)} <= {*linted(plain)}
+    if placement == "coscheduling":  # the check can fail
+        assert any("minMembers" in message for _, message in linted(made.replace("minMember:", "minMembers:")))
 
 
 def test_the_page_has_the_table_of_the_code_that_refuses() -> None:

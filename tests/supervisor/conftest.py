@@ -59,6 +59,8 @@ class Rig:
     process: subprocess.Popen[bytes] | None = None
     command: list[str] | None = None
     """What the pods run; the client without torch by default."""
+    nodes: int = 0
+    """Virtual nodes of the machine; 0: one more than the gang has."""
     lifeline: int | None = None
     kill_at: str = ""
     """The next supervisor dies at this write; see ``killed_at.py``."""
@@ -95,6 +97,8 @@ class Rig:
             env.INJECT: json.dumps(self.inject),
             "ARGO_PROGRESS_FILE": "/argosy/progress",
         }
+        if self.nodes:
+            environ[env.NODES] = str(self.nodes)
         if self.lifeline is not None:
             environ[env.LIFELINE_FD] = str(self.lifeline)
         log = (self.folder / "supervisor.log").open("ab")

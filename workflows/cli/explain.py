@@ -10,6 +10,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.remedy import what_to_do
 from argosy.steps.record.story import (
     began_again,
+    capacity,
     ending,
     goodput_sentence,
     headline,
@@ -87,6 +88,8 @@ def story(record: RunRecord) -> list[str]:
     told += [f"Slow: {each.sentence}." for each in record.slow_ranks]
     told += [f"The data of steps {first} to {last} were passed over." for first, last in record.skipped_steps]
     told += _network(record)
+    if on := capacity(record):
+        told.append(f"Capacity: {on}.")
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
     if record.goodput:
@@ -104,7 +107,9 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
     told = [f"Attempt {index + 1} began {begin} and reached step {each.last_step}."]
     again = [f"  {warning}"] if (warning := began_again(each)) else []
     if not each.failed:
-        if each.ended is not None:
+        if each.grown:
+            told[0] += f" Nodes were back{taken}, so its gang was {ending(each)}; charged to nothing."
+        elif each.ended is not None:
             told[0] += f" Every rank ended well{taken}."
         elif index + 1 < len(record.restarts):
             told[0] += " It was cut off together with its supervisor, so nothing says how it ended."

@@ -9,6 +9,7 @@ import click
 
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.story import (
+    capacity,
     ending,
     goodput_sentence,
     headline,
@@ -86,6 +87,10 @@ def _training(record: RunRecord) -> list[str]:
     for number, each in enumerate(record.restarts, 1):
         if each.failed:
             found.append(f"  attempt {number}: ended at step {each.last_step}, {ending(each)}")
+        elif each.grown:
+            found.append(f"  attempt {number}: {ending(each)} at step {each.last_step}")
+    if on := capacity(record):
+        found.append(f"  capacity: {on}")
     if record.preflight:
         found.append(f"  preflight: {record.preflight.sentence}")
     if record.transports:

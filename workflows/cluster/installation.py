@@ -43,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     (TRAINING_RUNTIME.group, (TRAINING_RUNTIME.plural,), ("create", "list", "delete"), "what its TrainJob refers to"),
     _gang(VOLCANO_JOB, "volcano"),
     ("scheduling.k8s.io", ("podgroups",), ("create", "list", "delete"), "the gang's placement, with placement native"),
+    ("scheduling.x-k8s.io", ("podgroups",), ("create", "list", "delete"), "the same, with placement coscheduling"),
     ("", ("pods",), ("get", "list", "watch"), "how the gang's pods are"),
     ("", ("pods/log",), ("get",), "the last words of a gang that argosy supervise runs"),
     ("", ("services",), ("create", "delete"), "the names of the gang's pods and of its supervisor"),

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from argosy.steps.contract.objects import RUN_LABEL
-from argosy.workflows.gang.node import node_template
+from argosy.workflows.gang.nearness import group_constraints
+from argosy.workflows.gang.node import KAI_QUEUE_LABEL, node_template
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.yaml_text import to_yaml
 
@@ -25,12 +26,14 @@ def gang_yaml(run: TrainingRun, code_digest: str = "") -> str:
 
 
 def gang_documents(run: TrainingRun, code_digest: str = "") -> list[dict[str, Any]]:
-    """PodGroup (placement native), Service (job), TrainingRuntime (trainjob), the workload: in order of creation.
+    """PodGroup (placements native, coscheduling), Service (job), TrainingRuntime (trainjob), the workload: in the order
+    of creation.
 
     ``metadata.name`` is a stand-in that the supervisor replaces for every gang. ``code_digest`` is the SHA-256 of the
     code archive; empty: the code is in the image.
     """
-    found = [_pod_group(run)] if run.gang.placement == "native" else []
+    groups = {"native": _pod_group, "coscheduling": _coscheduling_group}
+    found = [groups[run.gang.placement](run)] if run.gang.placement in groups else []
     if run.gang.runtime == "job":
         found.append(_service(run))
     if run.gang.runtime == "trainjob":
@@ -161,11 +164,12 @@ _WORKLOADS: Mapping[str, Callable[[TrainingRun, str], dict[str, Any]]] = {
 
 
 def _suspended(run: TrainingRun) -> dict[str, bool]:
-    return {"suspend": True} if run.gang.queue else {}
+    return {"suspend": True} if run.gang.placement == "kueue" else {}
 
 
 def _workload(run: TrainingRun, api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
-    labels = {QUEUE_LABEL: run.gang.queue, QUEUE_PRIORITY_LABEL: run.gang.queue_priority}
+    queue = KAI_QUEUE_LABEL if run.gang.placement == "kai" else QUEUE_LABEL
+    labels = {queue: run.gang.queue, QUEUE_PRIORITY_LABEL: run.gang.queue_priority}
     document = _object(run, api_version, kind, spec)
     document["metadata"]["labels"] |= {name: value for name, value in labels.items() if value}
     return document
@@ -183,9 +187,15 @@ def _pod_group(run: TrainingRun) -> dict[str, Any]:
         "schedulingPolicy": {"gang": {"minCount": run.gang.max_nnodes}},
         # A part of a gang is of no use: whoever needs its nodes takes all of them.
         "disruptionMode": {"all": {}},
+        **group_constraints(run.gang),
         **priority,
     }
     return _object(run, "scheduling.k8s.io/v1beta1", "PodGroup", spec)
+
+
+def _coscheduling_group(run: TrainingRun) -> dict[str, Any]:
+    """How long its pods wait for each other, on nodes that nobody else gets meanwhile, is its scheduler's affair."""
+    return _object(run, "scheduling.x-k8s.io/v1alpha1", "PodGroup", {"minMember": run.gang.max_nnodes})
 
 
 def _object(run: TrainingRun, api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from argosy.workflows.fabric.fabric import Fabric
@@ -39,12 +40,15 @@ def fabric_security(fabric: Fabric) -> dict[str, Any]:
     return security
 
 
-def fabric_pod(fabric: Fabric, pod: Pod) -> dict[str, Any]:
-    """Fields of the pod's spec beside its containers and volumes: the fabric's and the user's."""
+def fabric_pod(fabric: Fabric, pod: Pod, affinity: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of the pod's spec beside its containers and volumes: the fabric's and the user's; ``affinity`` of both
+    and this.
+    """
     given = pod.fields()
     fields = {**fabric.pod, **given}
-    if "affinity" in fabric.pod and "affinity" in given:
-        fields["affinity"] = _both(fabric.pod["affinity"], given["affinity"])
+    for further in (fabric.pod.get("affinity"), affinity):
+        if further and further is not fields.get("affinity"):
+            fields["affinity"] = _both(fields.get("affinity", {}), further)
     return {**fields, **({"initContainers": list(fabric.sidecars)} if fabric.sidecars else {})}
 
 

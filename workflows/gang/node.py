@@ -10,6 +10,7 @@ from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows.gang.cache import cache_volume, profile_labels
 from argosy.workflows.gang.fabric import fabric_env, fabric_pod, fabric_resources, fabric_security
 from argosy.workflows.gang.launch_args import launch_args
+from argosy.workflows.gang.nearness import nearness, topology_annotations
 from argosy.workflows.gang.pod import (
     POD_SECURITY,
     claim_volume,
@@ -21,6 +22,10 @@ from argosy.workflows.spec.run import TrainingRun
 
 FABRIC_ANNOTATION = "argosy.dev/fabric"
 """Whoever reads the manifest, lint among them, learns why the variables are as they are."""
+COSCHEDULING_LABEL = "scheduling.x-k8s.io/pod-group"
+KAI_QUEUE_LABEL = "kai.scheduler/queue"
+SCHEDULERS = {"coscheduling": "scheduler-plugins-scheduler", "kai": "kai-scheduler"}
+"""As their charts install them; gang.pod.scheduler names another."""
 LOST_NODE_SECONDS = 30
 """The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
 _TAINTS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
@@ -43,9 +48,16 @@ def node_template(run: TrainingRun, code_digest: str, container: str = "main") -
 def _metadata(run: TrainingRun) -> dict[str, Any]:
     fabric, pod = run.fabric, run.gang.pod
     named = {FABRIC_ANNOTATION: fabric.name} if fabric.name else {}
-    annotations = {**named, **fabric.annotations, **pod.annotations}
-    labels = {**fabric.labels, **pod.labels, RUN_LABEL: run.name, **profile_labels(run)}
+    annotations = {**named, **fabric.annotations, **topology_annotations(run.gang), **pod.annotations}
+    labels = {**fabric.labels, **pod.labels, RUN_LABEL: run.name, **profile_labels(run), **_group_labels(run)}
     return {"labels": labels, **({"annotations": annotations} if annotations else {})}
+
+
+def _group_labels(run: TrainingRun) -> dict[str, str]:
+    """How whoever places the gang knows its pods."""
+    if run.gang.placement == "coscheduling":
+        return {COSCHEDULING_LABEL: run.name}
+    return {KAI_QUEUE_LABEL: run.gang.queue} if run.gang.placement == "kai" else {}
 
 
 def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
@@ -78,7 +90,7 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
     optional = {
         "serviceAccountName": gang.service_account,
         "priorityClassName": gang.priority_class,
-        "nodeSelector": dict(gang.node_selector),
+        "nodeSelector": {**gang.node_selector, **({gang.spot.label: gang.spot.value} if gang.spot else {})},
     }
     return {
         "restartPolicy": "Never",
@@ -86,7 +98,8 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         **{name: value for name, value in optional.items() if value},
-        **fabric_pod(fabric, gang.pod),
+        **({"schedulerName": SCHEDULERS[gang.placement]} if gang.placement in SCHEDULERS else {}),
+        **fabric_pod(fabric, gang.pod, nearness(run)),
         "tolerations": _tolerations(run),
         "containers": [container],
         "volumes": [shm, *claim, *cache, *own, *fabric.volumes, *gang.pod.volume_manifests()],
@@ -94,7 +107,8 @@ def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:
 
 
 def _tolerations(run: TrainingRun) -> list[dict[str, Any]]:
-    given = [toleration.manifest() for toleration in run.gang.tolerations]
+    of_spot = run.gang.spot.tolerations if run.gang.spot else ()
+    given = [toleration.manifest() for toleration in (*run.gang.tolerations, *of_spot)]
     named = {toleration.key for toleration in run.gang.tolerations}
     ours = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_NODE_SECONDS}

@@ -135,6 +135,7 @@ def _gangs(record: RunRecord, scale: Scale) -> list[Lane]:
 
 def _shape(gang: GangFacts) -> str:
     shape = f"Gang {gang.attempt}: {gang.nnodes} × {gang.nproc_per_node} ranks"
+    shape += f", {gang.capacity} nodes" if gang.capacity else ""
     return f"{shape}, without {', '.join(gang.excluded)}" if gang.excluded else shape
 
 

@@ -40,6 +40,11 @@ class Deadlines(Table):
         description="A slow rank works 1.25 times as long as the others in step after step, for a minute and 90 steps "
         "at least. observe names it; act starts again without its node where another is there, once for a rank.",
     )
+    grow_seconds: Annotated[Seconds, Field(ge=0)] = Field(
+        default=300,
+        description="An elastic gang that has fewer nodes than nnodes looks for the others so often, seconds, and is "
+        "made anew when some are back; 0: it keeps its size until something else ends it. With placement none only.",
+    )
     grace_seconds: Annotated[Seconds, Field(ge=1)] = Field(
         default=60, description="Time for a clean save after a stop was asked for, seconds."
     )

@@ -20,10 +20,11 @@ from argosy.workflows.spec.texts import (
     LabelValue,
     Line,
     QueueName,
-    Seconds,
     WholeNumber,
     quantity,
 )
+from argosy.workflows.spec.toleration import Toleration
+from argosy.workflows.spec.topology import Spot, Topology
 
 MAX_NODES = 10_000
 SERVICE_ACCOUNT = "argosy"
@@ -49,36 +50,6 @@ def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 6
 
 
-class Toleration(Table):
-    """``[[gang.tolerations]]``: a taint that the gang's pods accept."""
-
-    key: LabelKey = Field(default="", description="Key of the taint; empty with operator Exists: every taint.")
-    operator: Literal["Equal", "Exists"] = Field(default="Equal", description="Equal compares value; Exists does not.")
-    value: LabelValue = Field(default="", description="Value of the taint, for operator Equal.")
-    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        default="", description="Effect of the taint; empty: all."
-    )
-    seconds: Annotated[Seconds, Field(ge=0)] | None = Field(
-        default=None, description="With NoExecute: how long the pod stays, seconds. Unset: for ever."
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.operator == "Exists" and self.value:
-            raise Refusal("must be empty with operator Exists", "remove it", field="value", value=self.value)
-        if self.operator == "Equal" and not self.key:
-            raise Refusal("is required with operator Equal", "name the taint's key", field="key")
-        if self.seconds is not None and self.effect != "NoExecute":
-            raise Refusal("has an effect with NoExecute only", "remove it", field="seconds", value=self.seconds)
-        return self
-
-    def manifest(self) -> dict[str, Any]:
-        """As Kubernetes has it."""
-        fields = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
-        limit = {} if self.seconds is None else {"tolerationSeconds": self.seconds}
-        return {name: value for name, value in fields.items() if value} | limit
-
-
 class Gang(Table):
     """``[gang]``: N pods, one per node, that start together and end together."""
 
@@ -98,9 +69,12 @@ class Gang(Table):
         default="none",
         description="Who makes the placement all-or-nothing. none: a gang that is not whole in time lets go. native: a "
         "PodGroup of Kubernetes 1.37 (feature gate GenericWorkload). kueue: the queue admits the gang. "
-        "volcano: its scheduler binds the gang, with runtime volcano.",
+        "volcano: its scheduler binds the gang, with runtime volcano. coscheduling: a PodGroup of scheduler-plugins. "
+        "kai: NVIDIA's scheduler. The last two were never tried with their schedulers.",
     )
-    queue: QueueName = Field(default="", description="With placement kueue: the namespace's LocalQueue.")
+    queue: QueueName = Field(
+        default="", description="With placement kueue: the namespace's LocalQueue; with kai: KAI's Queue."
+    )
     queue_priority: QueueName = Field(
         default="", description="With placement kueue: WorkloadPriorityClass. Empty: priority_class orders the queue."
     )
@@ -142,6 +116,10 @@ class Gang(Table):
     tolerations: tuple[Toleration, ...] = Field(
         default=(),
         description="Taints that the gang's pods accept; unreachable and not-ready nodes are left after 30 seconds.",
+    )
+    topology: Topology = Field(default=Topology(), description="Whether the pods are near each other.")
+    spot: Spot | None = Field(
+        default=None, description="Nodes that may be taken away, and when to leave them. Absent: none are asked for."
     )
     priority_class: KubeName = Field(
         default="", description="PriorityClass of the gang's pods. Empty: the cluster's default."
@@ -191,6 +169,10 @@ class Gang(Table):
     def _check(self) -> Self:
         check_host(self.runtime, self.placement, self.launcher)
         check_queue(self.placement, self.queue, self.queue_priority)
+        self.topology.check(self.placement)
+        if self.spot is not None and self.spot.label in self.node_selector:
+            remedy = "remove it there: gang.spot asks for it, and for the others later"
+            raise Refusal("stands in node_selector too", remedy, field="spot.label", value=self.spot.label)
         fabric = self.fabric_of("run")
         if fabric.one_node and self.max_nnodes > 1:
             raise Refusal(

@@ -7,19 +7,21 @@ from collections.abc import Mapping
 from argosy.workflows.spec.refusal import Refusal, suggestion
 
 RUNTIMES: Mapping[str, tuple[str, ...]] = {
-    "jobset": ("none", "native", "kueue"),
-    "job": ("none", "native", "kueue"),
-    "pytorchjob": ("none", "kueue"),
-    "tfjob": ("none", "kueue"),
-    "xgboostjob": ("none", "kueue"),
-    "mpijob": ("none", "kueue"),
-    "trainjob": ("none", "kueue"),
+    "jobset": ("none", "native", "kueue", "coscheduling", "kai"),
+    "job": ("none", "native", "kueue", "coscheduling"),
+    "pytorchjob": ("none", "kueue", "coscheduling", "kai"),
+    "tfjob": ("none", "kueue", "coscheduling", "kai"),
+    "xgboostjob": ("none", "kueue", "coscheduling", "kai"),
+    "mpijob": ("none", "kueue", "coscheduling", "kai"),
+    "trainjob": ("none", "kueue", "coscheduling", "kai"),
     "volcano": ("volcano",),
     "rayjob": (),
 }
 """Who creates the pods -> the placements that run with it now."""
 PLACEMENTS = ("none", "native", "kueue", "volcano", "coscheduling", "kai")
 """Who makes it all-or-nothing."""
+RENDERED = ("coscheduling", "kai")
+"""Placements that were never seen to place a gang here: their manifests follow the schemas and the sources."""
 LAUNCHERS: Mapping[str, bool] = {"torchrun": True, "plain": True, "mpirun": True, "ray": False}
 ILLEGAL: Mapping[tuple[str, str], str] = {
     ("volcano", "none"): "Volcano places its Jobs whole, so say placement = volcano",
@@ -27,6 +29,7 @@ ILLEGAL: Mapping[tuple[str, str], str] = {
     ("volcano", "kai"): "a Volcano Job is bound by Volcano's scheduler only",
     ("volcano", "coscheduling"): "a Volcano Job is bound by Volcano's scheduler only",
     ("volcano", "native"): "a Volcano Job makes a PodGroup of its own",
+    ("job", "kai"): "KAI makes each pod of a plain Job a group of its own",
     ("pytorchjob", "native"): "the Training Operator v1 does not set schedulingGroup",
     ("mpijob", "native"): "the MPI Operator does not set schedulingGroup",
     ("tfjob", "native"): "the Training Operator v1 does not set schedulingGroup",
@@ -39,6 +42,10 @@ _KNOWN: Mapping[str, Mapping[str, bool]] = {
     "placement": {name: any(name in placements for placements in RUNTIMES.values()) for name in PLACEMENTS},
     "launcher": LAUNCHERS,
 }
+
+
+QUEUES: Mapping[str, str] = {"kueue": "the namespace's LocalQueue", "kai": "a Queue of KAI"}
+"""Placements that admit from a queue -> what that is."""
 
 
 def check_host(runtime: str, placement: str, launcher: str) -> None:
@@ -68,22 +75,25 @@ def check_queue(placement: str, queue: str, queue_priority: str) -> None:
     """Accept a queue exactly where somebody admits from it.
 
     Raises:
-        Refusal: Kueue without a queue, a queue without Kueue, or a priority without a queue.
+        Refusal: Kueue or KAI without a queue, a queue without either, or a priority without a queue.
     """
-    if placement == "kueue" and not queue:
-        raise Refusal('is required with placement = "kueue"', "name the namespace's LocalQueue", field="queue")
-    if queue and placement != "kueue":
+    if placement in QUEUES and not queue:
+        raise Refusal(f"is required with placement = {placement!r}", f"name {QUEUES[placement]}", field="queue")
+    if queue and placement not in QUEUES:
         reason = {
             "none": "nothing would admit the gang from it",
             "volcano": "its Jobs wait in Volcano's queue default",
+            "coscheduling": "its groups know no queues",
             "native": "Kueue admits whole gangs by itself, and the pods of one that it holds back would never come",
         }[placement]
         raise Refusal(
             f"cannot go with placement = {placement!r}: {reason}",
-            'write placement = "kueue", or remove it',
+            'write placement = "kueue" or "kai", or remove it',
             field="queue",
             value=queue,
         )
+    if queue_priority and placement == "kai":
+        raise Refusal("is Kueue's", "write priority_class", field="queue_priority", value=queue_priority)
     if queue_priority and not queue:
         raise Refusal("has no effect without queue", "remove it", field="queue_priority", value=queue_priority)
 
@@ -106,7 +116,7 @@ def _verdict(runtime: str, placement: str) -> str:
         check_host(runtime, placement, next(iter(LAUNCHERS)))
     except Refusal:
         return "never" if (runtime, placement) in ILLEGAL else "not built"
-    return "**yes**"
+    return "rendered only" if placement in RENDERED else "**yes**"
 
 
 def _what_exists() -> str:

@@ -75,6 +75,8 @@ def _arguments(run: TrainingRun) -> TrainArgs:
         hang_timeout_seconds=deadlines.hang_seconds,
         act_on_stall=deadlines.on_stall == "act",
         act_on_slow_rank=deadlines.on_slow_rank == "act",
+        grow_seconds=deadlines.grow_seconds if run.gang.elastic else 0,
+        spot="" if run.gang.spot is None else json.dumps(run.gang.spot.supervised(), separators=(",", ":")),
         grace_seconds=deadlines.grace_seconds,
         max_same_failure=retry.max_same_failure,
         nan_losses=retry.nan_losses,

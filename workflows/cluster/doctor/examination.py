@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from argosy.steps.cluster.api import Api
-from argosy.workflows.cluster.doctor import capacity, rehearsal, rights, things, versions
+from argosy.workflows.cluster.doctor import capacity, rehearsal, rights, things, topology, versions
 from argosy.workflows.cluster.doctor.check import Check
 from argosy.workflows.cluster.doctor.needs import Needs, needs_of
 
@@ -27,6 +27,8 @@ def examine(api: Api, workflow: Mapping[str, Any] | None, account: str) -> Itera
     yield from rights.accounts(api, needs)
     for look in (things.secrets, things.claims, things.queue, things.priority_classes, things.images):
         yield from look(api, needs)
+    yield from topology.labels(api, needs)
+    yield from topology.kueue(api, needs)
     yield from capacity.capacity(api, needs)
     if workflow is not None:
         yield from rehearsal.rehearsal(api, workflow, needs)

@@ -11,6 +11,9 @@ from argosy.workflows.cluster.submission import accounts_of
 from argosy.workflows.engine.reading import read_documents
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+KAI_QUEUE_LABEL = "kai.scheduler/queue"
+_TOPOLOGIES = tuple(f"kueue.x-k8s.io/podset-{how}-topology" for how in ("required", "preferred"))
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,10 @@ class Needs:
     images: tuple[str, ...] = ()
     priority_classes: tuple[str, ...] = ()
     queue: str = ""
+    queue_priority: str = ""
+    kai_queue: str = ""
+    topology: tuple[str, ...] = ()
+    """Labels of nodes that name a rack or block in which the gang's pods are to be."""
     gang: tuple[Mapping[str, Any], ...] = ()
     pod: Mapping[str, Any] = field(default_factory=dict)
     nnodes: int = 0
@@ -42,10 +49,20 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         images=_sorted(_values(both, "image")),
         priority_classes=_sorted(_values(both, "priorityClassName")),
         queue=str(labels.get(QUEUE_LABEL, "")),
+        queue_priority=str(labels.get(QUEUE_PRIORITY_LABEL, "")),
+        kai_queue=str(labels.get(KAI_QUEUE_LABEL, "")),
+        topology=_topology(gang),
         gang=tuple(gang),
         pod=pods[0][1] if pods else {},
         nnodes=sum(count for count, _ in pods),
     )
+
+
+def _topology(gang: list[dict[str, Any]]) -> tuple[str, ...]:
+    by_kueue = [value for name in _TOPOLOGIES for value in _values(gang, name)]
+    by_group = [each["key"] for found in _values(gang, "topology") if isinstance(found, list) for each in found]
+    attracted = [each for found in _values(gang, "podAffinity") for each in _values(found, "topologyKey")]
+    return _sorted(iter([*by_kueue, *by_group, *attracted]))
 
 
 def _sorted(values: Iterator[Any]) -> tuple[str, ...]:

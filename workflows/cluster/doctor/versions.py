@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from argosy.steps.cluster.api import Api, ApiAway, ApiError
-from argosy.steps.cluster.kinds import NAMESPACE
+from argosy.steps.cluster.kinds import KAI_QUEUE, NAMESPACE
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 from argosy.workflows.cluster.installation import ENFORCE
@@ -33,10 +33,18 @@ _GROUPS: dict[str, tuple[str, str, str]] = {
         "https://www.kubeflow.org/docs/components/trainer/operator-guides/installation/",
     ),
     "Volcano": ("batch.volcano.sh", "app=volcano-controller", "https://volcano.sh/en/docs/installation/"),
+    "coscheduling": (
+        "scheduling.x-k8s.io",
+        "component=scheduler",
+        "https://scheduler-plugins.sigs.k8s.io/docs/user-guide/installation/",
+    ),
+    "KAI": ("scheduling.run.ai", "app=kai-scheduler", "https://github.com/kai-scheduler/KAI-Scheduler"),
     "Kueue": ("kueue.x-k8s.io", "app.kubernetes.io/name=kueue", "https://kueue.sigs.k8s.io/docs/installation/"),
 }
 """What: its API group (and version, where several share it), the label of its
 controller's Deployment, where its installation is described."""
+
+_NO_RUNTIMES = ("Argo Workflows", "Kueue", "coscheduling", "KAI")
 
 
 def server(api: Api) -> Check:
@@ -71,13 +79,14 @@ def kinds(api: Api, needs: Needs) -> Iterator[Check]:
     }
     versions = {str(each["apiVersion"]) for each in needs.gang} | {"argoproj.io/v1alpha1"}
     versions |= {"kueue.x-k8s.io/v1beta2"} if needs.queue else set()
+    versions |= {KAI_QUEUE.api_version} if needs.kai_queue else set()
     wanted = versions | {version.partition("/")[0] for version in versions}
     for what, (where, label, page) in _GROUPS.items():
         group, _, version = where.partition("/")
         if group in served and version in ("", *served[group]):
             yield _installed(api, what, group, served[group], label, page)
         elif where in wanted:
-            other = "" if what in ("Argo Workflows", "Kueue") else '; or write gang.runtime = "job", which needs none'
+            other = "" if what in _NO_RUNTIMES else '; or write gang.runtime = "job", which needs none'
             yield Check("missing", what, f"the cluster does not serve {where}", f"install it: {page}{other}")
     if "scheduling.k8s.io" in wanted:
         if "v1beta1" in served.get("scheduling.k8s.io", []):
