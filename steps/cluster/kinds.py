@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -51,8 +52,9 @@ XGBOOST_JOB = Kind("kubeflow.org/v1", "XGBoostJob", "xgboostjobs")
 MPI_JOB = Kind("kubeflow.org/v2beta1", "MPIJob", "mpijobs")
 TRAIN_JOB = Kind("trainer.kubeflow.org/v1alpha1", "TrainJob", "trainjobs")
 TRAINING_RUNTIME = Kind("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", "trainingruntimes")
-NOT_SEEN_YET = "must be created before the TrainJob"
-"""Trainer's webhook, of a TrainJob whose TrainingRuntime is not there, or not yet in the cache it looks into."""
+NOT_SEEN_YET = re.compile("must be created before the TrainJob|runtime '[^']*' not found")
+"""Trainer's webhook and Kueue's, of a TrainJob whose TrainingRuntime is not there, or not yet in the cache they
+look into."""
 VOLCANO_JOB = Kind("batch.volcano.sh/v1alpha1", "Job", "jobs")
 WORKFLOW = Kind("argoproj.io/v1alpha1", "Workflow", "workflows")
 WORKFLOW_TEMPLATE = Kind("argoproj.io/v1alpha1", "WorkflowTemplate", "workflowtemplates")

@@ -138,11 +138,14 @@ class KubernetesHost:
         while True:
             try:
                 return self._api.create(document)
-            except ApiError as error:
-                # A webhook looks into a cache of its own, to which what we made just now has yet to come.
-                if NOT_SEEN_YET in str(error) and time.monotonic() < deadline:
+            except (ApiError, StepError) as error:
+                # A webhook looks into a cache of its own, to which what we made just now has yet to come. It refuses
+                # with 403, as who has no right is refused.
+                if NOT_SEEN_YET.search(str(error)) and time.monotonic() < deadline:
                     time.sleep(_POLL_SECONDS)
                     continue
+                if isinstance(error, StepError):
+                    raise
                 what = f"{document['kind']} {document['metadata']['name']}"
                 raise StepError(Cause.CONFIG_OR_RBAC, f"{what} was refused: {error}", quote=str(error)) from error
 

@@ -6,18 +6,27 @@ import json
 import os
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.cluster.api import connect
 from argosy.steps.cluster.containers import main_container
-from argosy.steps.cluster.kinds import Kind
+from argosy.steps.cluster.kinds import NOT_SEEN_YET, TRAIN_JOB, Kind
+from argosy.steps.contract.errors import StepError
+from argosy.steps.gang.channel_objects import Owner
+from argosy.steps.gang.kubernetes import KubernetesHost
+from argosy.steps.gang.manifest import check_manifest, with_identity
 from argosy.steps.gang.runtimes import RUNTIMES, Runtime
+from argosy.workflows.gang.documents import gang_documents
+from argosy.workflows.spec.load import load_run
 from argosy.workflows.spec.placement import RUNTIMES as BUILT
 from tests.cluster.cluster import Cluster
 from tests.cluster.contention import QUEUE, Contention, local_queue
 from tests.cluster.faults import rank_killed
+from tests.cluster.progress import wait_for
 from tests.cluster.scripts import OVER_MPI
 from tests.cluster.training import ARGOSY, Training, new_training
 from tests.examples.boosted import EXAMPLE as XGBOOST
@@ -155,6 +164,39 @@ def test_mpirun_on_its_own_operator_is_killed_and_goes_on(
     assert killed["signal"] == 9, training.tale()
     first, second = (event.fields["restored_step"] for event in training.events("restart_began"))
     assert first == 0 < int(second) < 60
+
+
+def test_a_training_runtime_that_the_webhook_does_not_know_yet_is_waited_for(
+    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
+) -> None:
+    training = new_training(cluster, namespace, tmp_path / "run", tables={"gang": 'runtime = "trainjob"'})
+    training.compile()
+    documents = gang_documents(load_run(training.folder / "run.toml"))
+    manifest = check_manifest(documents, "gang")
+    given = {"name": "late", "attempt": 1, "nnodes": 2, "env": {}, "excluded": ()}
+    runtime, trainjob = with_identity(manifest, **given)
+    api = connect(kubeconfig=str(cluster.kubeconfig), namespace=namespace)
+    host = KubernetesHost(api, manifest, Owner(name="", uid="nobody"))
+    refusals = []
+
+    def refused() -> bool:
+        try:
+            api.create(trainjob, dry_run=True)
+        except StepError as error:
+            refusals.append(str(error))
+        return len(refusals) >= 5  # of which the host has met some, too
+
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            made = pool.submit(host.put, [{**trainjob, "spec": {**trainjob["spec"], "suspend": True}}])
+            wait_for("the webhook to refuse it", refused, 60)
+            assert all(NOT_SEEN_YET.search(each) for each in refusals), refusals
+            assert not made.done(), made.exception()
+            api.create(runtime)
+            made.result(60)
+        assert api.get(TRAIN_JOB, "late") is not None
+    finally:
+        host.close()
 
 
 def named(kind: Kind) -> str:
