@@ -27,7 +27,8 @@ from argosy.steps.contract.errors import StepError
 PLAN = json.loads(Path(sys.argv[1]).read_text())
 SHARED = Path(PLAN["shared"])
 POD, NODE = os.environ["ARGOSY_POD_NAME"], os.environ["ARGOSY_NODE_NAME"]
-INDEX = int(os.environ["JOB_COMPLETION_INDEX"])
+POD_INDEX = INDEX = int(os.environ["JOB_COMPLETION_INDEX"])
+"""INDEX is the rank once there is one: a spare takes another's."""
 TERMINATED = False
 
 
@@ -219,7 +220,7 @@ def run(assignment: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> int:
-    global WAITING
+    global WAITING, INDEX
     signal.signal(signal.SIGTERM, terminated)
     last = -1
     while (INDEX in PLAN.get("away", []) or NODE in PLAN.get("away_nodes", [])) and not TERMINATED:
@@ -228,14 +229,14 @@ def main() -> int:
         WAITING = True
         answer = post(
             "/v1/check-in",
-            {"pod": POD, "node": NODE, "pod_index": INDEX, "address": "127.0.0.1", "free_port": 20000 + INDEX,
+            {"pod": POD, "node": NODE, "pod_index": POD_INDEX, "address": "127.0.0.1", "free_port": 20000 + POD_INDEX,
              "nproc": 1, "last_restart": last},
         )  # fmt: skip
         WAITING = False
         if answer.get("wait"):
             continue
         if "command" not in answer:
-            last = answer["restart"]
+            last, INDEX = answer["restart"], answer["node_rank"]
             with (SHARED / "assignments").open("a") as log:
                 log.write(json.dumps({**answer, "pod": POD, "node": NODE}) + "\n")
             answer = run(answer)
