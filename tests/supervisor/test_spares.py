@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def spared(rig: Rig) -> Rig:
-    rig.spares = 1
+    rig.spares, rig.plan["last"] = 1, [2]  # who stands by is who comes last
     return rig
 
 
@@ -102,7 +102,8 @@ def test_a_rank_that_ends_on_a_node_that_stays_keeps_it(spared: Rig) -> None:
 
 
 def test_a_lost_spare_ends_nothing(spared: Rig) -> None:
-    spared.inject = ("node-loss:node=2@step=5",)
+    spared.inject = ("node-loss:node=2@step=20",)
+    spared.plan |= {"steps": 60, "step_seconds": 0.05}
     assert spared.run() == 0, spared.log()
     assert nodes(spared) == [{0: "node-0", 1: "node-1"}]
     assert not spared.events("restart_ended")
@@ -146,6 +147,9 @@ while step < 40:
 """
 
 
+COMES_LAST = 'until [ "$JOB_COMPLETION_INDEX" != 2 ] || [ -e "$0" ]; do sleep 0.1; done; exec "$@"'
+
+
 def test_a_spare_has_code_and_data_before_it_is_given_a_rank(spared: Rig) -> None:
     code, data, store = spared.folder / "code", spared.folder / "data", open_store(spared.plan["store"])
     for folder in (code, data):
@@ -161,7 +165,16 @@ def test_a_spare_has_code_and_data_before_it_is_given_a_rank(spared: Rig) -> Non
         code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out",
         checkpoint_include=("step",), grace_seconds=5, staging="node",
     )  # fmt: skip
-    spared.command = [sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
+    spared.command = [
+        "sh",
+        "-c",
+        COMES_LAST,
+        f"{spared.plan['shared']}/0-0",
+        sys.executable,
+        "-m",
+        LaunchArgs.MODULE,
+        *args.to_argv(),
+    ]
     spared.options = {"dataset_digest": manifest.digest, "hang_timeout_seconds": 60}
     spared.inject = ("node-loss:node=1@step=20",)
     spared.start()
