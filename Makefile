@@ -8,7 +8,7 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/argosy
 # A machine that forbids bytecode has every process compile what it imports: a quarter of a chain's seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test cluster cluster-down check bench bench-checkpoint bench-stage docs prove gpu lowest lock fmt clean
+.PHONY: help demo test cluster cluster-down check bench bench-checkpoint bench-recovery bench-stage docs prove gpu lowest lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -48,6 +48,9 @@ bench: $(READY) ## paired timings against peers (table)
 
 bench-checkpoint: $(READY) ## what a checkpoint costs, beside torch, DCP and DeepSpeed (1.2 GB, two ranks; FOLDER= the disk)
 	@$(BIN)/python -m benchmarks.checkpoints $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FOLDER),--folder $(FOLDER))
+
+bench-recovery: $(READY) ## how long training stands still after a fault, beside torchrun: make bench-recovery [ROUNDS=5] [ONLY="torchrun sigkill"]
+	@$(BIN)/python -m benchmarks.recovery $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 bench-stage: $(READY) ## staging beside boto3, s5cmd, rclone and obstore: make bench-stage [ONLY="small-0ms kill"] [ROUNDS=5]
 	@$(BIN)/python -m benchmarks.staging $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(FOLDER),--folder $(FOLDER))

@@ -37,6 +37,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "preflight": ("summary", "flaws", "seconds", "enforced"),
     "slow_rank": ("attempt", "restart", "rank", "node", "step", "score", "seconds", "others"),
     "skipped": ("first", "last"),
+    "standing_by": ("attempt", "node", "pod", "ready"),
+    "spare_lost": ("attempt", "node", "pod"),
+    "took_over": ("attempt", "restart", "node_rank", "node", "pod", "from_node", "from_pod"),
     "stalled": ("attempt", "restart", "step", "seconds", "longest"),
     "checkpoint_committed": (
         "step",

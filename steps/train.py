@@ -30,6 +30,7 @@ from argosy.steps.supervisor.faults import Faults
 from argosy.steps.supervisor.ledger import Ledger
 from argosy.steps.supervisor.loop import Supervisor
 from argosy.steps.supervisor.metrics import Metrics, MetricsServer
+from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 from argosy.steps.supervisor.settings import Settings, read_settings
@@ -50,7 +51,7 @@ def train(args: TrainArgs) -> int:
         raise InputError(f"min-nnodes = {args.min_nnodes}: the gang has {manifest.nnodes} nodes; write 1..that")
     host = _host(manifest, args)
     grace = float(args.grace_seconds)
-    faults = Faults(from_environment(), manifest.nnodes, manifest.nproc_per_node, host, grace)
+    faults = Faults(from_environment(), manifest.nnodes, manifest.nproc_per_node, host, grace, manifest.spares)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
@@ -75,6 +76,7 @@ def train(args: TrainArgs) -> int:
                 record=record,
                 bundles=Bundles(store, args.prefix, host),
                 faults=faults,
+                pace=Pace(args.stall_seconds),
                 identity_env=_identity(settings, endpoint),
                 stop=stop,
             )

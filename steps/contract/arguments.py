@@ -118,20 +118,19 @@ class TrainArgs(RunArgs):
     heartbeat_timeout_seconds: int = option("silence of a node after which it counts as lost, seconds", default=60)
     hang_timeout_seconds: int = option("no step within this time is a hang, seconds; 0: never", default=1800)
     act_on_stall: bool = option("a pause ten times as long as any before is a hang", default=False)
+    stall_seconds: int = option("shortest such pause, seconds", default=120)
     act_on_slow_rank: bool = option("a rank that the others wait for in every step is moved away", default=False)
     grow_seconds: int = option("how often a smaller gang looks for its other nodes, seconds; 0: never", default=0)
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
     spot: str = option("JSON: the spot nodes that are asked for, and when gangs leave them; empty: none", default="")
     max_same_failure: int = option("same root without a new verified commit, at most", default=3)
-    nan_losses: int = option(
-        "losses in a row that are NaN or infinite, after which a restart ends; 0: never", default=3
-    )
+    nan_losses: int = option("so many NaN or infinite losses in a row end a restart; 0: never", default=3)
     nan_skip_steps: int = option(
         "so many steps' data are passed over where the loss was NaN twice; 0: none, the run stops there", default=0
     )
     max_restarts: int = option("restarts without a new verified commit in between, at most", default=5)
     max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)
-    backoff_seconds: float = option("first pause before a restart, doubled each time, seconds", default=1.0)
+    backoff_seconds: float = option("pause before the second restart, doubled each time, seconds", default=1.0)
     backoff_cap_seconds: float = option("longest pause, seconds", default=300.0)
     exit_code_map: str = option('JSON {"code of the script": exit code 70..78}', default="{}")
 
@@ -154,7 +153,7 @@ class SuperviseArgs(StepArgs):
     max_same_failure: int = option("the same root, at most", default=3)
     max_restarts: int = option("restarts, at most; preemptions are not counted", default=5)
     max_preemptions: int = option("preemptions and lost nodes within 6 hours, at most", default=20)
-    backoff_seconds: float = option("first pause before a restart, doubled each time, seconds", default=1.0)
+    backoff_seconds: float = option("pause before the second restart, doubled each time, seconds", default=1.0)
     backoff_cap_seconds: float = option("longest pause, seconds", default=300.0)
 
 

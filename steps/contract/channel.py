@@ -1,6 +1,7 @@
 """The control channel between launch (one per pod) and the supervisor: JSON over HTTP, bearer token.
 
-    POST /v1/check-in   CheckIn    -> Assignment, or {"wait": true} after LONG_POLL_SECONDS (ask again)
+    POST /v1/check-in   CheckIn    -> Assignment, or {"wait": true} after LONG_POLL_SECONDS (ask again); in a gang with
+                                      spares with "stand_by": StandBy for a pod that has no rank
     POST /v1/report     Report     -> Orders
 
 launch checks in, runs the ranks of the assigned restart, and reports each REPORT_SECONDS and at once when a
@@ -48,6 +49,19 @@ class CheckIn(Message):
     nproc: int
     last_restart: int
     """Number of the restart this pod ran last; -1: none."""
+    stands_by: Literal["", "preparing", "ready"] = ""
+    """How far a pod without a rank has come with what StandBy asks of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandBy(Message):
+    """What a pod without a rank makes ready, so that it can take any rank's place at once."""
+
+    nnodes: int
+    workflow: str
+    dataset_digest: str
+    node_rank: int = 0
+    """Any: what every node stages alike is staged."""
 
 
 @dataclass(frozen=True, kw_only=True)

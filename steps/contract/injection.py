@@ -117,16 +117,17 @@ def _phase(text: str, raw: str) -> str:
     return raw
 
 
-def check_gang(injection: Injection, nnodes: int, nproc: int) -> None:
-    """Whether the gang has such a rank or node.
+def check_gang(injection: Injection, nnodes: int, nproc: int, spares: int = 0) -> None:
+    """Whether the gang has such a rank or node; its spares have nodes too.
 
     Raises:
         InputError: it has not.
     """
     if injection.rank is not None and injection.rank >= nnodes * nproc:
         raise InputError(f"inject = {injection.text!r}: the gang has ranks 0..{nnodes * nproc - 1}; name one of them")
-    if injection.node is not None and injection.node >= nnodes:
-        raise InputError(f"inject = {injection.text!r}: the gang runs on node-0..node-{nnodes - 1}; name one of them")
+    last = nnodes + spares - 1
+    if injection.node is not None and injection.node > last:
+        raise InputError(f"inject = {injection.text!r}: the gang runs on node-0..node-{last}; name one of them")
 
 
 def _options(text: str, raw: str | None) -> dict[str, int]:

@@ -56,10 +56,14 @@ def command_of(pod: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str,
     return tuple(expanded(str(word), own) for word in [*container["command"], *container.get("args", [])])
 
 
-def workdir_of(pod: Mapping[str, Any]) -> str | None:
-    """``workingDir`` of the main container."""
-    found = main_of(pod["containers"]).get("workingDir")
-    return None if found is None else str(found)
+def workdir_of(pod: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path]) -> str:
+    """``workingDir`` of the main container, as a folder of this machine."""
+    wanted = str(main_of(pod["containers"]).get("workingDir") or "/")
+    covering = [path for path in mounts if wanted == path or wanted.startswith(path.rstrip("/") + "/")]
+    if covering:
+        longest = max(covering, key=len)
+        return str(mounts[longest] / wanted[len(longest) :].lstrip("/"))
+    return str(place.root / wanted.lstrip("/"))
 
 
 def mounts_of(pod: Mapping[str, Any], place: PodPlace, shared: Mapping[str, str]) -> dict[str, Path]:

@@ -18,7 +18,7 @@ class Identity:
     """What the supervisor adds to the manifest, and the only things it changes.
 
     ``name`` is never used twice; ``env`` goes to every container but the init ones; no pod runs on a node of
-    ``excluded``; ``nnodes`` pods are made, one per node.
+    ``excluded``; ``nnodes`` pods are made, one per node, and the spares of the manifest.
     """
 
     name: str
@@ -113,6 +113,9 @@ class GangHost(Protocol):
         Raises:
             StepError: it can never be placed (unschedulable) or the manifest cannot be run here.
         """
+
+    def replenish(self, manifest: GangManifest, identity: Identity) -> None:
+        """In a gang with spares: see that another pod, of another name, comes in place of each that failed."""
 
     def gangs(self) -> list[GangRecord]:
         """Every gang this workflow ever made, by attempt."""

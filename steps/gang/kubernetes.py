@@ -105,6 +105,9 @@ class KubernetesHost:
         self._name_pods(self._runtime.pods_in(documents))
         self.put(documents)
 
+    def replenish(self, manifest: GangManifest, identity: Identity) -> None:
+        """Nothing: the Job makes a failed pod again by itself, within its backoffLimit."""
+
     def put(self, documents: Iterable[dict[str, Any]]) -> None:
         """Create documents that have their identity already, in their order; what is there already is kept.
 
@@ -192,7 +195,7 @@ class KubernetesHost:
             return Standing(phase="lost", why=f"{self._runtime.kind.kind} {name} was deleted by somebody")
         pods = list(self._left(name).values())
         bound = sum(bool(each["spec"].get("nodeName")) for each in pods)
-        if bound == pod_count(workload):
+        if bound >= pod_count(workload) - self._manifest.spares:  # ranks wait for no spare
             return Standing(phase="placed")
         why = self._reasons.why(workload, pods)
         if self._runtime.suspended(workload) or (not bound and self._manifest.placement != "kueue"):

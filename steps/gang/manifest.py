@@ -18,7 +18,7 @@ import yaml
 from argosy.steps.cluster.containers import main_of
 from argosy.steps.cluster.kinds import COSCHEDULING_GROUP
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.objects import GANG_LABEL
+from argosy.steps.contract.objects import GANG_LABEL, SPARES_ANNOTATION
 from argosy.steps.gang.runtimes import RUNTIMES, Runtime, find_runtime, job_specs, runtime_of
 
 ATTEMPT_LABEL = "argosy.dev/attempt"
@@ -32,12 +32,13 @@ _ONLY_BESIDE = {"Service": "job", "TrainingRuntime": "trainjob"}
 
 @dataclass(frozen=True)
 class GangManifest:
-    """``nnodes`` pods, one per node; ``documents`` in the order of creation, the workload last."""
+    """``nnodes`` pods, one per node, and ``spares`` more; ``documents`` in the order of creation, the workload last."""
 
     documents: tuple[Mapping[str, Any], ...]
     nnodes: int
     nproc_per_node: int
     launcher: str = "torchrun"
+    spares: int = 0
 
     @property
     def workload(self) -> Mapping[str, Any]:
@@ -97,13 +98,19 @@ def check_manifest(documents: Sequence[Any], origin: str) -> GangManifest:
         nnodes = runtime.nodes(pods)
         container = main_container(pods)
         jobs = len(job_specs(workload))
+        spares = int(workload.get("metadata", {}).get("annotations", {}).get(SPARES_ANNOTATION, 0))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"gang = {origin!r}: {error!r} is missing or wrong in the {kind}; compile again") from error
     if jobs != 1:
         raise InputError(f"gang = {origin!r}: {jobs} replicated jobs; a gang is one")
     if runtime.name == "job" and workload["spec"].get("completionMode") != "Indexed":
         raise InputError(f"gang = {origin!r}: the Job's pods have no index; write completionMode: Indexed")
-    return GangManifest(ordered, nnodes, int(_option(container, "nproc-per-node", "1")), _option(container, "launcher"))
+    if not 0 <= spares < nnodes:
+        raise InputError(
+            f"gang = {origin!r}: {SPARES_ANNOTATION} is {spares} of {nnodes} pods; write 0 to {nnodes - 1}"
+        )
+    nproc = int(_option(container, "nproc-per-node", "1"))
+    return GangManifest(ordered, nnodes - spares, nproc, _option(container, "launcher"), spares)
 
 
 def _in_order(documents: Sequence[Any], origin: str) -> tuple[Mapping[str, Any], ...]:
@@ -156,8 +163,8 @@ def with_identity(
     """The documents as they are created, in that order; nothing but identity is changed.
 
     Every object is named ``name`` and it and the pods are labelled with it and ``attempt``; ``labels`` are further
-    ones, for the pods only. Pods get ``env``, stay off the nodes ``excluded`` and are ``nnodes``; the Service selects
-    them, they are of its domain and of the PodGroup, which wants all of them.
+    ones, for the pods only. Pods get ``env``, stay off the nodes ``excluded`` and are ``nnodes`` and the spares; the
+    Service selects them, they are of its domain and of the PodGroup, which wants all of them.
     """
     documents = [copy.deepcopy(dict(each)) for each in manifest.documents]
     own = {GANG_LABEL: name, ATTEMPT_LABEL: str(attempt)}
@@ -167,7 +174,7 @@ def with_identity(
         metadata["name"] = name
         metadata["labels"] = {**metadata.get("labels", {}), **own}
     runtime = manifest.runtime
-    runtime.set_nodes(documents, nnodes)
+    runtime.set_nodes(documents, nnodes + manifest.spares)
     if runtime.holder is not None:
         documents[-1]["spec"]["runtimeRef"]["name"] = name
     for template in runtime.templates(runtime.pods_in(documents)):

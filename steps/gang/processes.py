@@ -27,6 +27,7 @@ from argosy.steps.gang.container import PodPlace, command_of, environment_of, mo
 from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Probed, Standing
 from argosy.steps.gang.manifest import GangManifest, excluded_nodes, pod_spec, with_identity
 from argosy.steps.gang.nodes import VirtualNodes, read_record, write_record
+from argosy.steps.gang.replacing import replaced
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.pods.pod import Pod, PodSpec, adopt, start
 
@@ -70,16 +71,7 @@ class ProcessHost:
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
         """Place the pods, record the placement, start those that never started."""
-        # PodGroup and Service mean nothing here: placement is all-or-nothing anyway, and nobody looks up a name.
-        documents = with_identity(
-            manifest,
-            name=identity.name,
-            attempt=identity.attempt,
-            nnodes=identity.nnodes,
-            env=identity.env,
-            excluded=identity.excluded,
-        )
-        workload = manifest.runtime.pods_in(documents)
+        workload = self._workload(manifest, identity)
         record = read_record(self._file(identity.name))
         if record is None:
             record = self._place(manifest, workload, identity)
@@ -89,19 +81,47 @@ class ProcessHost:
         for row in record["pods"]:
             self._start(workload, row)
 
+    def replenish(self, manifest: GangManifest, identity: Identity) -> None:
+        """Pods in place of failed ones, on nodes that are free; recorded before they are started."""
+        record = read_record(self._file(identity.name))
+        if record is None:
+            return
+        workload = self._workload(manifest, identity)
+        failed = {row["name"] for row in record["pods"] if self._state(row).phase == "Failed"}
+        rows = replaced(record["pods"], failed, self._free(workload, identity))
+        write_record(self._file(identity.name), {**record, "pods": rows})
+        for row in rows:
+            self._start(workload, row)
+
+    @staticmethod
+    def _workload(manifest: GangManifest, identity: Identity) -> Any:
+        # PodGroup and Service mean nothing here: placement is all-or-nothing anyway, and nobody looks up a name.
+        documents = with_identity(
+            manifest,
+            name=identity.name,
+            attempt=identity.attempt,
+            nnodes=identity.nnodes,
+            env=identity.env,
+            excluded=identity.excluded,
+        )
+        return manifest.runtime.pods_in(documents)
+
     def _place(self, manifest: GangManifest, workload: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
-        excluded = tuple(sorted({*identity.excluded, *excluded_nodes(workload)}))
-        free = self.nodes.free(excluded)
+        free = self._free(workload, identity)
         if len(free) < identity.nnodes:
             text = f"{identity.nnodes} nodes wanted, {len(free)} of {len(self.nodes.names)} can take a pod"
+            excluded = sorted({*identity.excluded, *excluded_nodes(workload)})
             left_out = f" (excluded: {', '.join(excluded)})" if excluded else ""
             raise StepError(Cause.UNSCHEDULABLE, text + left_out, quote=text, code=ExitCode.CONFIGURATION)
         pods = [
             {"name": name, "index": index, "node": free[index], "token": f"{self._token}/{name}/"}
-            for index in range(identity.nnodes)
+            for index in range(min(len(free), identity.nnodes + manifest.spares))
             for name in [manifest.runtime.hostname(workload, identity.name, index)]
         ]
         return {"name": identity.name, "attempt": identity.attempt, "created": time.time(), "pods": pods}
+
+    def _free(self, workload: Mapping[str, Any], identity: Identity) -> list[str]:
+        return self.nodes.free(tuple({*identity.excluded, *excluded_nodes(workload)}))
 
     def _start(self, workload: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         folder = self._folder(row)
@@ -131,34 +151,23 @@ class ProcessHost:
             log=folder / "log",
             folder=folder,
             mounts=mounts,
-            workdir=self._workdir(pod, place, mounts),
+            workdir=workdir_of(pod, place, mounts),
         )
-
-    @staticmethod
-    def _workdir(pod: Mapping[str, Any], place: PodPlace, mounts: Mapping[str, Path]) -> str:
-        wanted = workdir_of(pod) or "/"
-        covering = [path for path in mounts if wanted == path or wanted.startswith(path.rstrip("/") + "/")]
-        if covering:
-            longest = max(covering, key=len)
-            return str(mounts[longest] / wanted[len(longest) :].lstrip("/"))
-        return str(place.root / wanted.lstrip("/"))
 
     def gangs(self) -> list[GangRecord]:
         """Every recorded gang."""
-        found = [read_record(path) for path in self._gangs.glob("*/gang.json")]
-        return sorted(
-            (
-                GangRecord(
-                    name=record["name"],
-                    attempt=record["attempt"],
-                    nnodes=len(record["pods"]),
-                    deleted=(self._gangs / record["name"] / "deleted.json").exists(),
-                )
-                for record in found
-                if record is not None
-            ),
-            key=lambda gang: gang.attempt,
-        )
+        records = (read_record(path) for path in self._gangs.glob("*/gang.json"))
+        found = [
+            GangRecord(
+                name=record["name"],
+                attempt=record["attempt"],
+                nnodes=len(record["pods"]),
+                deleted=(self._gangs / record["name"] / "deleted.json").exists(),
+            )
+            for record in records
+            if record is not None
+        ]
+        return sorted(found, key=lambda gang: gang.attempt)
 
     def pods(self, name: str) -> list[PodState]:
         """States from the pods' own records."""
@@ -240,17 +249,13 @@ class ProcessHost:
             pod.kill()
 
     def _running_on(self, node: str) -> list[tuple[Path, Pod]]:
-        found = [(folder, self._pod(folder)) for folder in self.nodes.pods(node).glob("*") if folder.is_dir()]
-        gang_pods = {
+        ours = {
             row["name"]
             for path in self._gangs.glob("*/gang.json")
             for row in (read_record(path) or {"pods": []})["pods"]
         }
-        return [
-            (folder, pod)
-            for folder, pod in found
-            if pod is not None and folder.name in gang_pods and pod.poll() is None
-        ]
+        found = ((folder, self._pod(folder)) for folder in self.nodes.pods(node).glob("*") if folder.name in ours)
+        return [(folder, pod) for folder, pod in found if pod is not None and pod.poll() is None]
 
     def _file(self, name: str) -> Path:
         return self._gangs / name / "gang.json"
@@ -288,5 +293,5 @@ def process_host(manifest: GangManifest, environ: Mapping[str, str] | None = Non
     given = dict(os.environ if environ is None else environ)
     if not given.get(names.LOCAL_DIR):
         raise StepError(Cause.CONFIG_OR_RBAC, f"{names.LOCAL_DIR} is not set: who started this step is no engine")
-    count = int(given.get(names.NODES) or manifest.nnodes + 1)
+    count = int(given.get(names.NODES) or manifest.nnodes + manifest.spares + 1)
     return ProcessHost(Path(given[names.LOCAL_DIR]), count, given, mounts())

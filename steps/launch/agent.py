@@ -55,7 +55,23 @@ class Agent(ABC):
 
     def __init__(self, nproc_per_node: int) -> None:
         self._nproc = nproc_per_node
+        self._next: Agent | None = None
         self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
+
+    def follow(self) -> None:
+        """Make the agent of the next restart now, so that it is ready when this one ends."""
+        if self._next is None:
+            self._next = type(self)(self._nproc)
+
+    def next(self) -> Agent:
+        """The agent of the next restart, after this one has ended."""
+        self.follow()
+        assert self._next is not None
+        return self._next
+
+    def own(self) -> set[int]:
+        """Processes of an agent that has not begun."""
+        return set()
 
     @abstractmethod
     def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
@@ -74,10 +90,11 @@ class Agent(ABC):
         """Wait for processes that have been killed."""
 
     def end(self, grace_seconds: float) -> None:
-        """SIGTERM, wait ``grace_seconds`` for ranks and their writers, then SIGKILL everything below this process."""
+        """SIGTERM, ``grace_seconds`` for ranks and their writers, then SIGKILL for all below us but the next agent."""
         self.terminate()
         deadline = time.monotonic() + grace_seconds
         while (self.poll() is None or _writers()) and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-        processes.kill_all(lambda: processes.descendants(os.getpid()))
+        kept = self._next
+        processes.kill_all(lambda: processes.descendants(os.getpid()) - (kept.own() if kept is not None else set()))
         self.reap()

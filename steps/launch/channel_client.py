@@ -8,7 +8,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from argosy.steps.address import own_address
-from argosy.steps.contract.channel import CHECK_IN, LONG_POLL_SECONDS, REPORT, Assignment, CheckIn, Orders, Report
+from argosy.steps.contract.channel import (
+    CHECK_IN,
+    LONG_POLL_SECONDS,
+    REPORT,
+    Assignment,
+    CheckIn,
+    Orders,
+    Report,
+    StandBy,
+)
 from argosy.steps.contract.errors import InputError
 
 _CONNECT_SECONDS = 10.0
@@ -52,12 +61,12 @@ class ChannelClient:
         except OSError as error:
             raise ChannelAway(f"{self.url}: {error}") from error
 
-    def check_in(self, message: CheckIn) -> Assignment | Orders | None:
-        """One long poll: an assignment, orders to exit, or None (ask again)."""
+    def check_in(self, message: CheckIn) -> Assignment | Orders | StandBy | None:
+        """One long poll: an assignment, orders to exit, what to make ready without a rank, or None (ask again)."""
         record = self._post(CHECK_IN, message.to_json(), LONG_POLL_SECONDS + _ANSWER_SECONDS)
-        if record.get("wait"):
-            return None
         try:
+            if record.get("wait"):
+                return StandBy.from_json(record["stand_by"]) if "stand_by" in record else None
             return Orders.from_json(record) if "command" in record else Assignment.from_json(record)
         except ValueError as error:
             raise ChannelAway(f"{self.url}: an assignment that cannot be read: {error}") from error

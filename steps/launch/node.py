@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.contract.channel import ORPHAN_SECONDS, Assignment, CheckIn, Orders
+from argosy.steps.contract.channel import ORPHAN_SECONDS, Assignment, CheckIn, Orders, StandBy
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.launch.agent import Agent, adopt_orphans
@@ -22,6 +22,7 @@ from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.progress_lines import compile_pattern
 from argosy.steps.launch.restart import NodeRestart, describe
+from argosy.steps.launch.spare import Spare
 from argosy.steps.launch.torchrun import Torchrun
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -59,22 +60,22 @@ class Node:
         self._terminated = threading.Event()
         self._evidence: list[NodeEvidence] = []
         self._interruptible = False
+        self._spare: Spare | None = None
 
     def run(self) -> int:
         """Check in and run restarts until orders end the pod; its exit code."""
         adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_sigterm)
-        last_restart = -1
         try:
-            return self._restarts(last_restart)
+            return self._restarts()
         finally:
             until = time.monotonic() + STORE_SECONDS
             for kept in self._evidence:
                 kept.wait(max(0.0, until - time.monotonic()))
 
-    def _restarts(self, last_restart: int) -> int:
+    def _restarts(self) -> int:
+        last_restart, agent = -1, _AGENTS[self._args.launcher](self._args.nproc_per_node)
         while True:
-            agent = _AGENTS[self._args.launcher](self._args.nproc_per_node)
             try:
                 assignment = self._check_in(last_restart)
             except _Terminated:
@@ -87,7 +88,7 @@ class Node:
             orders = restart.run()
             if orders.command == "exit":
                 return orders.exit_code
-            last_restart = assignment.restart
+            last_restart, agent = assignment.restart, agent.next()
 
     def _on_sigterm(self, _number: int, _frame: object) -> None:
         self._terminated.set()
@@ -105,7 +106,9 @@ class Node:
             while True:
                 try:
                     answer = self._client.check_in(self._message(last_restart))
-                    if answer is not None:
+                    if isinstance(answer, StandBy):
+                        self._spare = self._spare or Spare(self._args, self._identity, answer)
+                    elif answer is not None:
                         return answer
                     pause, refused, heard = FIRST_PAUSE_SECONDS, 0.0, time.monotonic()
                     continue
@@ -128,6 +131,9 @@ class Node:
         finally:
             self._interruptible = False
             self._client.close()
+            if self._spare is not None:
+                self._spare.end()
+                self._spare = None
 
     def _message(self, last_restart: int) -> CheckIn:
         address = self._client.own_address()
@@ -139,6 +145,7 @@ class Node:
             free_port=_free_port(address),
             nproc=self._args.nproc_per_node,
             last_restart=last_restart,
+            stands_by=self._spare.state if self._spare is not None else "",
         )
 
 

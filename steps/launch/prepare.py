@@ -6,22 +6,36 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from argosy.steps.child_python import child_command
 from argosy.steps.code import unpack
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.channel import Assignment, StandBy
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.placeholders import fill
 from argosy.steps.contract.transport import ExpectedTransport
-from argosy.steps.launch.reporter import Reporter
 from argosy.steps.paths import resolve
 from argosy.steps.store.base import ObjectStore
 
 if TYPE_CHECKING:
     from argosy.steps.data.manifest import DatasetManifest
+
+
+class Teller(Protocol):
+    """Who tells how the data come: a rank's reporter, or a spare."""
+
+    @property
+    def pod(self) -> str:
+        """Name of our pod."""
+
+    @property
+    def node(self) -> str:
+        """Name of our node."""
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Queue a record for the run's event log."""
 
 
 def prepare_code(args: LaunchArgs, store: ObjectStore) -> Path:
@@ -66,7 +80,7 @@ def preflight_command(args: LaunchArgs, assignment: Assignment) -> list[str]:
 
 @contextlib.contextmanager
 def prepared_data(
-    args: LaunchArgs, assignment: Assignment, store: ObjectStore, reporter: Reporter, go_on: Callable[[], None]
+    args: LaunchArgs, assignment: Assignment | StandBy, store: ObjectStore, reporter: Teller, go_on: Callable[[], None]
 ) -> Iterator[tuple[str, str]]:
     """This node's data, staged: the folder (empty: none) and the dataset's uri; no cache evicts it meanwhile.
 
@@ -92,10 +106,10 @@ def prepared_data(
 @contextlib.contextmanager
 def _staged(
     args: LaunchArgs,
-    assignment: Assignment,
+    assignment: Assignment | StandBy,
     store: ObjectStore,
     manifest: DatasetManifest,
-    reporter: Reporter,
+    reporter: Teller,
     go_on: Callable[[], None],
 ) -> Iterator[Path]:
     from argosy.steps.data.cache.use import Cache, use

@@ -13,6 +13,7 @@ from pathlib import Path
 from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.agent import PYTHON, Agent, pass_on, shim
+from argosy.steps.pods import processes
 
 
 def _arguments(assignment: Assignment, nproc_per_node: int, command: Sequence[str]) -> list[str]:
@@ -50,6 +51,16 @@ class Torchrun(Agent):
         )
         self._reader = threading.Thread(target=pass_on, args=(self._process.stderr, self.name, self.tail), daemon=True)
         self._reader.start()
+
+    def next(self) -> Agent:
+        """One that waited for hours may have ended meanwhile, for memory for example; then there is another."""
+        if self._next is not None and self._next.poll() is not None:
+            self._next = None
+        return super().next()
+
+    def own(self) -> set[int]:
+        """It, and what an import may start."""
+        return {self._process.pid} | processes.descendants(self._process.pid)
 
     def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
         """One that could not even import torch has ended by now: :meth:`poll` and ``tail`` tell."""

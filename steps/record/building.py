@@ -25,6 +25,7 @@ from argosy.steps.record.preflight import latest_preflight
 from argosy.steps.record.reading import moment, number, text, texts, whole
 from argosy.steps.record.restarts import cause_of, restarts_of, stillborn_of, told_by
 from argosy.steps.record.slow_ranks import slow_ranks_of
+from argosy.steps.record.spares import spares_of
 from argosy.steps.record.stalling import stalled_now
 from argosy.steps.record.streaming import streaming_of
 from argosy.steps.record.termination import read_message
@@ -104,6 +105,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         transports=transports_of(ordered),
         environment_findings=findings_of(ordered),
         preflight=latest_preflight(ordered),
+        spares=spares_of(ordered),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from argosy.steps.record.bundle import Evidence
 from argosy.steps.record.preflight import Preflight
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.slow_ranks import SlowRank
+from argosy.steps.record.spares import Spares
 from argosy.steps.record.transport import Transport
 
 
@@ -253,6 +254,7 @@ class RunRecord:
     environment_findings: tuple[str, ...] = ()
     """What is wrong with the variables of NCCL and its neighbours, a sentence each."""
     preflight: Preflight | None = None
+    spares: Spares = field(default_factory=Spares)
 
     @property
     def done(self) -> bool:

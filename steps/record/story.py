@@ -168,6 +168,8 @@ def way_on(record: RunRecord, index: int) -> str:
     here, after = record.restarts[index], record.restarts[index + 1]
     pause = "" if here.ended is None else f" after {duration(max(0.0, after.began - here.ended))}"
     kind = "the same pods" if after.attempt == here.attempt else "a new gang"
+    others = [each.sentence for each in record.spares.take_overs if each.began(after.attempt, after.restart)]
+    kind += f", {', '.join(others)}" if others else ""
     if after.restored_step == 0 and not after.restored_digest:
         begin = "from scratch, because no verified checkpoint existed"
     else:

@@ -6,6 +6,8 @@ from typing import Any
 
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.restart import Restart
+from argosy.steps.record.slow_ranks import SlowRank
+from argosy.steps.record.spares import TakeOver
 from argosy.steps.record.transport import Transport, latest_transports
 
 
@@ -47,19 +49,12 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
             if record.waiting
             else None
         ),
-        "slow_ranks": [
-            {
-                "rank": each.rank,
-                "node": each.node or None,
-                "attempt": each.attempt,
-                "restart": each.restart,
-                "step": each.step,
-                "score": each.score,
-                "seconds": each.seconds,
-                "others_seconds": each.others,
-            }
-            for each in record.slow_ranks
-        ],
+        "slow_ranks": [_slow_rank(each) for each in record.slow_ranks],
+        "spares": {
+            "ready": list(record.spares.ready),
+            "preparing": list(record.spares.coming),
+            "took_over": [_take_over(each) for each in record.spares.take_overs],
+        },
         "streamed": (
             {
                 "bytes": streaming.bytes,
@@ -77,6 +72,24 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
 
 def _transport(each: Transport) -> dict[str, Any]:
     return {"node": each.node, "state": each.state, "sentence": each.sentence, "remedy": each.remedy or None}
+
+
+def _slow_rank(each: SlowRank) -> dict[str, Any]:
+    return {
+        "rank": each.rank,
+        "node": each.node or None,
+        "attempt": each.attempt,
+        "restart": each.restart,
+        "step": each.step,
+        "score": each.score,
+        "seconds": each.seconds,
+        "others_seconds": each.others,
+    }
+
+
+def _take_over(each: TakeOver) -> dict[str, Any]:
+    where = {"attempt": each.attempt, "restart": each.restart, "node_rank": each.node_rank}
+    return {**where, "node": each.node, "from_node": each.from_node or None}
 
 
 def attempts(record: RunRecord) -> list[dict[str, Any]]:

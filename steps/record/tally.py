@@ -12,6 +12,7 @@ from argosy.steps.record.preflight import preflight_of
 from argosy.steps.record.reading import moment, number, text, texts, whole
 from argosy.steps.record.restarts import as_it_ended, cause_of, told_by
 from argosy.steps.record.slow_ranks import slow_rank_of
+from argosy.steps.record.spares import lost_line, standing_line, take_over_line
 from argosy.steps.record.stalling import stall_sentence
 from argosy.steps.record.story import began_again_at, ending
 from argosy.steps.record.termination import read_message
@@ -253,6 +254,9 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "checkpoint_committed": Tally._committed,
     "injected": _injected,
     "node_excluded": _excluded,
+    "standing_by": lambda _, event: standing_line(event),
+    "spare_lost": lambda _, event: lost_line(event),
+    "took_over": lambda _, event: take_over_line(event),
     "environment": Tally._environment,
     "transport": _transport,
     "preflight": _preflight,

@@ -143,8 +143,8 @@ def _preempted(failure: Failure, counted: Sequence[Failure], limits: Limits, ref
         )
     return Decision(
         action="restart",
-        reason="preempted: a new gang",
-        pause=limits.backoff_seconds,
+        reason="preempted: other pods",
+        pause=0.0 if spent == 1 else limits.backoff_seconds,
         spent=spent,
         limit=limits.max_preemptions,
         refunded=refunded,
@@ -224,7 +224,8 @@ def _charge(failure: Failure, counted: Sequence[Failure], limits: Limits, refund
         return Decision(
             action="stop", reason=reason, exit_code=_exhausted(failure), spent=spent, limit=limits.max_restarts
         )
-    pause = min(limits.backoff_cap_seconds, limits.backoff_seconds * 2.0 ** (spent - 1))
+    # What has made progress since it failed last is started again at once.
+    pause = 0.0 if spent == 1 else min(limits.backoff_cap_seconds, limits.backoff_seconds * 2.0 ** (spent - 2))
     return Decision(
         action="restart",
         reason=f"restart {spent} of {limits.max_restarts} since the last checkpoint",

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from argosy.steps.contract.channel import LONG_POLL_SECONDS, Assignment, CheckIn, Orders, Report
+from argosy.steps.contract.channel import LONG_POLL_SECONDS, Assignment, CheckIn, Orders, Report, StandBy
 from argosy.steps.supervisor.gathering import Gathering
 
+SLACK_SECONDS = 5.0
+"""Between two long polls of a pod that waits."""
 Keep = Callable[[str, Report], None]
 
 
@@ -44,6 +46,9 @@ class Channel:
         self._orders = Orders(command="continue")
         self._step = 0
         self._gathering = Gathering()
+        self._stand_by: StandBy | None = None
+        self._told: set[str] = set()
+        """Pods that were told to stand by, at once."""
         self._closed = False
 
     # The supervisor's side.
@@ -62,6 +67,19 @@ class Channel:
             self._gang, self._pods, self._more = gang, pods, more
             self._running = restart
             self._orders = Orders(command="continue")
+            self._changed.notify_all()
+
+    def admit(self, pods: frozenset[str]) -> None:
+        """Talk to these pods too, which came in place of lost ones while a restart runs."""
+        with self._changed:
+            if self._pods is not None and not pods <= self._pods:
+                self._pods |= pods
+                self._changed.notify_all()
+
+    def stand_by(self, message: StandBy) -> None:
+        """What pods without a rank are told from now on."""
+        with self._changed:
+            self._stand_by = message
             self._changed.notify_all()
 
     def forget(self) -> None:
@@ -107,6 +125,12 @@ class Channel:
         with self._changed:
             return set(self._check_ins) | {pod for pod, when in self._seen.items() if when > since}
 
+    def silent(self) -> set[str]:
+        """Pods that were heard once and are gone since: those that wait ask again after each long poll."""
+        since = time.monotonic() - LONG_POLL_SECONDS - SLACK_SECONDS
+        with self._changed:
+            return {pod for pod, when in self._seen.items() if when < since}
+
     def wait(self, seconds: float) -> None:
         """Sleep until something arrives, at most ``seconds``."""
         with self._changed:
@@ -127,7 +151,8 @@ class Channel:
         Raises:
             NotReady, Stranger: see there.
         """
-        deadline = time.monotonic() + LONG_POLL_SECONDS
+        # One that prepares itself asks often: who stands by is ready only when it has said so.
+        deadline = time.monotonic() + (1.0 if message.stands_by == "preparing" else LONG_POLL_SECONDS)
         with self._changed:
             self._check(message.pod)
             self._check_ins[message.pod] = message
@@ -142,11 +167,17 @@ class Channel:
                 if self._orders.command == "exit":
                     return asdict(self._orders)
                 left = deadline - time.monotonic()
-                if left <= 0:
+                if left <= 0 or (self._is_spare(message) and message.pod not in self._told):
                     break
                 self._changed.wait(left)
             self._seen[message.pod] = time.monotonic()
-            return {"wait": True}
+            if self._stand_by is None or not self._is_spare(message):
+                return {"wait": True}
+            self._told.add(message.pod)
+            return {"wait": True, "stand_by": asdict(self._stand_by)}
+
+    def _is_spare(self, message: CheckIn) -> bool:
+        return self._stand_by is not None and bool(self._assigned) and message.pod not in self._assigned
 
     def answer_report(self, message: Report) -> dict[str, Any]:
         """Note the report and give the orders that stand.

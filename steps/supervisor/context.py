@@ -49,7 +49,7 @@ class Context:
     record: Record
     bundles: Bundles
     faults: Faults
-    pace: Pace = field(default_factory=Pace)
+    pace: Pace
     identity_env: dict[str, str] = field(repr=False)
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -83,6 +83,10 @@ class Context:
     def create(self, gang: SupervisedGang) -> None:
         """Have the host make the gang, or what is missing of it."""
         self.host.create(*self.described(gang))
+
+    def replenish(self, gang: SupervisedGang) -> None:
+        """Have the host make pods in place of those of the gang that ended."""
+        self.host.replenish(*self.described(gang))
 
     def described(self, gang: SupervisedGang) -> tuple[GangManifest, Identity]:
         """What the host is told of the gang."""

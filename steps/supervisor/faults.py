@@ -37,7 +37,9 @@ class FaultyHost(Protocol):
 class Faults:
     """The injections of this run that have not happened yet."""
 
-    def __init__(self, injections: Sequence[Injection], nnodes: int, nproc: int, host: object, grace: float) -> None:
+    def __init__(
+        self, injections: Sequence[Injection], nnodes: int, nproc: int, host: object, grace: float, spares: int = 0
+    ) -> None:
         """Check them against the gang.
 
         Raises:
@@ -49,7 +51,7 @@ class Faults:
         self._reached: set[Injection] = set()
         self._due = [injection for injection in injections if not has_fired(injection)]
         for injection in self._due:
-            _check(injection, nnodes, nproc, host)
+            _check(injection, nnodes, nproc, host, spares)
 
     def for_node(self, node_rank: int, *, restores: bool) -> dict[str, Any] | None:
         """The next fault of a rank on this node, for its assignment; ``restores``: there is something to."""
@@ -137,7 +139,7 @@ def _rank(injection: Injection) -> int | None:
     return 0 if injection.fault == CORRUPT else injection.rank
 
 
-def _check(injection: Injection, nnodes: int, nproc: int, host: object) -> None:
-    check_gang(injection, nnodes, nproc)
+def _check(injection: Injection, nnodes: int, nproc: int, host: object, spares: int) -> None:
+    check_gang(injection, nnodes, nproc, spares)
     if injection.fault in NODE_FAULTS and not isinstance(host, FaultyHost):
         raise InputError(f"inject = {injection.text!r}: only virtual nodes of one machine can be taken away")

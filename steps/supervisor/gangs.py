@@ -53,14 +53,14 @@ class Gangs:
         context = self._context
         attempt = 1 + max([context.ledger.last_attempt(), *(record.attempt for record in context.host.gangs())])
         excluded, nnodes = self._placement(avoid, enough)
-        preempted = self._preempted()
         gang = SupervisedGang(
             name=context.settings.gang_name(attempt),
             attempt=attempt,
             nnodes=nnodes,
             excluded=excluded,
-            on_demand=(spot := context.settings.spot) is not None and preempted >= spot.preemptions,
+            on_demand=self.leaves_spot(),
         )
+        spot = context.settings.spot
         capacity = {} if spot is None else {"on_demand": gang.on_demand}
         told = {"gang": gang.name, "nnodes": nnodes, "excluded": list(excluded)}
         context.ledger.append("gang", **told, attempt=attempt, **capacity)
@@ -69,11 +69,20 @@ class Gangs:
             attempt=attempt,
             **told,
             nproc_per_node=context.nproc,
-            **({"capacity": "on-demand" if gang.on_demand else "spot", "preemptions": preempted} if spot else {}),
+            **(
+                {"capacity": "on-demand" if gang.on_demand else "spot", "preemptions": self._preempted()}
+                if spot
+                else {}
+            ),
         )
         context.record.log.flush()
         context.create(gang)
         return gang
+
+    def leaves_spot(self) -> bool:
+        """Whether gangs stay off spot nodes from now on."""
+        spot = self._context.settings.spot
+        return spot is not None and self._preempted() >= spot.preemptions
 
     def _preempted(self) -> int:
         """How often the workflow's gangs lost nodes."""

@@ -22,6 +22,7 @@ from argosy.steps.supervisor.gangs import Gangs
 from argosy.steps.supervisor.leaving import await_exit, have_stopped
 from argosy.steps.supervisor.pending import Pending, pending
 from argosy.steps.supervisor.restart import GangRestart, Outcome
+from argosy.steps.supervisor.spares import have_refilled
 from argosy.steps.verdict import Verdict
 
 
@@ -81,7 +82,7 @@ class Supervisor:
         number = int(last["restart"]) if last is not None and last["gang"] == gang.name else -1
         if entry is not None:
             return GangRestart(self._context, gang, number).adopt(entry)
-        return GangRestart(self._context, gang, number + 1).run()
+        return GangRestart(self._context, gang, number + 1, self._avoid).run()
 
     def _grow(self, gang: SupervisedGang, outcome: Outcome) -> int | Verdict | None:
         """End the gang as a preemption would, with its time to save; the next is larger. Charged to nothing.
@@ -222,7 +223,11 @@ class Supervisor:
         context.channel.order(Orders(command="stop", root=_told(verdict)))
         self._avoid, self._enough = decision.avoid, outcome.enough
         replace_gang = bool(decision.exclude or decision.avoid) or Trait.NEW_PODS in verdict.cause.traits
-        kept = have_stopped(context, gang, outcome.restart, hasty=replace_gang) and not replace_gang
+        leaves_spot = self._gangs.leaves_spot() and not gang.on_demand
+        if context.manifest.spares and not leaves_spot:
+            kept = have_refilled(context, gang, outcome.restart, decision, verdict.cause)
+        else:
+            kept = have_stopped(context, gang, outcome.restart, hasty=replace_gang) and not replace_gang
         if not kept:
             self._gangs.delete(gang, decision.reason)
         self._set_last_saves_aside(verdict)

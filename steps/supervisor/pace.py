@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 FLOOR_SECONDS = 120.0
-"""Nothing shorter is called a stall."""
+"""Nothing shorter is called a stall, unless the run says otherwise."""
 TIMES = 10.0
 """So many times the longest pause so far is one. A factor of the longest, for pauses have heavy tails: of a high
 quantile a run of a day passes every multiple some time."""
@@ -16,7 +16,9 @@ LEARNED = 20
 class Pace:
     """Of one run, over its restarts."""
 
-    def __init__(self) -> None:
+    def __init__(self, floor: float = FLOOR_SECONDS) -> None:
+        """``floor``: seconds; nothing shorter is a stall."""
+        self._floor = floor
         self.longest = 0.0
         """Seconds."""
         self._seen = 0
@@ -29,4 +31,4 @@ class Pace:
     @property
     def limit(self) -> float:
         """Seconds after which a pause is a stall; infinite before enough has been seen."""
-        return max(FLOOR_SECONDS, TIMES * self.longest) if self._seen >= LEARNED else math.inf
+        return max(self._floor, TIMES * self.longest) if self._seen >= LEARNED else math.inf

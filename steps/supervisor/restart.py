@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import TOLD_PEERS, Assignment, CheckIn, Ending, Orders
+from argosy.steps.contract.channel import TOLD_PEERS, Assignment, CheckIn, Ending, Orders, StandBy
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import PodState
+from argosy.steps.supervisor.absence import ended_early, never_came
 from argosy.steps.supervisor.context import Context, SupervisedGang
 from argosy.steps.supervisor.growing import Growing
 from argosy.steps.supervisor.moving import see_slow_ranks
 from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing
+from argosy.steps.supervisor.seats import as_ranks, peers, seated
+from argosy.steps.supervisor.spares import AGAIN_SECONDS, Attendance, usable
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
-from argosy.steps.verdict import PodFact, Verdict, judge
+from argosy.steps.verdict import Verdict
 
 HOST_SECONDS = 0.5
 """How often the host is asked for the pods."""
-MOST_PEERS = 1024
-"""Every node is told of every other: beyond that the message, and a variable made of it, would be too large."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +44,17 @@ class Outcome:
 class GangRestart:
     """Restart number ``number`` of ``gang``."""
 
-    def __init__(self, context: Context, gang: SupervisedGang, number: int) -> None:
+    def __init__(self, context: Context, gang: SupervisedGang, number: int, avoid: str = "") -> None:
+        """``avoid``: a node that is done without if another pod stands by."""
         self._context = context
         self._gang = gang
         self._number = number
         self._asked_at = 0.0
         self._states: list[PodState] = []
         self._enough = 0
+        self._avoid = avoid
+        self._spares = context.manifest.spares
+        self._attendance = Attendance(context, gang, number)
 
     def run(self) -> Outcome:
         """From the check-in to the end.
@@ -67,7 +72,9 @@ class GangRestart:
 
     def adopt(self, entry: Mapping[str, Any]) -> Outcome:
         """Go on with a restart that a supervisor before us began; its ledger entry is ``entry``."""
-        self._context.channel.expect(self._gang.name, frozenset(entry["pods"]), self._number)
+        self._pods(now=True)
+        there = frozenset(entry["pods"]) | {state.name for state in self._states if self._spares}
+        self._context.channel.expect(self._gang.name, there, self._number)
         self._assign(entry, released=False)
         return self._watch(entry, adopted=True)
 
@@ -82,28 +89,38 @@ class GangRestart:
             self._enough = placing.enough
             return found
         began, stuck_at = time.monotonic(), 0.0
+        before = {state.name for state in self._states if state.has_ended and self._number > 0}
         while True:
+            wanted = self._wanted()
             ready = {
                 name: message
                 for name, message in context.channel.check_ins().items()
-                if message.last_restart < self._number
+                if message.last_restart < self._number and name in wanted
             }
-            missing = [state for state in self._states if state.name not in ready]
+            missing = [state for name, state in wanted.items() if name not in ready]
             for name in sorted(set(ready) - known):
                 known.add(name)
                 self._checked_in(ready[name], missing)
-            if not missing:
+            if not missing or (self._spares and len(ready) >= self._gang.nnodes):
                 return ready
             self._expect()
-            if any(state.has_ended for state in self._states):
-                return self._ended_early()
+            ended = any(state.has_ended for state in self._states)
+            if ended and not (self._spares and len(self._wanted()) >= self._gang.nnodes):
+                early = [state for state in self._states if state.name not in before]
+                return ended_early(context, self._gang, self._number, early)
             now = time.monotonic()
             stuck_at = (stuck_at or now) if any(state.reason in STUCK for state in missing) else 0.0
-            if now - began > context.settings.args.check_in_timeout_seconds:
-                return self._never_came(missing)
+            if now - began > (limit := context.settings.args.check_in_timeout_seconds):
+                return never_came(missing, limit)
             if stuck_at and now - stuck_at > STUCK_SECONDS:
-                return self._never_came([state for state in missing if state.reason in STUCK], now - began)
+                return never_came([state for state in missing if state.reason in STUCK], now - began)
             context.pause(TICK_SECONDS)
+
+    def _wanted(self) -> dict[str, PodState]:
+        """The pods that the restart waits for, by name; with spares those that could have a rank."""
+        if self._spares:
+            return usable(self._context, self._gang, self._states, self._avoid)
+        return {state.name: state for state in self._states}
 
     def _expect(self, *, now: bool = False) -> list[PodState]:
         """The pods that are there so far; the channel talks to them, and puts off those that nobody has seen yet."""
@@ -122,32 +139,14 @@ class GangRestart:
             missing=[state.node or state.name for state in missing],
         )
 
-    def _never_came(self, missing: list[PodState], seconds: float = 0.0) -> Verdict:
-        seconds = seconds or self._context.settings.args.check_in_timeout_seconds
-        who = ", ".join(f"{state.node or 'no node'} (pod {state.name}, {state.phase})" for state in missing)
-        first = missing[0]
-        quote = f"not all nodes checked in within {seconds:.0f} s; missing: {who}"
-        error = Trouble(cause=Cause.RENDEZVOUS_TIMEOUT, quote=quote, node=first.node, pod=first.name)
-        return judge([], [error], [self._fact(state) for state in missing if state.reason])
-
-    def _ended_early(self) -> Verdict:
-        """A pod ended before the restart began; it may have said why on the channel."""
-        context = self._context
-        watch = Watch(self._states, context.nproc, 0, time.monotonic())
-        for report in context.record.kept(self._gang.name, self._number):
-            watch.feed(report, time.monotonic())
-        return watch.verdict(time.monotonic(), context.settings.timeouts)
-
-    @staticmethod
-    def _fact(state: PodState) -> PodFact:
-        return PodFact(name=state.name, node=state.node, phase=state.phase, reason=state.reason, message=state.message)
-
     # Assignment.
 
     def _begin(self, ready: Mapping[str, CheckIn]) -> dict[str, Any]:
         """Claim a generation, choose the checkpoint, and write down what everybody will be told."""
         context, gang = self._context, self._gang
-        order = sorted(ready.values(), key=lambda message: message.pod_index)
+        before = context.ledger.last("restart") or {}
+        before = before if before.get("gang") == gang.name else {}
+        order = seated(before.get("pods", {}), ready, gang.nnodes if self._spares else len(ready))
         claim = context.commits.claim(f"{gang.name}/{self._number}")
         resume = context.commits.resume()
         entry: dict[str, Any] = {
@@ -161,8 +160,11 @@ class GangRestart:
             "master_addr": order[0].address,
             "master_port": order[0].free_port,
             "pods": {message.pod: rank for rank, message in enumerate(order)},
-            "peers": _peers(order) if context.manifest.launcher in TOLD_PEERS else [],
+            "peers": peers(order) if context.manifest.launcher in TOLD_PEERS else [],
         }
+        if self._spares:
+            entry["standing_by"] = sorted(set(ready) - set(entry["pods"]))
+            self._attendance.took_over(before, order, self._states)
         context.ledger.append("restart", **entry)
         context.record.log.append(
             "restart_began",
@@ -178,6 +180,9 @@ class GangRestart:
 
     def _assign(self, entry: Mapping[str, Any], *, released: bool = True) -> None:
         context, args = self._context, self._context.settings.args
+        if self._spares:
+            digest, workflow = args.dataset_digest, args.workflow
+            context.channel.stand_by(StandBy(nnodes=len(entry["pods"]), workflow=workflow, dataset_digest=digest))
         shared = {
             key: entry[key]
             for key in (
@@ -211,28 +216,29 @@ class GangRestart:
         context = self._context
         self._pods(now=True)
         most = context.settings.args.nan_losses
-        watch = Watch(self._states, context.nproc, entry["resume_step"], time.monotonic(), context.pace, most)
+        states, step = as_ranks(self._states, entry["pods"]), entry["resume_step"]
+        watch = Watch(states, context.nproc, step, time.monotonic(), context.pace, most)
         if adopted:
             for report in context.record.kept(self._gang.name, self._number):
                 watch.feed(report, time.monotonic())
         growing = Growing(context, self._gang, time.monotonic())
         more = 0
         try:
-            more = self._follow(watch, growing)
+            more = self._follow(watch, growing, entry["pods"])
         finally:
             if not more:
                 growing.end()
         if not more:
-            return self._outcome(watch)
+            return self._outcome(watch, entry["pods"])
         grown = Outcome(restart=self._number, verdict=None, enough=more, grow=True)
         return replace(grown, step=watch.step, steps=watch.steps_done)
 
-    def _follow(self, watch: Watch, growing: Growing) -> int:
+    def _follow(self, watch: Watch, growing: Growing, seats: Mapping[str, int]) -> int:
         """Until the restart has ended: 0; or could go on with more nodes: how many."""
         context = self._context
         trouble_at: float | None = None
         while not watch.is_finished:
-            self._feed(watch)
+            self._feed(watch, seats)
             now = time.monotonic()
             if (stall := watch.stall(now)) is not None:
                 self._stalled(watch.step, *stall)
@@ -253,7 +259,7 @@ class GangRestart:
         told = {"step": step, "seconds": round(seconds), "longest": round(longest, 1)}
         self._context.record.log.append("stalled", attempt=self._gang.attempt, restart=self._number, **told)
 
-    def _feed(self, watch: Watch) -> None:
+    def _feed(self, watch: Watch, seats: Mapping[str, int]) -> None:
         context, now = self._context, time.monotonic()
         for report in context.hear(self._gang.attempt):
             if report.restart == self._number:  # the last words of the restart before come late
@@ -262,16 +268,18 @@ class GangRestart:
             if message.last_restart >= self._number:
                 watch.see_strangeness(pod)
         self._pods()
-        watch.see_pods(self._states)
+        watch.see_pods(as_ranks(self._states, seats))
+        if self._spares:
+            self._attendance.keep(self._states, seats, watch.steps_done > 0 or watch.ran(now) > AGAIN_SECONDS)
         context.faults.due(watch.step, watch.ran(now), context.record.log)
 
-    def _outcome(self, watch: Watch) -> Outcome:
+    def _outcome(self, watch: Watch, seats: Mapping[str, int]) -> Outcome:
         verdict = None
         if not watch.is_finished:
             # A pod says at once that SIGTERM ended it; that it was evicted, which the host knows, is younger than our
             # last look.
             self._pods(now=True)
-            watch.see_pods(self._states)
+            watch.see_pods(as_ranks(self._states, seats))
         if not watch.is_finished:
             verdict = watch.verdict(time.monotonic(), self._context.settings.timeouts)
             # A rank that made no step of its own stands where it was resumed.
@@ -289,12 +297,3 @@ class GangRestart:
         if now or time.monotonic() - self._asked_at >= HOST_SECONDS:
             self._states = self._context.host.pods(self._gang.name)
             self._asked_at = time.monotonic()
-
-
-def _peers(order: Sequence[CheckIn]) -> list[str]:
-    if len(order) > MOST_PEERS:
-        return []
-    return [
-        f"[{each.address}]:{each.free_port}" if ":" in each.address else f"{each.address}:{each.free_port}"
-        for each in order
-    ]

@@ -12,7 +12,7 @@ from argosy.steps.contract.trait import Trait
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import LOST_REASONS, PodState
 from argosy.steps.supervisor.losses import Losses
-from argosy.steps.supervisor.pace import Pace
+from argosy.steps.supervisor.pace import FLOOR_SECONDS, Pace
 from argosy.steps.supervisor.pod_view import PodView
 from argosy.steps.supervisor.slowness import Slowness, SlowRank
 from argosy.steps.verdict import PodFact, Verdict, judge
@@ -120,7 +120,7 @@ class Watch:
     def stall(self, now: float) -> tuple[float, float] | None:
         """Seconds without a step and the longest such pause before, told once when it is longer than that explains."""
         waited = now - self._progress_at
-        if self._stalled or self.is_finished or waited <= self._pace.limit:
+        if self._stalled or self.is_finished or waited <= self._stall_limit():
             return None
         self._stalled = True
         return waited, self._pace.longest
@@ -134,6 +134,10 @@ class Watch:
     def move_away(self, trouble: Trouble) -> None:
         """End the restart for a slow rank."""
         self._moved_away = trouble
+
+    def _stall_limit(self) -> float:
+        # Imports, rendezvous and what is restored lie before the first step: the pace of steps says nothing of them.
+        return self._pace.limit if self._steps else max(self._pace.limit, FLOOR_SECONDS)
 
     def see_pods(self, states: Iterable[PodState]) -> None:
         """Take note of the host's view of the pods."""
@@ -172,7 +176,7 @@ class Watch:
 
     def _hangs(self, now: float, timeouts: Timeouts) -> bool:
         running = all(view.phase == "running" or view.is_finished for view in self._pods.values())
-        limit = min(timeouts.hang or math.inf, self._pace.limit if timeouts.act_on_stall else math.inf)
+        limit = min(timeouts.hang or math.inf, self._stall_limit() if timeouts.act_on_stall else math.inf)
         return running and not self.is_finished and now - self._progress_at > limit
 
     def is_hang(self, now: float, timeouts: Timeouts) -> bool:

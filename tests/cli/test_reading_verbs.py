@@ -17,7 +17,7 @@ SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
     "last_step",
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
-    *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "streamed", "report"],
+    *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "spares", "streamed", "report"],
 ]
 ATTEMPT_KEYS = [
     *["attempt", "restart", "cause", "signal", "exit_code", "node", "rank", "restored_step", "last_step", "quote"]

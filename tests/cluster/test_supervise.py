@@ -149,7 +149,7 @@ def test_a_deleted_pod_costs_a_new_gang_and_no_restart(cluster: Cluster, namespa
     assert run.ended() == 0, run.said()
     said = run.said()
     assert "argosy: preempted_evicted" in said
-    assert "argosy: restart: preempted: a new gang" in said, said
+    assert "argosy: restart: preempted: other pods" in said, said
     names = re.findall(r"attempt \d: Job (theirs-\w+-a\d), 2 pods", said)
     assert len({*names}) == 2
     assert f"[1] hello from {names[1]}-0.{names[1]}" in said, said

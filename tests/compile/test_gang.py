@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from argosy.steps.contract.errors import InputError
 from argosy.steps.gang.manifest import check_manifest, pod_spec, with_identity
+from argosy.steps.gang.runtimes import job_specs
 from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.placement import RENDERED, RUNTIMES, pairs_table
 from argosy.workflows.spec.run import TrainingRun
@@ -144,3 +147,36 @@ def test_the_page_has_the_table_of_the_code_that_refuses() -> None:
     if os.environ.get("ARGOSY_REGENERATE") == "1":
         PAGE.write_text(written)
     assert written == PAGE.read_text(), "ARGOSY_REGENERATE=1 writes the table anew"
+
+
+@pytest.mark.parametrize("runtime", ["jobset", "job"])
+def test_spares_are_pods_of_the_same_job_that_outlives_lost_ones(runtime: str) -> None:
+    gang = {"nnodes": 3, "runtime": runtime, "spares": 2}
+    made = list(yaml.safe_load_all(gang_yaml(TrainingRun(name="llm", script="train.py", code="", gang=gang))))
+    manifest = check_manifest(made, "x")
+    assert (manifest.nnodes, manifest.spares) == (3, 2)
+    ((_, job),) = job_specs(made[-1])
+    assert (job["parallelism"], job["completions"], job["backoffLimit"]) == (5, 5, 20)
+    without = list(
+        yaml.safe_load_all(gang_yaml(TrainingRun(name="llm", script="train.py", code="", gang={"nnodes": 5})))
+    )
+    assert job_specs(without[-1])[0][1]["backoffLimit"] == 0
+    assert "annotations" not in without[-1]["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("gang", "reason"),
+    [
+        ({"runtime": "volcano", "placement": "volcano"}, "runtime = 'volcano': its scheduler places all pods or none"),
+        ({"runtime": "pytorchjob"}, "runtime = 'pytorchjob': its operator ends the whole gang"),
+        ({"runtime": "trainjob"}, "runtime = 'trainjob': Trainer takes every pod"),
+        ({"placement": "native"}, "placement = 'native': its PodGroup is placed, and taken away, as a whole"),
+        ({"placement": "coscheduling"}, "placement = 'coscheduling': nobody has seen its scheduler"),
+        ({"placement": "kai", "queue": "q"}, "placement = 'kai': it counts every pod"),
+        ({"nnodes": "2:3"}, "nnodes = '2:3': an elastic gang trains on every node that it gets"),
+        ({"spares": 17}, "spares"),
+    ],
+)
+def test_spares_are_refused_by_name_where_they_could_not_stand_by(gang: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=re.escape(reason)):
+        TrainingRun(name="llm", script="train.py", code="", gang={"nnodes": 2, "spares": 1} | gang)

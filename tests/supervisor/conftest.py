@@ -19,6 +19,7 @@ import yaml
 
 from argosy.steps.contract import env
 from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.contract.objects import SPARES_ANNOTATION
 from argosy.steps.pods import processes
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.runlog import Event, read_events
@@ -27,7 +28,7 @@ from argosy.steps.store import open_store
 CLIENT = Path(__file__).with_name("node_client.py")
 
 
-def jobset(nnodes: int, command: list[str]) -> dict[str, Any]:
+def jobset(nnodes: int, command: list[str], spares: int = 0) -> dict[str, Any]:
     """A small JobSet as the compiler renders it."""
     container = {
         "name": "main",
@@ -37,11 +38,12 @@ def jobset(nnodes: int, command: list[str]) -> dict[str, Any]:
     }
     volumes = [{"name": "work", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
     pod = {"spec": {"restartPolicy": "Never", "containers": [container], "volumes": volumes}}
-    job = {"parallelism": nnodes, "completions": nnodes, "completionMode": "Indexed", "template": pod}
+    pods = nnodes + spares
+    job = {"parallelism": pods, "completions": pods, "completionMode": "Indexed", "template": pod}
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": {"generateName": "r-"},
+        "metadata": {"generateName": "r-", "annotations": {SPARES_ANNOTATION: str(spares)} if spares else {}},
         "spec": {"replicatedJobs": [{"name": "node", "replicas": 1, "template": {"spec": job}}]},
     }
 
@@ -54,6 +56,7 @@ class Rig:
     token: str
     plan: dict[str, Any]
     nnodes: int = 2
+    spares: int = 0
     inject: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
@@ -87,7 +90,7 @@ class Rig:
     def start(self) -> subprocess.Popen[bytes]:
         (self.folder / "plan.json").write_text(json.dumps(self.plan))
         command = self.command or [sys.executable, str(CLIENT), str(self.folder / "plan.json")]
-        (self.folder / "gang.yaml").write_text(yaml.safe_dump(jobset(self.nnodes, command)))
+        (self.folder / "gang.yaml").write_text(yaml.safe_dump(jobset(self.nnodes, command, self.spares)))
         environ = {
             "PATH": os.environ["PATH"],
             env.GANG_HOST: "processes",

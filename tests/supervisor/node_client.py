@@ -2,9 +2,9 @@
 
 Run as ``node_client.py PLAN.json``. The rank is a child process, so that a signal ends it as it would a real one.
 Keys of the plan: steps, step_seconds, jitter (of heavy tails), own (index: so many times slower; then each
-tells its own work), commit_every, final (bool), store, prefix, away (indexes
-that never check in), says_sigterm (bool: SIGTERM to the pod ends its rank, and that is told), faults: list of {"index",
-"step", "how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
+tells its own work), commit_every, final (bool), store, prefix, away (indexes that never check in), last (indexes that
+check in when others have their ranks), says_sigterm (bool: SIGTERM to the pod ends its rank, and that is told), faults:
+list of {"index", "step", "how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from argosy.steps.contract.errors import StepError
 PLAN = json.loads(Path(sys.argv[1]).read_text())
 SHARED = Path(PLAN["shared"])
 POD, NODE = os.environ["ARGOSY_POD_NAME"], os.environ["ARGOSY_NODE_NAME"]
-INDEX = int(os.environ["JOB_COMPLETION_INDEX"])
+POD_INDEX = INDEX = int(os.environ["JOB_COMPLETION_INDEX"])
+"""INDEX is the rank once there is one: a spare takes another's."""
 TERMINATED = False
 
 
@@ -218,24 +219,32 @@ def run(assignment: dict[str, Any]) -> dict[str, Any]:
         time.sleep(0.03)
 
 
+def began() -> bool:
+    """Whether another pod of our gang has its rank."""
+    told = SHARED / "assignments"
+    return told.exists() and os.environ["ARGOSY_GANG_NAME"] in told.read_text()
+
+
 def main() -> int:
-    global WAITING
+    global WAITING, INDEX
     signal.signal(signal.SIGTERM, terminated)
     last = -1
     while (INDEX in PLAN.get("away", []) or NODE in PLAN.get("away_nodes", [])) and not TERMINATED:
+        time.sleep(0.05)
+    while POD_INDEX in PLAN.get("last", []) and not (TERMINATED or began()):
         time.sleep(0.05)
     while not TERMINATED:
         WAITING = True
         answer = post(
             "/v1/check-in",
-            {"pod": POD, "node": NODE, "pod_index": INDEX, "address": "127.0.0.1", "free_port": 20000 + INDEX,
+            {"pod": POD, "node": NODE, "pod_index": POD_INDEX, "address": "127.0.0.1", "free_port": 20000 + POD_INDEX,
              "nproc": 1, "last_restart": last},
         )  # fmt: skip
         WAITING = False
         if answer.get("wait"):
             continue
         if "command" not in answer:
-            last = answer["restart"]
+            last, INDEX = answer["restart"], answer["node_rank"]
             with (SHARED / "assignments").open("a") as log:
                 log.write(json.dumps({**answer, "pod": POD, "node": NODE}) + "\n")
             answer = run(answer)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import Assignment, Ending, Orders, Part, Report
+from argosy.steps.contract.channel import Assignment, Ending, Orders, Part, Report, StandBy
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import Endpoint
@@ -25,6 +25,7 @@ from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
+from argosy.steps.supervisor import channel
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.guarded import STRANGERS
 from argosy.steps.supervisor.ledger import Ledger
@@ -305,3 +306,37 @@ def test_a_save_of_several_nodes_is_passed_on(wire: Wire) -> None:
     report(0, 1, save=first)
     report(2, 0, part=part("a", 2))  # of the restart before
     assert report(0, 1, save=first)["parts"] == []
+
+
+def test_a_pod_without_a_rank_is_told_to_stand_by_at_once_and_is_missed_when_it_asks_no_more(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "LONG_POLL_SECONDS", 0.3)
+    monkeypatch.setattr(channel, "SLACK_SECONDS", 0.2)
+    wire.channel.expect("g", frozenset({"p0", "p1"}))
+    wire.channel.stand_by(StandBy(nnodes=1, workflow="w", dataset_digest="d"))
+    wire.assign(0, 1)
+    asked = {"nnodes": 1, "workflow": "w", "dataset_digest": "d", "node_rank": 0}
+    assert wire.check_in(1)[1] == {"wait": True, "stand_by": asked}
+    assert wire.check_in(1)[1]["wait"]  # after a long poll: it has been told
+    assert wire.check_in(0)[1]["restart"] == 0
+    while "p1" not in wire.channel.silent():
+        wire.report(0, 0)
+        wire.channel.wait(0.05)
+        wire.channel.drain()
+    assert wire.channel.silent() == {"p1"}
+
+
+def test_a_pod_that_came_later_is_admitted_without_disturbing_the_restart(wire: Wire) -> None:
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(0, 1)
+    wire.channel.order(Orders(command="continue", root=Trouble(cause="hang")))
+    assert wire.check_in(1)[0] == 410
+    wire.channel.admit(frozenset({"p1"}))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(wire.check_in, 1)
+        while "p1" not in wire.channel.check_ins():
+            wire.channel.wait(0.02)
+        assert wire.report(0, 0)[1]["root"]["cause"] == "hang"
+        wire.channel.order(Orders(command="exit", exit_code=0))
+        assert waiting.result()[1]["command"] == "exit"

@@ -146,8 +146,10 @@ def test_torch_tells_who_comes_last(rig: Rig, slow: int) -> None:
     assert found == ([] if slow < 0 else [(2, "node-0")]), rig.log()
 
 
-def test_it_is_moved_away_once_where_there_is_room(rig: Rig) -> None:
+@pytest.mark.parametrize("spares", [0, 1])
+def test_it_is_moved_away_once_where_there_is_room(rig: Rig, spares: int) -> None:
     quick(rig)
+    rig.spares = spares
     rig.plan |= {"steps": 250, "step_seconds": 0.08, "own": {"1": 1.8}, "commit_every": 50}
     rig.options = {"act_on_slow_rank": True}
     assert rig.run(120) == 0, rig.log()
@@ -156,6 +158,8 @@ def test_it_is_moved_away_once_where_there_is_room(rig: Rig) -> None:
     assert "times as long as the others" in ended.fields["quote"]
     (excluded,) = rig.events("node_excluded")
     assert next(event.fields["node"] for event in rig.events("slow_rank")) == excluded.fields["node"]
+    assert len(rig.events("took_over")) == spares
+    assert len(rig.events("gang_created")) == 2 - spares
     # On its new node rank 1 is as slow: it has more to do, and is only named.
     assert [event.fields["rank"] for event in rig.events("slow_rank")] == [1, 1]
 

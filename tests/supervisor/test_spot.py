@@ -36,6 +36,15 @@ def test_after_so_many_preemptions_the_gangs_leave_spot_nodes(rig: Rig) -> None:
     assert f"  capacity: {said}" in lines(record, time.time())
 
 
+def test_a_gang_with_a_spare_leaves_spot_nodes_as_soon_as_one_without(rig: Rig) -> None:
+    rig.inject, rig.spares = ("preempt:node=1@step=4", "preempt:node=0@step=12"), 1
+    rig.plan |= {"steps": 30, "step_seconds": 0.05}
+    rig.options = {"spot": json.dumps(SPOT)}
+    assert rig.run() == 0, rig.log()
+    assert capacities(rig) == [("spot", 0), ("on-demand", 2)]
+    assert len(rig.events("took_over")) == 1
+
+
 def test_other_failures_are_nobody_elses_nodes(rig: Rig) -> None:
     rig.plan["faults"] = [{"index": 1, "step": 4, "how": "segv"}, {"index": 1, "step": 7, "how": "kill"}]
     rig.options = {"spot": json.dumps({**SPOT, "preemptions": 1})}

@@ -106,23 +106,10 @@ def test_many_ranks_teach_no_faster_than_one() -> None:
     assert told.watch.stall(told.now + 1301) is not None
 
 
-SHORT = """
-import sys
-from argosy.steps.contract.arguments import TrainArgs
-from argosy.steps.outputs import step_main
-from argosy.steps.supervisor import pace
-from argosy.steps.train import train
-pace.FLOOR_SECONDS = 2.0
-sys.exit(step_main(TrainArgs, train, sys.argv[1:]))
-"""
-
-
 def test_a_real_hang_is_named_by_the_runs_own_pace(rig: Rig) -> None:
-    (rig.folder / "short.py").write_text(SHORT)
-    rig.program = [str(rig.folder / "short.py")]
     rig.plan |= {"steps": 150, "step_seconds": 0.05}
     rig.inject = ("hang:rank=1@step=100",)
-    rig.options = {"hang_timeout_seconds": 600, "act_on_stall": True}
+    rig.options = {"hang_timeout_seconds": 600, "act_on_stall": True, "stall_seconds": 2}
     assert rig.run(200) == 0, rig.log()
     assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["hang"]
     assert rig.events("restart_ended")[0].fields["last_step"] == 100
@@ -132,9 +119,19 @@ def test_a_real_hang_is_named_by_the_runs_own_pace(rig: Rig) -> None:
 
 
 def test_two_thousand_real_steps_with_jitter_raise_no_alarm(rig: Rig) -> None:
-    (rig.folder / "short.py").write_text(SHORT)
-    rig.program = [str(rig.folder / "short.py")]
     rig.plan |= {"steps": 2000, "step_seconds": 0.005, "jitter": 20.0, "commit_every": 100}
-    rig.options = {"act_on_stall": True}
+    rig.options = {"act_on_stall": True, "stall_seconds": 2}
     assert rig.run(280) == 0, rig.log()
     assert rig.events("restart_ended") == rig.events("stalled") == []
+
+
+def test_the_pace_of_steps_says_nothing_of_the_time_before_the_first_one() -> None:
+    told = Told(act=True)
+    told.pace = Pace(2.0)
+    told.restart()
+    told.steps(LEARNED + 1, 0.1)
+    assert told.watch.stall(told.now + 3) is not None
+    assert told.hangs_after(3)
+    told.restart()
+    assert told.watch.stall(told.now + FLOOR_SECONDS - 1) is None
+    assert told.watch.stall(told.now + FLOOR_SECONDS + 1) is not None

@@ -90,6 +90,8 @@ def story(record: RunRecord) -> list[str]:
     told += _network(record)
     if on := capacity(record):
         told.append(f"Capacity: {on}.")
+    if spares := record.spares.sentence:
+        told.append(f"Spares: {spares}.")
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
     if record.goodput:

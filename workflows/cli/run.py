@@ -140,7 +140,7 @@ def command(
     gang = source.run.gang if source.run is not None else None
     if gang is not None and isinstance(gang.nnodes, int):  # an elastic one has as many as there are
         for fault in faults:
-            check_gang(fault, gang.nnodes, gang.nproc_per_node)
+            check_gang(fault, gang.nnodes, gang.nproc_per_node, gang.spares)
     if replay:
         _compare(replay, state_dir, source)
     if templates:

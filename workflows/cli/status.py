@@ -103,6 +103,8 @@ def _training(record: RunRecord) -> list[str]:
         found.append(f"  checkpoints: {count(len(record.checkpoints), 'commit')}, newest step {newest.step} ({held})")
     if waited := waiting_sentence(record):
         found.append(f"  waited: {waited}")
+    if spares := record.spares.sentence:
+        found.append(f"  spares: {spares}")
     if record.streaming:
         found.append(f"  streamed: {streaming_sentence(record)}")
     if record.goodput:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from argosy.steps.contract.objects import RUN_LABEL
+from argosy.steps.contract.objects import RUN_LABEL, SPARES_ANNOTATION
 from argosy.workflows.gang.nearness import group_constraints
 from argosy.workflows.gang.node import KAI_QUEUE_LABEL, node_template
 from argosy.workflows.spec.run import TrainingRun
@@ -18,6 +18,8 @@ from argosy.workflows.yaml_text import to_yaml
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+REPLACED_PODS = 20
+"""So many lost pods a gang with spares outlives: the Job makes each again, which then stands by; it starts no rank."""
 
 
 def gang_yaml(run: TrainingRun, code_digest: str = "") -> str:
@@ -77,9 +79,9 @@ def _indexed_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
 def _job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
     return {
         "completionMode": "Indexed",
-        "completions": run.gang.max_nnodes,
-        "parallelism": run.gang.max_nnodes,
-        "backoffLimit": 0,
+        "completions": run.gang.max_nnodes + run.gang.spares,
+        "parallelism": run.gang.max_nnodes + run.gang.spares,
+        "backoffLimit": REPLACED_PODS if run.gang.spares else 0,
         "template": node_template(run, code_digest),
     }
 
@@ -172,6 +174,8 @@ def _workload(run: TrainingRun, api_version: str, kind: str, spec: dict[str, Any
     labels = {queue: run.gang.queue, QUEUE_PRIORITY_LABEL: run.gang.queue_priority}
     document = _object(run, api_version, kind, spec)
     document["metadata"]["labels"] |= {name: value for name, value in labels.items() if value}
+    if run.gang.spares:
+        document["metadata"]["annotations"] = {SPARES_ANNOTATION: str(run.gang.spares)}
     return document
 
 

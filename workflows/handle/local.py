@@ -37,7 +37,7 @@ def start(source: Source, given: dict[str, str], inject: tuple[str, ...], new: b
     faults = tuple(parse(text) for text in inject)
     if source.run is not None and isinstance(nnodes := source.run.gang.nnodes, int):
         for fault in faults:
-            check_gang(fault, nnodes, source.run.gang.nproc_per_node)
+            check_gang(fault, nnodes, source.run.gang.nproc_per_node, source.run.gang.spares)
     check(source.yaml, RunOptions(state_dir=state_dir, parameters=parameters))
     check_not_running(source, parameters, state_dir)
     check_gpus(source)

@@ -12,6 +12,7 @@ from argosy.workflows.spec.placement import check_host, check_queue
 from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.resources import Resources
+from argosy.workflows.spec.spares import MAX_SPARES, check_spares
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import (
     Bytes,
@@ -58,6 +59,12 @@ class Gang(Table):
     )
     nproc_per_node: Annotated[WholeNumber, Field(ge=1, le=1024)] = Field(
         default=1, description="Ranks on each node, count; with GPUs one per GPU."
+    )
+    spares: Annotated[WholeNumber, Field(ge=0, le=MAX_SPARES)] = Field(
+        default=0,
+        description="Further nodes that stand by with code and data, count: one takes a lost rank's place, or that of "
+        "a node that is left out, and the ranks start again without a new gang. They hold their nodes idle "
+        "(docs/gangs.md). With runtime jobset or job and a fixed nnodes.",
     )
     runtime: str = Field(
         default="jobset",
@@ -169,6 +176,7 @@ class Gang(Table):
     def _check(self) -> Self:
         check_host(self.runtime, self.placement, self.launcher)
         check_queue(self.placement, self.queue, self.queue_priority)
+        check_spares(self.spares, str(self.nnodes), self.runtime, self.placement)
         self.topology.check(self.placement)
         if self.spot is not None and self.spot.label in self.node_selector:
             remedy = "remove it there: gang.spot asks for it, and for the others later"

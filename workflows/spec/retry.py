@@ -55,7 +55,9 @@ class Retry(Table):
         "from there, count; the script asks `argosy.skips(step)`. 0: the run is stopped.",
     )
     backoff_seconds: Annotated[Number, Field(gt=0, le=LONGEST_PAUSE)] = Field(
-        default=1.0, description="First pause before a restart, doubled each time, seconds."
+        default=1.0,
+        description="Pause before the second restart without progress in between, doubled each time, seconds; "
+        "the first begins at once.",
     )
     backoff_cap_seconds: Annotated[Number, Field(gt=0, le=LONGEST_PAUSE)] = Field(
         default=300.0, description="Longest such pause, seconds."

@@ -74,6 +74,7 @@ def _arguments(run: TrainingRun) -> TrainArgs:
         heartbeat_timeout_seconds=deadlines.heartbeat_seconds,
         hang_timeout_seconds=deadlines.hang_seconds,
         act_on_stall=deadlines.on_stall == "act",
+        stall_seconds=deadlines.stall_seconds,
         act_on_slow_rank=deadlines.on_slow_rank == "act",
         grow_seconds=deadlines.grow_seconds if run.gang.elastic else 0,
         spot="" if run.gang.spot is None else json.dumps(run.gang.spot.supervised(), separators=(",", ":")),
