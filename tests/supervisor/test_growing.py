@@ -58,7 +58,8 @@ def test_it_grows_when_the_node_is_back_and_loses_nothing_that_was_committed(shr
     assert [each.fields["cause"] for each in shrunk.events("budget")] == ["preempted_evicted"]  # growing costs nothing
     last = shrunk.assignments()[-1]
     assert last["nnodes"] == 3
-    assert 0 <= grown[0].fields["last_step"] - last["resume_step"] <= 60  # a commit was fresh: 3 steps, and a look
+    # A commit was fresh: 3 steps, and a look; and what is saved at the stop may be later than the last step heard of.
+    assert grown[0].fields["last_step"] - last["resume_step"] <= 60
     store = open_store(shrunk.plan["store"])
     record = build_record(read_events(store, "r/runs/r-abc"), {"name": "r-abc", "phase": "Succeeded"})
     assert [each.grown for each in record.restarts] == [0, 3, 0]

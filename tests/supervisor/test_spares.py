@@ -71,8 +71,9 @@ def test_rank_0_is_taken_over_too(spared: Rig) -> None:
 
 
 def test_another_pod_comes_in_place_of_the_lost_one_and_is_the_next_spare(spared: Rig) -> None:
-    spared.inject = ("node-loss:node=1@step=5", "node-loss:node=2@step=20")
-    spared.plan |= {"steps": 60, "step_seconds": 0.05}
+    # The new spare has eight seconds to come; a loss before that makes another gang.
+    spared.inject = ("node-loss:node=1@step=5", "node-loss:node=2@step=90")
+    spared.plan |= {"steps": 120, "step_seconds": 0.1}
     assert spared.run() == 0, spared.log()
     assert [each[1] for each in nodes(spared)] == ["node-1", "node-2", "node-3"], spared.log()
     assert len(spared.events("gang_created")) == 1
