@@ -48,12 +48,14 @@ def post(path: str, record: dict[str, Any]) -> dict[str, Any]:
         json.dumps(record).encode(),
         {"Authorization": f"Bearer {os.environ['ARGOSY_CHANNEL_TOKEN']}"},
     )
+    # As launch, but not for 30 s: a pod may be asking before the supervisor has seen that it is there.
+    until = time.monotonic() + 2.0
     while True:
         try:
             with urllib.request.urlopen(request, timeout=40) as answer:
                 return dict(json.loads(answer.read()))
         except urllib.error.HTTPError as error:
-            if error.code == 410:
+            if error.code == 410 and time.monotonic() > until:
                 sys.exit(73)
         except (OSError, http.client.HTTPException, ValueError):
             pass  # the supervisor is away, perhaps since the middle of its answer: training goes on

@@ -76,7 +76,7 @@ def test_another_pod_comes_in_place_of_the_lost_one_and_is_the_next_spare(spared
     spared.plan |= {"steps": 120, "step_seconds": 0.1}
     assert spared.run() == 0, spared.log()
     assert [each[1] for each in nodes(spared)] == ["node-1", "node-2", "node-3"], spared.log()
-    assert len(spared.events("gang_created")) == 1
+    assert len(spared.events("gang_created")) == 1, spared.log()
     assert spared.processes() == set()
 
 
