@@ -101,7 +101,7 @@ class GangRestart:
             for name in sorted(set(ready) - known):
                 known.add(name)
                 self._checked_in(ready[name], missing)
-            if not missing or (self._spares and len(ready) >= self._gang.nnodes):
+            if not missing or (self._spares and self._attendance.is_enough(ready, missing)):
                 return ready
             self._expect()
             ended = any(state.has_ended for state in self._states)

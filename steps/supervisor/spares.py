@@ -24,6 +24,9 @@ _LEAVING = "DisruptionTarget"
 AGAIN_SECONDS = 5.0
 """So long a restart has before pods are made in place of lost ones, unless it makes a step: they are in its way."""
 
+ORDER_SECONDS = 2.0
+"""So long a new gang that could begin waits for pods of lower numbers, so that it is the last one that stands by."""
+
 
 def usable(context: Context, gang: SupervisedGang, states: Iterable[PodState], avoid: str = "") -> dict[str, PodState]:
     """Pods that may get a rank, by name; those on the node ``avoid`` only if there are not enough others."""
@@ -69,6 +72,16 @@ class Attendance:
         self._context, self._gang, self._restart = context, gang, restart
         self._told: dict[str, bool] = {}
         self._ended: set[str] = set()
+        self._enough_at = 0.0
+
+    def is_enough(self, ready: Mapping[str, CheckIn], missing: Iterable[PodState]) -> bool:
+        """Whether ranks can be given to those that are ``ready``."""
+        if len(ready) < self._gang.nnodes:
+            return False
+        self._enough_at = self._enough_at or time.monotonic()
+        last = sorted(each.pod_index for each in ready.values())[self._gang.nnodes - 1]
+        waits = self._restart == 0 and any(state.index < last for state in missing)
+        return not waits or time.monotonic() - self._enough_at > ORDER_SECONDS
 
     def took_over(self, before: Mapping[str, Any], order: Sequence[CheckIn], states: Sequence[PodState]) -> None:
         """Tell each rank that another pod has now than in the ledger's entry ``before``."""

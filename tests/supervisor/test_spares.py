@@ -43,6 +43,13 @@ def test_a_run_that_goes_well_does_not_wait_for_its_spare(spared: Rig) -> None:
     assert spared.processes() == set()
 
 
+@pytest.mark.parametrize(("late", "second"), [([], "node-1"), ([1], "node-2")])
+def test_the_last_pod_stands_by_unless_another_is_long_in_coming(spared: Rig, late: list[int], second: str) -> None:
+    spared.plan["last"] = late
+    assert spared.run() == 0, spared.log()
+    assert nodes(spared) == [{0: "node-0", 1: second}]
+
+
 def test_a_spare_that_never_checks_in_keeps_nobody_waiting(spared: Rig) -> None:
     spared.plan["away"] = [2]
     assert spared.run() == 0, spared.log()
