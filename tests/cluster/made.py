@@ -27,7 +27,7 @@ OURS: Mapping[str, str] = {
 """What differs on purpose: fact -> why."""
 RANKS = r"env/(MASTER_(ADDR|PORT)|RANK|WORLD_SIZE|PET_\w+|VC_\w+|VK_TASK_INDEX)"
 """Who a rank is, in the words of an operator or its plugins: launch sets it for each rank."""
-SSH = r"(mount/(/home/mpiuser/\.ssh|/etc/mpi.*|/root/\.ssh)|env/(OMPI_\w+|K_MPI_JOB_ROLE|NVIDIA_\w+)|init/.*)"
+SSH = r"(mount/(/.*/\.ssh|/etc/mpi.*)|env/(OMPI_\w+|K_MPI_JOB_ROLE|NVIDIA_\w+)|init/.*)"
 """Of the MPI Operator: mpirun finds the nodes by argosy's channel, and nobody logs in."""
 
 
