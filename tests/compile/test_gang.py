@@ -190,6 +190,7 @@ def test_spares_are_pods_of_the_same_job_that_outlives_lost_ones(runtime: str) -
         ({"runtime": "pytorchjob"}, "runtime = 'pytorchjob': its operator ends the whole gang"),
         ({"runtime": "trainjob"}, "runtime = 'trainjob': Trainer takes every pod"),
         ({"placement": "native"}, "placement = 'native': its PodGroup is placed, and taken away, as a whole"),
+        ({"placement": "volcano"}, "placement = 'volcano': nobody has seen its scheduler"),
         ({"placement": "coscheduling"}, "placement = 'coscheduling': nobody has seen its scheduler"),
         ({"placement": "kai", "queue": "q"}, "placement = 'kai': it counts every pod"),
         ({"nnodes": "2:3"}, "nnodes = '2:3': an elastic gang trains on every node that it gets"),
