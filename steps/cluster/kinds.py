@@ -44,6 +44,7 @@ ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings
 STORAGE_CLASS = Kind("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
 POD_GROUP = Kind("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups")
 COSCHEDULING_GROUP = Kind("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups")
+VOLCANO_POD_GROUP = Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups")
 PRIORITY_CLASS = Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False)
 JOB_SET = Kind("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets")
 PYTORCH_JOB = Kind("kubeflow.org/v1", "PyTorchJob", "pytorchjobs")
@@ -80,7 +81,7 @@ _KNOWN = {
         POD, SERVICE, SECRET, EVENT, NODE, NAMESPACE, SERVICE_ACCOUNT, CLAIM, JOB, NETWORK_POLICY, ROLE, ROLE_BINDING,
         STORAGE_CLASS, PRIORITY_CLASS, POD_GROUP, JOB_SET, PYTORCH_JOB, MPI_JOB, TRAIN_JOB, VOLCANO_JOB,
         TRAINING_RUNTIME, WORKFLOW, WORKFLOW_TEMPLATE, LOCAL_QUEUE, ACCESS_REVIEW, SUBJECT_REVIEW, CRON_WORKFLOW,
-        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB, COSCHEDULING_GROUP,
+        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB, COSCHEDULING_GROUP, VOLCANO_POD_GROUP,
     )
 }  # fmt: skip
 

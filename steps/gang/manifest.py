@@ -16,15 +16,13 @@ from typing import Any, Literal
 import yaml
 
 from argosy.steps.cluster.containers import main_of
-from argosy.steps.cluster.kinds import COSCHEDULING_GROUP
+from argosy.steps.cluster.kinds import COSCHEDULING_GROUP, VOLCANO_POD_GROUP
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.objects import GANG_LABEL, SPARES_ANNOTATION
+from argosy.steps.contract.objects import COSCHEDULING_GROUP as GROUP_LABEL
+from argosy.steps.contract.objects import GANG_LABEL, KAI_QUEUE, KUEUE_QUEUE, SPARES_ANNOTATION, VOLCANO_GROUP
 from argosy.steps.gang.runtimes import RUNTIMES, Runtime, find_runtime, job_specs, runtime_of
 
 ATTEMPT_LABEL = "argosy.dev/attempt"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-KAI_QUEUE_LABEL = "kai.scheduler/queue"
-COSCHEDULING_LABEL = "scheduling.x-k8s.io/pod-group"
 _COMPANIONS = ("PodGroup", "Service", "TrainingRuntime")
 """What may stand beside the workload, at most once each, in the order in which it must be created."""
 _ONLY_BESIDE = {"Service": "job", "TrainingRuntime": "trainjob"}
@@ -62,9 +60,9 @@ class GangManifest:
         if self.runtime.name == "volcano":
             return "volcano"
         if self.documents[0]["kind"] == "PodGroup":
-            return "coscheduling" if _is_coscheduling(self.documents[0]) else "native"
+            return _placement_of(self.documents[0])
         labels = self.workload.get("metadata", {}).get("labels", {})
-        return "kueue" if QUEUE_LABEL in labels else "kai" if KAI_QUEUE_LABEL in labels else "none"
+        return "kueue" if KUEUE_QUEUE in labels else "kai" if KAI_QUEUE in labels else "none"
 
 
 def read_manifest(path: Path) -> GangManifest:
@@ -190,21 +188,30 @@ def with_identity(
     return documents
 
 
-def _is_coscheduling(group: Mapping[str, Any]) -> bool:
-    return str(group.get("apiVersion")) == COSCHEDULING_GROUP.api_version
-
-
 def _join(companion: dict[str, Any], template: dict[str, Any], name: str, nnodes: int) -> None:
-    pod = template["spec"]
+    spec, metadata = companion.setdefault("spec", {}), template["metadata"]
     if companion["kind"] == "Service":
-        companion.setdefault("spec", {})["selector"] = {GANG_LABEL: name}
-        pod["subdomain"] = name
-    elif _is_coscheduling(companion):
-        companion.setdefault("spec", {})["minMember"] = nnodes
-        template["metadata"]["labels"][COSCHEDULING_LABEL] = name
+        spec["selector"] = {GANG_LABEL: name}
+        template["spec"]["subdomain"] = name
     elif companion["kind"] == "PodGroup":
-        companion.setdefault("spec", {})["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
-        pod["schedulingGroup"] = {"podGroupName": name}
+        match _placement_of(companion):
+            case "coscheduling":
+                spec["minMember"] = nnodes
+                metadata["labels"][GROUP_LABEL] = name
+            case "volcano":
+                spec["minMember"] = min(spec.get("minMember", nnodes), nnodes)
+                metadata.setdefault("annotations", {})[VOLCANO_GROUP] = name
+            case "native":
+                spec["schedulingPolicy"] = {"gang": {"minCount": nnodes}}
+                template["spec"]["schedulingGroup"] = {"podGroupName": name}
+
+
+def _placement_of(group: Mapping[str, Any]) -> Literal["native", "volcano", "coscheduling"]:
+    """Whose PodGroup it is; without an apiVersion Kubernetes' own."""
+    version = group.get("apiVersion")
+    if version == VOLCANO_POD_GROUP.api_version:
+        return "volcano"
+    return "coscheduling" if version == COSCHEDULING_GROUP.api_version else "native"
 
 
 def exclude(pod: dict[str, Any], nodes: tuple[str, ...]) -> None:

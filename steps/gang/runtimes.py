@@ -64,6 +64,8 @@ class Runtime:
     """The kind beside the workload that holds the replicas in its place."""
     total: Path = ()
     """Where the workload says besides how many pods there are."""
+    least: Path = ()
+    """Where it says how many of them are placed together, or none."""
 
     def pods_in(self, documents: Sequence[Mapping[str, Any]]) -> Any:
         """The document of a gang that holds the replicas.
@@ -125,6 +127,9 @@ class Runtime:
                 holder[count] = own
         if self.total:
             _follow(documents[-1], self.total[:-1])[self.total[-1]] = nnodes
+        if self.least:
+            place, last = _follow(documents[-1], self.least[:-1]), self.least[-1]
+            place[last] = min(int(place.get(last, nnodes)), nnodes)
 
     def hostname(self, document: Mapping[str, Any], gang: str, index: int) -> str:
         """Host name of a pod of the gang; on Kubernetes the pod's own name may have a random ending besides."""
@@ -204,7 +209,7 @@ RUNTIMES = (
         kind=VOLCANO_JOB,
         replicas=(Replicas(at=("spec", "tasks", 0), host="{gang}-{role}-{index}"),),
         index="volcano.sh/task-index",
-        total=("spec", "minAvailable"),
+        least=("spec", "minAvailable"),
     ),
 )
 

@@ -104,8 +104,8 @@ class Placing:
         print(f"argosy: {text}", file=sys.stderr, flush=True)
 
     def _has_enough(self, states: list[PodState]) -> bool:
-        if self._context.manifest.placement != "none":
-            return False  # whoever places it whole knows best
+        if self._context.manifest.placement not in ("none", "volcano"):
+            return False  # whoever places it whole knows best; Volcano was asked for the least
         return self._context.settings.args.min_nnodes <= len(_placed(states)) < self._gang.nnodes
 
     def _released(self, states: list[PodState], limit: float, why: str) -> Verdict:

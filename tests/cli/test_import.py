@@ -44,6 +44,7 @@ code = ""
 [gang]
 nnodes = 2
 nproc_per_node = 2
+runtime = "job"
 
 [gang.resources]
 gpu = 2

@@ -24,7 +24,7 @@ from argosy.workflows.gang.documents import gang_documents
 from argosy.workflows.spec.load import load_run
 from argosy.workflows.spec.placement import RUNTIMES as BUILT
 from tests.cluster.cluster import Cluster
-from tests.cluster.contention import QUEUE, Contention, local_queue
+from tests.cluster.contention import QUEUE, SLOT, Contention, local_queue, offer_slots
 from tests.cluster.faults import rank_killed
 from tests.cluster.progress import wait_for
 from tests.cluster.scripts import OVER_MPI
@@ -113,6 +113,41 @@ def test_kueue_admits_one_gang_of_each_runtime_after_the_other(
     queued = [" ".join(str(each["why"]) for each in found if each["phase"] == "queued") for found in waits]
     # In Kueue's own words; the first may be admitted before anybody asked.
     assert sum("quota" in why or "PodsReady" in why for why in queued) >= 3, queued
+
+
+def test_volcano_binds_the_gang_of_another_runtime(
+    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
+) -> None:
+    if "volcano" not in operators:
+        pytest.skip("Volcano's programs are nowhere, and cannot be built")
+    gang = 'runtime = "pytorchjob"\nlauncher = "plain"\nplacement = "volcano"'
+    tables = {"gang": f'{gang}\nresources.extended = {{ "{SLOT}" = "1" }}'}
+    training = new_training(
+        cluster, namespace, tmp_path / "run", name="bound", nnodes="2:3", tables=tables, script=SHORT
+    )
+    groups = "podgroups.scheduling.volcano.sh"
+
+    def waits(phase: str) -> list[str]:
+        return [each.fields["why"] for each in training.events("gang_waits") if each.fields["phase"] == phase]
+
+    def bound() -> int:
+        return sum(bool(pod["spec"].get("nodeName")) for pod in training.pods())
+
+    offer_slots(cluster)
+    try:
+        for name in ("node-b", "node-c"):
+            cluster.nodes[name].offer(SLOT, 0)
+        training.submit()
+        training.until("Volcano's word", lambda: any(waits("queued")))
+        assert (len(training.pods()), bound()) == (3, 0), training.tale()
+        cluster.nodes["node-b"].offer(SLOT, 1)
+        training.until("the least to be bound", lambda: bound() == 2)
+        training.until("a gang of so many", lambda: len(training.events("gang_created")) == 2)
+        assert training.ended(300) == "Succeeded", training.tale()
+    finally:
+        offer_slots(cluster)
+    assert [event.fields["nnodes"] for event in training.events("gang_created")] == [3, 2], training.tale()
+    training.until("nothing to be left", lambda: not training.leftovers(groups, "pytorchjobs"), 60)
 
 
 def test_xgboost_on_its_own_operator_is_killed_and_ends_with_the_same_model(

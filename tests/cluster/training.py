@@ -104,6 +104,8 @@ class Training:
     args: tuple[str, ...] = ()
     """Of another script than ours."""
     nnodes: int | str = 2
+    patience: float = 1.0
+    """Times the usual wait: on a machine that has other things to do everything comes later."""
 
     @property
     def bucket(self) -> str:
@@ -164,7 +166,7 @@ class Training:
     def until(self, what: str, condition: Callable[[], Any], seconds: float = 180) -> Any:
         """Wait for it; the run's own tale when it does not come."""
         try:
-            return wait_for(what, condition, seconds, every=0.5)
+            return wait_for(what, condition, seconds * self.patience, every=0.5)
         except Exception as error:
             raise AssertionError(f"{error}\n{self.tale()}") from None
 

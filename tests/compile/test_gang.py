@@ -25,13 +25,14 @@ WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["Py
              "volcano": ["Job"]}  # fmt: skip
 PLACEMENTS: dict[str, dict[str, Any]] = {
     "none": {},
-    "volcano": {},
+    "volcano": {"priority_class": "high", "queue": "research"},
     "native": {"priority_class": "high"},
     "kueue": {"queue": "gpu", "queue_priority": "urgent"},
     "coscheduling": {},
     "kai": {"queue": "gpu"},
 }
 PAIRS = [(runtime, placement) for runtime, placements in RUNTIMES.items() for placement in placements]
+SCHEDULERS = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler", "kai": "kai-scheduler"}
 CONTAINERS = {"pytorchjob": "pytorch", "tfjob": "tensorflow", "xgboostjob": "xgboost", "mpijob": "main"}
 """Of Kubeflow's: the name of the ranks' container, which the Training Operator prescribes."""
 PAGE = Path(__file__).resolve().parents[2] / "docs/gangs.md"
@@ -46,7 +47,8 @@ def documents(runtime: str, placement: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("runtime", "placement"), PAIRS)
 def test_every_pair_is_a_gang_that_can_be_supervised(runtime: str, placement: str) -> None:
     made = documents(runtime, placement)
-    groups = ["PodGroup"] if placement in ("native", "coscheduling") else []
+    grouped = placement in ("native", "coscheduling") or (placement == "volcano" != runtime)
+    groups = ["PodGroup"] if grouped else []
     assert [each["kind"] for each in made] == [*groups, *WORKLOADS[runtime]]
     manifest = check_manifest(made, "x")
     assert (manifest.runtime.name, manifest.placement, manifest.nnodes) == (runtime, placement, 3)
@@ -65,15 +67,14 @@ def test_pods_name_what_stands_beside_them_and_are_equal_otherwise(runtime: str,
     pod = pod_spec(check_manifest([*documents(runtime, placement)], "x").pods)
     group, domain = pod.pop("schedulingGroup", None), pod.pop("subdomain", None)
     named = {each["kind"]: each for each in beside}
-    scheduler = {"coscheduling": "scheduler-plugins-scheduler", "kai": "kai-scheduler"}.get(placement)
-    assert pod.pop("schedulerName", None) == scheduler
+    assert pod.pop("schedulerName", None) == SCHEDULERS.get(placement)
     assert (group, domain) == (
         {"podGroupName": "llm"} if placement == "native" else None,
         "llm" if "Service" in named else None,
     )
-    plain = pod_spec(documents("jobset", "none")[-1]) | {
-        name: pod[name] for name in ("priorityClassName",) if placement == "native"
-    }
+    plain = pod_spec(documents("jobset", "none")[-1])
+    if placement in ("native", "volcano"):
+        plain["priorityClassName"] = "high"
     if runtime in CONTAINERS:  # the operator knows the container by its name, and sets restartPolicy itself
         plain.pop("restartPolicy")
         plain["containers"][0]["name"] = CONTAINERS[runtime]
@@ -97,14 +98,32 @@ def test_what_stands_beside_selects_the_pods(runtime: str, placement: str) -> No
         assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
         labels = workload["spec"]["template"]["metadata"]["labels"]
         assert service["selector"].items() <= labels.items()
-    if placement == "coscheduling":
-        assert named["PodGroup"]["spec"] == {"minMember": 3}
-    elif "PodGroup" in named:
-        assert named["PodGroup"]["spec"] == {
-            "schedulingPolicy": {"gang": {"minCount": 3}},
-            "disruptionMode": {"all": {}},
-            "priorityClassName": "high",
-        }
+    if "PodGroup" in named:
+        high = {"priorityClassName": "high"}
+        assert (
+            named["PodGroup"]["spec"]
+            == {
+                "native": {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}, **high},
+                "volcano": {"queue": "research", "minMember": 2, **high},
+                "coscheduling": {"minMember": 3},
+            }[placement]
+        )
+
+
+@pytest.mark.parametrize("runtime", [each for each in RUNTIMES if "volcano" in RUNTIMES[each]])
+def test_a_gang_of_volcanos_is_its_groups_also_with_fewer_nodes(runtime: str) -> None:
+    manifest = check_manifest(documents(runtime, "volcano"), "x")
+    for nnodes, least in ((3, 2), (1, 1)):
+        made = with_identity(manifest, name="llm-a7", attempt=7, nnodes=nnodes, env={}, excluded=())
+        pods = manifest.runtime.pods_in(made)
+        assert manifest.runtime.nodes(pods) == nnodes
+        groups = [each for each in made if each["kind"] == "PodGroup"]
+        if runtime == "volcano":
+            assert (groups, made[-1]["spec"]["minAvailable"], made[-1]["spec"]["queue"]) == ([], least, "research")
+            continue
+        assert [(each["metadata"]["name"], each["spec"]["minMember"]) for each in groups] == [("llm-a7", least)]
+        for template in manifest.runtime.templates(pods):
+            assert template["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "llm-a7"}
 
 
 @pytest.mark.parametrize("runtime", [name for name, placements in RUNTIMES.items() if "coscheduling" in placements])
@@ -171,6 +190,7 @@ def test_spares_are_pods_of_the_same_job_that_outlives_lost_ones(runtime: str) -
         ({"runtime": "pytorchjob"}, "runtime = 'pytorchjob': its operator ends the whole gang"),
         ({"runtime": "trainjob"}, "runtime = 'trainjob': Trainer takes every pod"),
         ({"placement": "native"}, "placement = 'native': its PodGroup is placed, and taken away, as a whole"),
+        ({"placement": "volcano"}, "placement = 'volcano': nobody has seen its scheduler"),
         ({"placement": "coscheduling"}, "placement = 'coscheduling': nobody has seen its scheduler"),
         ({"placement": "kai", "queue": "q"}, "placement = 'kai': it counts every pod"),
         ({"nnodes": "2:3"}, "nnodes = '2:3': an elastic gang trains on every node that it gets"),

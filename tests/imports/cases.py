@@ -33,6 +33,12 @@ class Case:
     not_env: tuple[str, ...] = ()
 
     @property
+    def runtime(self) -> str:
+        """Who makes the pods: the file is named after the kind."""
+        kind = self.file.partition(".")[0].partition("-")[0]
+        return {"indexed": "job", "rayjob": "jobset"}.get(kind, kind)
+
+    @property
     def path(self) -> Path:
         return FOLDER / self.file
 

@@ -221,3 +221,11 @@ def test_what_only_the_image_knows_is_asked_for(
     code, out, err = argosy("import", "job.yaml", "--script", "/app/train.py")
     if "--no-python" not in str(container) and "$(which" not in str(container):
         assert (code, 'script = "/app/train.py"' in out) == (0, True), err
+
+
+def test_arguments_of_the_image_are_those_of_the_script_that_is_named(imported: Imported, job: Job) -> None:
+    made = job({"args": ["--rounds=10", "--name=$(POD)"]})
+    run, account = imported(made, script="/a/main.py")
+    assert (run["script"], run["args"]) == ("/a/main.py", ["--rounds=10", "FILL-IN"])
+    assert account.fates_in("spec.template.spec.containers[0].args[0]") == {"kept"}
+    assert account.fates_in("spec.template.spec.containers[0].args[1]") == {"by hand"}

@@ -12,6 +12,7 @@ import yaml
 from hera.workflows import models as m
 
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.gang.manifest import GangManifest, check_manifest
 from argosy.workflows.engine.support import load_checked
 from tests.imports.account import Account
 from tests.imports.cases import CASES, FOLDER, Case
@@ -28,12 +29,10 @@ def compiled(argosy: Argosy, manifest: Path) -> Path:
     return Path("run.yaml")
 
 
-def gang_of(workflow: Path) -> dict[str, Any]:
+def gang_of(workflow: Path) -> GangManifest:
     document = yaml.safe_load(workflow.read_text())
     train = next(each for each in document["spec"]["templates"] if each["name"] == "train")
-    gang = yaml.safe_load(train["inputs"]["artifacts"][0]["raw"]["data"])
-    assert isinstance(gang, dict)
-    return gang
+    return check_manifest([*yaml.safe_load_all(train["inputs"]["artifacts"][0]["raw"]["data"])], str(workflow))
 
 
 @pytest.fixture(params=CASES, ids=str)
@@ -43,29 +42,27 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def gang(case: Case, argosy: Argosy) -> dict[str, Any]:
+def gang(case: Case, argosy: Argosy) -> GangManifest:
     return gang_of(compiled(argosy, case.path))
 
 
-def pod_of(gang: dict[str, Any]) -> dict[str, Any]:
-    template = gang["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
-    assert isinstance(template, dict)
-    return template
+def pod_of(gang: GangManifest) -> dict[str, Any]:
+    return gang.runtime.template(gang.pods, 0)
 
 
-def test_image_and_command_are_kept(case: Case, gang: dict[str, Any]) -> None:
+def test_image_and_command_are_kept(case: Case, gang: GangManifest) -> None:
     given = case.pod_spec()["containers"][case.container]
-    (main,) = [each for each in pod_of(gang)["spec"]["containers"] if each["name"] == "main"]
+    (main,) = pod_of(gang)["spec"]["containers"]
     assert main["image"] == given["image"]
     launch = LaunchArgs.from_argv(main["args"])
     assert (launch.script or launch.module, *launch.arg) == case.argv
-    assert gang["spec"]["replicatedJobs"][0]["template"]["spec"]["completions"] == case.nodes
+    assert (gang.runtime.name, gang.nnodes) == (case.runtime, case.nodes)
     assert launch.nproc_per_node == case.ranks
     if case.folder:
         assert launch.workdir == case.folder
 
 
-def test_the_environment_is_kept(case: Case, gang: dict[str, Any]) -> None:
+def test_the_environment_is_kept(case: Case, gang: GangManifest) -> None:
     given = case.pod_spec()["containers"][case.container].get("env", [])
     expected = {each["name"]: each["value"] for each in given if "value" in each and each["name"] not in case.not_env}
     expected |= dict(case.env)
@@ -74,7 +71,7 @@ def test_the_environment_is_kept(case: Case, gang: dict[str, Any]) -> None:
     assert {name: found.get(name) for name in expected} == expected
 
 
-def test_resources_are_kept(case: Case, gang: dict[str, Any]) -> None:
+def test_resources_are_kept(case: Case, gang: GangManifest) -> None:
     given = case.pod_spec()["containers"][case.container].get("resources", {})
     found = pod_of(gang)["spec"]["containers"][0]["resources"]
     limits = {name: str(value) for name, value in given.get("limits", {}).items() if name != "cpu"}
@@ -84,7 +81,7 @@ def test_resources_are_kept(case: Case, gang: dict[str, Any]) -> None:
     assert set(found["limits"]) == set(limits) | {"memory"}
 
 
-def test_volumes_are_kept(case: Case, gang: dict[str, Any]) -> None:
+def test_volumes_are_kept(case: Case, gang: GangManifest) -> None:
     pod, spec = case.pod_spec(), pod_of(gang)["spec"]
     sources = {volume["name"]: {k: v for k, v in volume.items() if k != "name"} for volume in pod.get("volumes", [])}
     found = {volume["name"]: {k: v for k, v in volume.items() if k != "name"} for volume in spec["volumes"]}
@@ -102,7 +99,7 @@ def test_volumes_are_kept(case: Case, gang: dict[str, Any]) -> None:
         assert ours.get("readOnly", False) == mount.get("readOnly", False)
 
 
-def test_scheduling_and_marks_are_kept(case: Case, gang: dict[str, Any]) -> None:
+def test_scheduling_and_marks_are_kept(case: Case, gang: GangManifest) -> None:
     pod, found = case.pod_spec(), pod_of(gang)
     assert found["spec"].get("affinity") == pod.get("affinity")
     assert found["spec"].get("nodeSelector") == pod.get("nodeSelector")

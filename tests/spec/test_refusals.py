@@ -170,7 +170,7 @@ WRONG = [
     (GOOD + '[gang]\nqueue = "q"', "gang.queue = 'q': cannot go with placement = 'none': nothing would admit", "kueue"),
     (GOOD + '[gang]\nqueue = "q"\nplacement = "native"', "gang.queue = 'q': cannot go with placement", "remove it"),
     (GOOD + '[gang]\nqueue = "Q"\nplacement = "kueue"', "gang.queue = 'Q': must be a Kubernetes name", "63"),
-    (GOOD + '[gang]\nqueue_priority = "p"', "gang.queue_priority = 'p': has no effect without queue", "remove it"),
+    (GOOD + '[gang]\nqueue_priority = "p"', "gang.queue_priority = 'p': is Kueue's alone", "remove it"),
     (
         GOOD + '[gang]\nruntime = "trainjob"\nplacement = "native"',
         "gang.placement = 'native': is not built yet with",

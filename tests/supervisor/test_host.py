@@ -17,9 +17,9 @@ import yaml
 from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.objects import KUEUE_QUEUE
 from argosy.steps.gang.host import Identity, PodState
 from argosy.steps.gang.manifest import (
-    QUEUE_LABEL,
     GangManifest,
     check_manifest,
     excluded_nodes,
@@ -57,7 +57,7 @@ def job(nnodes: int = 2, script: str = "exit 0") -> list[dict[str, Any]]:
     spec = document(nnodes, script)["spec"]["replicatedJobs"][0]["template"]["spec"] | {"completionMode": "Indexed"}
     return [
         {"kind": "Service", "spec": {"clusterIP": "None", "selector": {"x": "y"}}},
-        {"kind": "Job", "metadata": {"labels": {QUEUE_LABEL: "q"}}, "spec": spec},
+        {"kind": "Job", "metadata": {"labels": {KUEUE_QUEUE: "q"}}, "spec": spec},
         {"kind": "PodGroup", "spec": {"disruptionMode": {"all": {}}}},
     ]
 
@@ -116,7 +116,7 @@ def test_identity_is_set_on_every_object_of_a_gang() -> None:
     own = {"argosy.dev/gang": "g-a1", "argosy.dev/attempt": "1"}
     assert [each["kind"] for each in made] == ["PodGroup", "Service", "Job"]
     assert [each["metadata"]["name"] for each in made] == ["g-a1"] * 3
-    assert [each["metadata"]["labels"] for each in made] == [own, own, {QUEUE_LABEL: "q", **own}]
+    assert [each["metadata"]["labels"] for each in made] == [own, own, {KUEUE_QUEUE: "q", **own}]
     assert group["spec"] == {"disruptionMode": {"all": {}}, "schedulingPolicy": {"gang": {"minCount": 3}}}
     assert service["spec"] == {"clusterIP": "None", "selector": {"argosy.dev/gang": "g-a1"}}
     assert (workload["spec"]["parallelism"], workload["spec"]["completions"]) == (3, 3)

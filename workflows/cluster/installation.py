@@ -44,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     _gang(VOLCANO_JOB, "volcano"),
     ("scheduling.k8s.io", ("podgroups",), ("create", "list", "delete"), "the gang's placement, with placement native"),
     ("scheduling.x-k8s.io", ("podgroups",), ("create", "list", "delete"), "the same, with placement coscheduling"),
+    ("scheduling.volcano.sh", ("podgroups",), ("create", "list", "delete"), "the same, with placement volcano"),
     ("", ("pods",), ("get", "list", "watch"), "how the gang's pods are"),
     ("", ("pods/log",), ("get",), "the last words of a gang that argosy supervise runs"),
     ("", ("services",), ("create", "delete"), "the names of the gang's pods and of its supervisor"),

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from argosy.steps.contract.objects import RUN_LABEL, SPARES_ANNOTATION
+from argosy.steps.contract.objects import KAI_QUEUE, KUEUE_PRIORITY, KUEUE_QUEUE, RUN_LABEL, SPARES_ANNOTATION
 from argosy.workflows.gang.nearness import group_constraints
-from argosy.workflows.gang.node import KAI_QUEUE_LABEL, node_template
+from argosy.workflows.gang.node import SCHEDULERS, node_template
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.yaml_text import to_yaml
 
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 REPLACED_PODS = 20
 """So many lost pods a gang with spares outlives: the Job makes each again, which then stands by; it starts no rank."""
 
@@ -28,14 +26,15 @@ def gang_yaml(run: TrainingRun, code_digest: str = "") -> str:
 
 
 def gang_documents(run: TrainingRun, code_digest: str = "") -> list[dict[str, Any]]:
-    """PodGroup (placements native, coscheduling), Service (job), TrainingRuntime (trainjob), the workload: in the order
+    """PodGroup (native, volcano, coscheduling), Service (job), TrainingRuntime (trainjob), the workload: in the order
     of creation.
 
     ``metadata.name`` is a stand-in that the supervisor replaces for every gang. ``code_digest`` is the SHA-256 of the
     code archive; empty: the code is in the image.
     """
-    groups = {"native": _pod_group, "coscheduling": _coscheduling_group}
-    found = [groups[run.gang.placement](run)] if run.gang.placement in groups else []
+    groups = {"native": _pod_group, "volcano": _volcano_group, "coscheduling": _coscheduling_group}
+    grouped = run.gang.placement in groups and run.gang.runtime != "volcano"  # its Jobs make groups of their own
+    found = [groups[run.gang.placement](run)] if grouped else []
     if run.gang.runtime == "job":
         found.append(_service(run))
     if run.gang.runtime == "trainjob":
@@ -87,7 +86,7 @@ def _job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
 
 
 def _pytorch_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
-    """Workers only: a Master would have an init container of the operator's, and numbers of its own."""
+    """Workers only: beside a Master the operator gives them an init container, which *restricted* refuses."""
     workers = _replicas(run, code_digest, run.gang.max_nnodes, "pytorch")
     spec = {"runPolicy": _run_policy(run), "pytorchReplicaSpecs": {"Worker": workers}}
     return _workload(run, "kubeflow.org/v1", "PyTorchJob", spec)
@@ -123,12 +122,10 @@ def _mpi_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
 
 def _volcano_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
     """One task without policies: Volcano restarts only what a policy names, and places all of ``minAvailable``."""
-    nnodes = run.gang.max_nnodes
     spec = {
-        "schedulerName": "volcano",
-        "queue": "default",
-        "minAvailable": nnodes,
-        "tasks": [{"name": "node", "replicas": nnodes, "template": node_template(run, code_digest)}],
+        "schedulerName": SCHEDULERS["volcano"],
+        **_volcano_wants(run, "minAvailable"),
+        "tasks": [{"name": "node", "replicas": run.gang.max_nnodes, "template": node_template(run, code_digest)}],
     }
     return _workload(run, "batch.volcano.sh/v1alpha1", "Job", spec)
 
@@ -170,10 +167,11 @@ def _suspended(run: TrainingRun) -> dict[str, bool]:
 
 
 def _workload(run: TrainingRun, api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
-    queue = KAI_QUEUE_LABEL if run.gang.placement == "kai" else QUEUE_LABEL
-    labels = {queue: run.gang.queue, QUEUE_PRIORITY_LABEL: run.gang.queue_priority}
+    queue = KAI_QUEUE if run.gang.placement == "kai" else KUEUE_QUEUE
+    labels = {queue: run.gang.queue, KUEUE_PRIORITY: run.gang.queue_priority}
     document = _object(run, api_version, kind, spec)
-    document["metadata"]["labels"] |= {name: value for name, value in labels.items() if value}
+    if run.gang.placement in ("kueue", "kai"):
+        document["metadata"]["labels"] |= {name: value for name, value in labels.items() if value}
     if run.gang.spares:
         document["metadata"]["annotations"] = {SPARES_ANNOTATION: str(run.gang.spares)}
     return document
@@ -186,13 +184,12 @@ def _service(run: TrainingRun) -> dict[str, Any]:
 
 
 def _pod_group(run: TrainingRun) -> dict[str, Any]:
-    priority = {"priorityClassName": run.gang.priority_class} if run.gang.priority_class else {}
     spec = {
         "schedulingPolicy": {"gang": {"minCount": run.gang.max_nnodes}},
         # A part of a gang is of no use: whoever needs its nodes takes all of them.
         "disruptionMode": {"all": {}},
         **group_constraints(run.gang),
-        **priority,
+        **_priority(run),
     }
     return _object(run, "scheduling.k8s.io/v1beta1", "PodGroup", spec)
 
@@ -200,6 +197,19 @@ def _pod_group(run: TrainingRun) -> dict[str, Any]:
 def _coscheduling_group(run: TrainingRun) -> dict[str, Any]:
     """How long its pods wait for each other, on nodes that nobody else gets meanwhile, is its scheduler's affair."""
     return _object(run, "scheduling.x-k8s.io/v1alpha1", "PodGroup", {"minMember": run.gang.max_nnodes})
+
+
+def _volcano_group(run: TrainingRun) -> dict[str, Any]:
+    return _object(run, "scheduling.volcano.sh/v1beta1", "PodGroup", _volcano_wants(run, "minMember"))
+
+
+def _volcano_wants(run: TrainingRun, least: str) -> dict[str, Any]:
+    """Of a group of Volcano's: its queue, ``least`` pods or none of them, and whom it may preempt."""
+    return {"queue": run.gang.queue or "default", least: run.gang.min_nnodes, **_priority(run)}
+
+
+def _priority(run: TrainingRun) -> dict[str, str]:
+    return {"priorityClassName": run.gang.priority_class} if run.gang.priority_class else {}
 
 
 def _object(run: TrainingRun, api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import COMMIT_SECONDS
-from argosy.steps.contract.objects import RUN_LABEL
+from argosy.steps.contract.objects import COSCHEDULING_GROUP, KAI_QUEUE, RUN_LABEL, VOLCANO_GROUP
 from argosy.workflows.gang.cache import cache_volume, profile_labels
 from argosy.workflows.gang.fabric import fabric_env, fabric_pod, fabric_resources, fabric_security
 from argosy.workflows.gang.launch_args import launch_args
@@ -22,9 +22,7 @@ from argosy.workflows.spec.run import TrainingRun
 
 FABRIC_ANNOTATION = "argosy.dev/fabric"
 """Whoever reads the manifest, lint among them, learns why the variables are as they are."""
-COSCHEDULING_LABEL = "scheduling.x-k8s.io/pod-group"
-KAI_QUEUE_LABEL = "kai.scheduler/queue"
-SCHEDULERS = {"coscheduling": "scheduler-plugins-scheduler", "kai": "kai-scheduler"}
+SCHEDULERS = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler", "kai": "kai-scheduler"}
 """As their charts install them; gang.pod.scheduler names another."""
 LOST_NODE_SECONDS = 30
 """The channel notices a lost node within heartbeat_seconds; Kubernetes' own 300 s would keep its pod and name."""
@@ -48,7 +46,9 @@ def node_template(run: TrainingRun, code_digest: str, container: str = "main") -
 def _metadata(run: TrainingRun) -> dict[str, Any]:
     fabric, pod = run.fabric, run.gang.pod
     named = {FABRIC_ANNOTATION: fabric.name} if fabric.name else {}
-    annotations = {**named, **fabric.annotations, **topology_annotations(run.gang), **pod.annotations}
+    grouped = run.gang.placement == "volcano" != run.gang.runtime
+    group = {VOLCANO_GROUP: run.name} if grouped else {}
+    annotations = {**named, **fabric.annotations, **topology_annotations(run.gang), **pod.annotations, **group}
     labels = {**fabric.labels, **pod.labels, RUN_LABEL: run.name, **profile_labels(run), **_group_labels(run)}
     return {"labels": labels, **({"annotations": annotations} if annotations else {})}
 
@@ -56,8 +56,8 @@ def _metadata(run: TrainingRun) -> dict[str, Any]:
 def _group_labels(run: TrainingRun) -> dict[str, str]:
     """How whoever places the gang knows its pods."""
     if run.gang.placement == "coscheduling":
-        return {COSCHEDULING_LABEL: run.name}
-    return {KAI_QUEUE_LABEL: run.gang.queue} if run.gang.placement == "kai" else {}
+        return {COSCHEDULING_GROUP: run.name}
+    return {KAI_QUEUE: run.gang.queue} if run.gang.placement == "kai" else {}
 
 
 def _pod(run: TrainingRun, code_digest: str, name: str) -> dict[str, Any]:

@@ -6,11 +6,13 @@ import posixpath
 import re
 from typing import Final
 
+from argosy.steps.contract.placeholders import as_it_is
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.launchers import Option
+from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.shell import Assignment, Command
-from argosy.workflows.manifests.word import Values, Word, fill, join
+from argosy.workflows.manifests.word import FILL_IN, Values, Word, fill, join
 
 STAGED: Final = "argosy stages data before the GPUs wait: write [dataset] uri"
 TRANSFERS: Final = (
@@ -175,3 +177,12 @@ class Surroundings:
             words = join([Word((), command.node, command.redirected)])
             for word in words:
                 self.account.changed(word, "every rank's output is kept: argosy logs")
+
+
+def take_image_arguments(container: Container, draft: Draft, account: Account) -> None:
+    """Without a command the arguments are for what the image starts, which is the script that the caller names."""
+    for node in container.node["args"]:
+        draft.append("args", FILL_IN if "$(" in node.text else as_it_is(node.text), node)
+        account.kept(node, "args")
+        if "$(" in node.text:
+            account.by_hand(node, f"$(X) is the kubelet's: write the value in place of {FILL_IN}", "args")

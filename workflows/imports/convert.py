@@ -14,6 +14,7 @@ from argosy.workflows.imports.entry import Entry, take_entry
 from argosy.workflows.imports.fitting import NO_IMAGE, fit
 from argosy.workflows.imports.head import take_head
 from argosy.workflows.imports.kinds import READERS
+from argosy.workflows.imports.placement import take_placement
 from argosy.workflows.imports.pod import take_pod
 from argosy.workflows.imports.resources import fit_sizes
 from argosy.workflows.imports.source import Source, find_workload
@@ -29,7 +30,7 @@ from argosy.workflows.spec.run import TrainingRun
 
 _BESIDES: Final = {
     "Service": "ranks meet over argosy's channel",
-    "PodGroup": 'the supervisor makes one of Kubernetes for every gang with gang.placement = "native"',
+    "PodGroup": "the supervisor makes one for every gang: see gang.placement",
     "ConfigMap": "apply it yourself where a volume or a variable still names it",
     "Secret": "apply it yourself; the run names it",
     "PersistentVolumeClaim": "apply it yourself; the run mounts it",
@@ -86,6 +87,7 @@ def convert(files: Sequence[SourceFile], workload: str | None = None, script: st
     draft.put("code", "")
     take_pod(container.pod, container, draft, account)
     _gang(source, container, entry, draft, account)
+    take_placement(source, bundle, draft, account)
     take_variables(container, entry.assignments if entry is not None else {}, bundle, draft, account)
     _same_in_all(source, account)
     fit_sizes(draft, account, container.node)

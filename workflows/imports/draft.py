@@ -13,7 +13,8 @@ TABLES: Final = ("", "gang", "gang.resources", "gang.pod", "storage", "dataset",
 
 _ORDER: Final = (
     *("name", "image", "working_dir", "script", "module", "args", "code", "secrets"),
-    *("nnodes", "nproc_per_node", "shm_size", "priority_class", "service_account", "node_selector"),
+    *("nnodes", "nproc_per_node", "runtime", "launcher", "placement", "queue", "queue_priority", "shm_size"),
+    *("priority_class", "service_account", "node_selector"),
     *("gpu", "gpu_resource", "cpu", "memory", "extended", "mode", "path"),
 )
 

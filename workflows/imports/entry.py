@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -11,7 +10,7 @@ from typing import Final
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.placeholders import as_it_is
 from argosy.workflows.imports.account import Account
-from argosy.workflows.imports.besides import Surroundings
+from argosy.workflows.imports.besides import Surroundings, take_image_arguments
 from argosy.workflows.imports.commands import Started, container_commands, line_commands, peeled
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.imports.launchers import WHY, Does, Launch, Option, read_launch
@@ -52,8 +51,7 @@ def take_entry(
 ) -> Entry | None:
     """Write ``script`` or ``module``, ``args`` and ``working_dir``.
 
-    Args:
-        given: (--script, --module) of the command line.
+    ``given``: (--script, --module) of the command line.
 
     Raises:
         InputError: nothing says what is run.
@@ -66,7 +64,8 @@ def take_entry(
     else:
         started = container_commands(starter, bundle)
     around = Surroundings(draft, account, Values(dict(started.values.known), started.values.positional))
-    entry = _read(started, around)
+    of_image = any(given) and not starter.node["command"]
+    entry = _read(started, around, silent=of_image)
     if entry is None and not any(given):
         raise InputError(_nothing(starter, started))
     if not started.whole:
@@ -79,6 +78,8 @@ def take_entry(
         draft.put("working_dir", around.folder, around.folder_word.node if around.folder_word else None)
     if entry is not None:
         _write(entry, around)
+    elif of_image:
+        take_image_arguments(starter, draft, account)
     for name, value in zip(("script", "module"), given, strict=True):
         if value:
             draft.drop("script")
@@ -111,10 +112,15 @@ def _shown(words: Sequence[Word]) -> str:
 # ---- finding it
 
 
-def _read(started: Started, around: Surroundings) -> Entry | None:
-    """The training among the commands; what stands before it is accounted for as it is met."""
+def _read(started: Started, around: Surroundings, *, silent: bool) -> Entry | None:
+    """The training among the commands; what stands before it is accounted for as it is met.
+
+    ``silent``: where none of them is one, they are no commands.
+    """
     launches = [_launch(command, around.values) for command in started.commands]
     chosen = _choose(started.commands, launches)
+    if chosen is None and silent:
+        return None
     entry: Entry | None = None
     for index, command in enumerate(started.commands):
         launch = launches[index]
@@ -181,9 +187,8 @@ def _write(entry: Entry, around: Surroundings) -> None:
         raise InputError(
             f"{place}: {masked(launch.entry[0].source)[:80]!r} names no script that is known here; {_REMEDY}"
         )
-    torchrun = launch.launcher == "torchrun"
     for word in join(launch.head):
-        if torchrun or launch.launcher == "python":
+        if launch.launcher in ("torchrun", "python"):
             account.changed(word, "argosy starts torchrun", "gang.launcher")
         else:
             account.changed(word, f"{launch.runs_with or 'torchrun'} starts the ranks", "gang.launcher")
@@ -285,5 +290,5 @@ def _working_dir(container: Container, draft: Draft, account: Account) -> None:
         draft.note("working_dir", "a guess: the image's WORKDIR, where the script lies")
         why = f"{script!r} lies in the image's WORKDIR, which no manifest says: {_GUESS} is a guess"
         account.advise(container.node, why, "working_dir")
-    if not re.fullmatch(r"/.*", draft.get("working_dir", "/")):
+    if not draft.get("working_dir", "/").startswith("/"):
         draft.drop("working_dir")

@@ -8,6 +8,7 @@ from typing import Any, Final
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.besides import STAGED, TRANSFERS
 from argosy.workflows.imports.draft import Draft
+from argosy.workflows.imports.placement import GROUPED_BY, POD_MARKS
 from argosy.workflows.imports.resources import take_resources
 from argosy.workflows.imports.volumes import take_volumes, without_nulls
 from argosy.workflows.manifests.node import Node
@@ -32,7 +33,6 @@ _POD: Final = {
     "subdomain": "argosy's gang has its own names",
     "hostname": "argosy's gang has its own names",
     "setHostnameAsFQDN": "argosy's gang has its own names",
-    "schedulingGroup": 'the supervisor makes a PodGroup for every gang with gang.placement = "native"',
     "schedulingGates": "gang.placement says who places the gang",
     "automountServiceAccountToken": "the gang's pods get no API token",
     "securityContext": _RESTRICTED,
@@ -58,10 +58,9 @@ _NAMES: Final = {
 _OPERATORS: Final = (
     *("kueue.x-k8s.io/", "batch.kubernetes.io/", "training.kubeflow.org/", "jobset.sigs.k8s.io/", "ray.io/"),
     *("volcano.sh/", "scheduling.volcano.sh/", "scheduling.k8s.io/group-name", "scheduling.x-k8s.io/pod-group"),
-    *("trainer.kubeflow.org/", "pod-group.scheduling.sigs.k8s.io/", "kai.scheduler/", "scheduling.run.ai/"),
+    *("trainer.kubeflow.org/", "pod-group.scheduling.sigs.k8s.io", "kai.scheduler/", "scheduling.run.ai/"),
 )
 _OPERATORS_LABELS: Final = ("app", "job-name", "controller-uid", "pytorch-job-name", "argosy.dev/run")
-GROUPED: Final = "gang.placement knows no such group or queue: nodes are waited for by the channel"
 
 
 def take_pod(pod: Pod, container: Container, draft: Draft, account: Account) -> None:
@@ -79,7 +78,9 @@ def take_pod(pod: Pod, container: Container, draft: Draft, account: Account) -> 
     for key, why in _CONTAINER.items():
         account.changed(container.node[key], why)
     account.lost(container.node["lifecycle"], "a run has no hooks: do it in the script, which gets SIGTERM")
-    account.changed(container.node["name"], "the container that trains is named main", "gang")
+    account.changed(
+        container.node["name"], "the container that trains is named as gang.runtime wants it", "gang.runtime"
+    )
     for each in pod.all_containers:
         if each.node.yaml is not container.node.yaml:
             _other(each, account)
@@ -89,8 +90,10 @@ def _marks(pod: Pod, draft: Draft, account: Account) -> None:
     wanted = {key for _, key, _ in _selected(pod)}
     for kind in ("labels", "annotations"):
         for key, value in pod.metadata[kind].entries.items():
+            if key in POD_MARKS:
+                continue
             if key.startswith(_OPERATORS):
-                account.changed(value, GROUPED if "batch" not in key else "set by its controller")
+                account.changed(value, "set by its controller")
             elif kind == "labels" and key in _OPERATORS_LABELS and key not in wanted:
                 account.changed(value, "argosy's gang is found by its own labels")
             elif key == "sidecar.istio.io/inject" and kind == "annotations":
@@ -108,10 +111,9 @@ def _marks(pod: Pod, draft: Draft, account: Account) -> None:
 def _names(pod: Pod, draft: Draft, account: Account) -> None:
     for key, field in _NAMES.items():
         node = pod.spec[key]
-        if key == "schedulerName" and node.text in ("default-scheduler", "volcano", "scheduler-plugins-scheduler"):
-            plain = node.text == "default-scheduler"
-            account.changed(node, "that is the cluster's own" if plain else GROUPED, "" if plain else field)
-        elif node.is_scalar:
+        if key == "schedulerName" and node.text == "default-scheduler":
+            account.changed(node, "that is the cluster's own")
+        elif node.is_scalar and node.text not in GROUPED_BY:
             draft.put(field, node.text, node)
             account.kept(node, field)
     for each in pod.spec["imagePullSecrets"]:

@@ -8,12 +8,13 @@ from typing import Final
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.account import Account
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.node import Node
+from argosy.workflows.manifests.node import Node, Origin
 from argosy.workflows.manifests.pod import Role
 from argosy.workflows.manifests.workload import Workload
 
 FAMILIES: Final = ("pytorch", "tensorflow", "xgboost", "mpi", "trainer", "jobset", "job", "volcano", "ray")
 RUNTIMES: Final = ("TrainingRuntime", "ClusterTrainingRuntime")
+MISSING: Final = Node(None, Origin(""))
 _IMPORTED: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "TrainJob", "JobSet", "Job", "RayJob")
 _REFUSED: Final = {
     "PaddleJob": "Paddle starts its ranks itself",
@@ -45,6 +46,7 @@ class Source:
         starts: the role whose command starts the ranks: MPI's launcher; else the first training role.
         entrypoint: a command line in the object's own spec (Ray).
         launcher: where the kind decides it; ``""``: the command does.
+        placing: what the kind says of placing its pods together; missing where it says nothing.
     """
 
     workload: Workload
@@ -54,6 +56,7 @@ class Source:
     starts: Role | None = None
     entrypoint: Node | None = None
     launcher: str = ""
+    placing: Node = MISSING
 
 
 def find_workload(bundle: Bundle, name: str | None) -> Workload:

@@ -76,11 +76,13 @@ class Gang(Table):
         default="none",
         description="Who makes the placement all-or-nothing. none: a gang that is not whole in time lets go. native: a "
         "PodGroup of Kubernetes 1.37 (feature gate GenericWorkload). kueue: the queue admits the gang. "
-        "volcano: its scheduler binds the gang, with runtime volcano. coscheduling: a PodGroup of scheduler-plugins. "
-        "kai: NVIDIA's scheduler. The last two were never tried with their schedulers.",
+        "volcano: its scheduler binds the gang, in a PodGroup of Volcano's. coscheduling: a PodGroup of "
+        "scheduler-plugins. kai: NVIDIA's scheduler. The last two were never tried with their schedulers.",
     )
     queue: QueueName = Field(
-        default="", description="With placement kueue: the namespace's LocalQueue; with kai: KAI's Queue."
+        default="",
+        description="With placement kueue the namespace's LocalQueue; with kai KAI's Queue; with volcano Volcano's, "
+        "default if empty.",
     )
     queue_priority: QueueName = Field(
         default="", description="With placement kueue: WorkloadPriorityClass. Empty: priority_class orders the queue."

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from argosy.workflows.spec.refusal import Refusal, suggestion
 
 RUNTIMES: Mapping[str, tuple[str, ...]] = {
-    "jobset": ("none", "native", "kueue", "coscheduling", "kai"),
-    "job": ("none", "native", "kueue", "coscheduling"),
-    "pytorchjob": ("none", "kueue", "coscheduling", "kai"),
-    "tfjob": ("none", "kueue", "coscheduling", "kai"),
-    "xgboostjob": ("none", "kueue", "coscheduling", "kai"),
-    "mpijob": ("none", "kueue", "coscheduling", "kai"),
-    "trainjob": ("none", "kueue", "coscheduling", "kai"),
+    "jobset": ("none", "native", "kueue", "volcano", "coscheduling", "kai"),
+    "job": ("none", "native", "kueue", "volcano", "coscheduling"),
+    "pytorchjob": ("none", "kueue", "volcano", "coscheduling", "kai"),
+    "tfjob": ("none", "kueue", "volcano", "coscheduling", "kai"),
+    "xgboostjob": ("none", "kueue", "volcano", "coscheduling", "kai"),
+    "mpijob": ("none", "kueue", "volcano", "coscheduling", "kai"),
+    "trainjob": ("none", "kueue", "volcano", "coscheduling", "kai"),
     "volcano": ("volcano",),
     "rayjob": (),
 }
@@ -45,7 +45,7 @@ _KNOWN: Mapping[str, Mapping[str, bool]] = {
 
 
 QUEUES: Mapping[str, str] = {"kueue": "the namespace's LocalQueue", "kai": "a Queue of KAI"}
-"""Placements that admit from a queue -> what that is."""
+"""Placements that admit from a queue and have no default one -> what that is."""
 
 
 def check_host(runtime: str, placement: str, launcher: str) -> None:
@@ -75,27 +75,25 @@ def check_queue(placement: str, queue: str, queue_priority: str) -> None:
     """Accept a queue exactly where somebody admits from it.
 
     Raises:
-        Refusal: Kueue or KAI without a queue, a queue without either, or a priority without a queue.
+        Refusal: Kueue or KAI without a queue, a queue that nobody admits from, or a priority that is not Kueue's.
     """
     if placement in QUEUES and not queue:
         raise Refusal(f"is required with placement = {placement!r}", f"name {QUEUES[placement]}", field="queue")
-    if queue and placement not in QUEUES:
+    if queue and placement not in (*QUEUES, "volcano"):
         reason = {
             "none": "nothing would admit the gang from it",
-            "volcano": "its Jobs wait in Volcano's queue default",
             "coscheduling": "its groups know no queues",
             "native": "Kueue admits whole gangs by itself, and the pods of one that it holds back would never come",
         }[placement]
         raise Refusal(
             f"cannot go with placement = {placement!r}: {reason}",
-            'write placement = "kueue" or "kai", or remove it',
+            'write placement = "kueue", "volcano" or "kai", or remove it',
             field="queue",
             value=queue,
         )
-    if queue_priority and placement == "kai":
-        raise Refusal("is Kueue's", "write priority_class", field="queue_priority", value=queue_priority)
-    if queue_priority and not queue:
-        raise Refusal("has no effect without queue", "remove it", field="queue_priority", value=queue_priority)
+    if queue_priority and placement != "kueue":
+        remedy = "remove it, or write priority_class"
+        raise Refusal("is Kueue's alone", remedy, field="queue_priority", value=queue_priority)
 
 
 def pairs_table() -> str:

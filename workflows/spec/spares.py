@@ -19,9 +19,11 @@ RUNTIMES: Mapping[str, str] = {
     "volcano": "its scheduler places all pods or none, and a spare that has no node would keep the gang from starting",
 }
 """Runtime -> why a spare cannot stand by there; "": it can."""
+_UNSEEN = "nobody has seen its scheduler place a pod that comes when its PodGroup runs already"
 PLACEMENTS: Mapping[str, str] = {
     "native": "its PodGroup is placed, and taken away, as a whole: with the spare that was to outlive the rest",
-    "coscheduling": "nobody has seen its scheduler place a pod that comes when its PodGroup runs already",
+    "volcano": _UNSEEN,
+    "coscheduling": _UNSEEN,
     "kai": "it counts every pod among those that it places all or none of, the spare too",
 }
 

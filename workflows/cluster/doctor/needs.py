@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy.steps.contract.objects import KAI_QUEUE, KUEUE_PRIORITY, KUEUE_QUEUE
 from argosy.workflows.cluster.store import secrets_of
 from argosy.workflows.cluster.submission import accounts_of
 from argosy.workflows.engine.reading import read_documents
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-KAI_QUEUE_LABEL = "kai.scheduler/queue"
 _TOPOLOGIES = tuple(f"kueue.x-k8s.io/podset-{how}-topology" for how in ("required", "preferred"))
 
 
@@ -48,9 +46,9 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         claims=_sorted(_values(both, "claimName")),
         images=_sorted(_values(both, "image")),
         priority_classes=_sorted(_values(both, "priorityClassName")),
-        queue=str(labels.get(QUEUE_LABEL, "")),
-        queue_priority=str(labels.get(QUEUE_PRIORITY_LABEL, "")),
-        kai_queue=str(labels.get(KAI_QUEUE_LABEL, "")),
+        queue=str(labels.get(KUEUE_QUEUE, "")),
+        queue_priority=str(labels.get(KUEUE_PRIORITY, "")),
+        kai_queue=str(labels.get(KAI_QUEUE, "")),
         topology=_topology(gang),
         gang=tuple(gang),
         pod=pods[0][1] if pods else {},

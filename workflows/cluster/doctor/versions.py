@@ -33,6 +33,11 @@ _GROUPS: dict[str, tuple[str, str, str]] = {
         "https://www.kubeflow.org/docs/components/trainer/operator-guides/installation/",
     ),
     "Volcano": ("batch.volcano.sh", "app=volcano-controller", "https://volcano.sh/en/docs/installation/"),
+    "Volcano's PodGroup": (
+        "scheduling.volcano.sh",
+        "app=volcano-scheduler",
+        "https://volcano.sh/en/docs/installation/",
+    ),
     "coscheduling": (
         "scheduling.x-k8s.io",
         "component=scheduler",
@@ -44,7 +49,7 @@ _GROUPS: dict[str, tuple[str, str, str]] = {
 """What: its API group (and version, where several share it), the label of its
 controller's Deployment, where its installation is described."""
 
-_NO_RUNTIMES = ("Argo Workflows", "Kueue", "coscheduling", "KAI")
+_NO_RUNTIMES = ("Argo Workflows", "Kueue", "Volcano's PodGroup", "coscheduling", "KAI")
 
 
 def server(api: Api) -> Check:

@@ -37,7 +37,7 @@ def pytorch(workload: Workload, bundle: Bundle, account: Account) -> Source:
         ranks = ranks or elastic["nProcPerNode"]
     account.number(ranks, "gang.nproc_per_node")
     changed_all(account, spec["runPolicy"], RUN_POLICY)
-    return Source(workload, roles, (min(low, high), max(low, high)), ranks.text)
+    return Source(workload, roles, (min(low, high), max(low, high)), ranks.text, placing=_placing(workload))
 
 
 def tensorflow(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -57,7 +57,7 @@ def tensorflow(workload: Workload, bundle: Bundle, account: Account) -> Source:
     changed_all(account, workload.spec["runPolicy"], RUN_POLICY)
     account.changed(workload.spec["successPolicy"], "a run has succeeded when every rank ended well")
     account.changed(workload.spec["enableDynamicWorker"], 'write gang.nnodes = "min:max"')
-    return Source(workload, roles, (nodes, nodes), "1", launcher="plain")
+    return Source(workload, roles, (nodes, nodes), "1", launcher="plain", placing=_placing(workload))
 
 
 def xgboost(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -66,7 +66,7 @@ def xgboost(workload: Workload, bundle: Bundle, account: Account) -> Source:
     roles = _roles(workload, workload.roles, account)
     nodes = _replicas(roles, account)
     changed_all(account, workload.spec["runPolicy"], RUN_POLICY)
-    return Source(workload, roles, (nodes, nodes), "1", launcher="plain")
+    return Source(workload, roles, (nodes, nodes), "1", launcher="plain", placing=_placing(workload))
 
 
 def mpi(workload: Workload, bundle: Bundle, account: Account) -> Source:
@@ -88,13 +88,19 @@ def mpi(workload: Workload, bundle: Bundle, account: Account) -> Source:
     for key in ("sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation", "mpiDistribution", "mainContainer"):
         account.changed(spec[key], "argosy starts the ranks, without ssh")
     # v1 has these beside runPolicy: https://github.com/kubeflow/mpi-operator/tree/master/pkg/apis/kubeflow
-    changed_all(account, spec, {key: why for key, why in RUN_POLICY.items() if key != "schedulingPolicy"})
+    changed_all(account, spec, RUN_POLICY)
     changed_all(account, spec["runPolicy"], RUN_POLICY)
     other = (spec["mpiImplementation"].text or "OpenMPI") != "OpenMPI"  # argosy's mpirun is Open MPI's
     if other:
         account.advise(workload.document.root["kind"], _MPI, "script")
     starts_ranks = "torchrun" if other else ""
-    return Source(workload, roles, (nodes, nodes), slots.text or "1", starts=launcher, launcher=starts_ranks)
+    found = Source(workload, roles, (nodes, nodes), slots.text or "1", starts=launcher, launcher=starts_ranks)
+    found.placing = _placing(workload)
+    return found
+
+
+def _placing(workload: Workload) -> Node:
+    return workload.spec.at("runPolicy.schedulingPolicy")
 
 
 def _roles(workload: Workload, roles: list[Role], account: Account) -> list[Role]:

@@ -9,7 +9,6 @@ from argosy.workflows.imports.account import Account
 from argosy.workflows.manifests.node import Node
 
 OWNER: Final = "argosy's supervisor owns restarts: see [retry]"
-PLACEMENT: Final = "gang.placement says who places the gang; without it nodes are waited for by the channel"
 CLEANED: Final = "the workflow and its gang are cleaned up by argosy"
 SUBMITTED: Final = "Argo starts the workflow when it is submitted"
 OWNED: Final = "the supervisor owns the gang"
@@ -27,7 +26,6 @@ JOB: Final[Mapping[str, str]] = {
     "successPolicy": ENDED,
     "manualSelector": "the gang's pods are found by argosy's labels",
     "selector": "the gang's pods are found by argosy's labels",
-    "scheduling": PLACEMENT,
 }
 JOBSET: Final[Mapping[str, str]] = {
     **_COMMON,
@@ -40,7 +38,6 @@ JOBSET: Final[Mapping[str, str]] = {
 RUN_POLICY: Final[Mapping[str, str]] = {
     **_COMMON,
     "cleanPodPolicy": "the supervisor deletes the gang when it ends; logs are kept in the run's store",
-    "schedulingPolicy": PLACEMENT,
 }
 VOLCANO: Final[Mapping[str, str]] = {
     **_COMMON,
@@ -48,11 +45,6 @@ VOLCANO: Final[Mapping[str, str]] = {
     "maxRetry": OWNER,
     "plugins": "argosy's gang has names, ranks and ssh-free starts of its own",
     "minSuccess": ENDED,
-    "minAvailable": "every node of a gang must be there: gang.nnodes",
-    "queue": PLACEMENT,
-    "networkTopology": PLACEMENT,
-    "schedulerName": PLACEMENT,
-    "priorityClassName": "write gang.priority_class",
     "runningEstimate": "Argo has no use for it",
 }
 RAY: Final[Mapping[str, str]] = {
@@ -72,7 +64,4 @@ RAY: Final[Mapping[str, str]] = {
 def changed_all(account: Account, place: Node, reasons: Mapping[str, str]) -> None:
     """Say of each of these fields why argosy does it otherwise."""
     for key, why in reasons.items():
-        if why == PLACEMENT:
-            account.lost(place[key], why)
-        else:
-            account.changed(place[key], why)
+        account.changed(place[key], why)

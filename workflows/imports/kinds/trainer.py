@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argosy.workflows.imports.account import Account
-from argosy.workflows.imports.kinds.reasons import JOB, JOBSET, PLACEMENT, changed_all
-from argosy.workflows.imports.source import Source, count
+from argosy.workflows.imports.kinds.reasons import JOB, JOBSET, changed_all
+from argosy.workflows.imports.source import MISSING, Source, count
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.made import made_list, made_mapping
@@ -45,7 +45,8 @@ def trainer(workload: Workload, bundle: Bundle, account: Account) -> Source:
     for key in ("labels", "annotations"):
         account.lost(spec[key], f"a run has no {key} of its own")
     changed_all(account, spec, JOBSET)
-    return Source(workload, [role], (nodes, nodes), ranks.text)
+    placing = runtime.spec["podGroupPolicy"] if runtime is not None else MISSING
+    return Source(workload, [role], (nodes, nodes), ranks.text, placing=placing)
 
 
 def _trainer_role(runtime: Workload | None) -> Role | None:
@@ -79,7 +80,6 @@ def _runtime(document: Document, trainer: Node, role: Role | None, account: Acco
         account.number(policy[kind]["numProcPerNode"], "gang.nproc_per_node")
     account.changed(policy, "torchrun starts the ranks on each node")
     account.kept(policy["numNodes"], "gang.nnodes")
-    account.lost(spec["podGroupPolicy"], PLACEMENT)
     jobset = spec.at("template.spec")
     changed_all(account, jobset, JOBSET)
     for each in jobset["replicatedJobs"]:
