@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from argosy.workflows.script.data import DataFacts, data_facts
 from argosy.workflows.script.flags import Flag, by_place, declared, given
 from argosy.workflows.script.going_on import loaded
 from argosy.workflows.script.reached import reached_calls
-from argosy.workflows.script.resuming import loading_flag, resume_flag
+from argosy.workflows.script.resuming import loading_flag, model_flag, resume_flag, words_for_newest
 from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
@@ -57,6 +57,12 @@ class ScriptFacts:
     """Where it starts or counts its ranks itself, whatever torchrun says."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    of_model: tuple[Flag, str] | None = None
+    """The flag with the path of a model that it begins with, and the place."""
+    newest: Mapping[str, str] = field(default_factory=dict)
+    """Flag -> the word that makes it look for its newest checkpoint."""
+    written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The value of a setting -> its whole key and its file."""
     unread: frozenset[str] = frozenset()
     """Flags that nobody asks for between its first line and its saves."""
     stays: str = ""
@@ -116,6 +122,9 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         data=data_facts(source),
         own_ranks=_own_ranks(source, values),
         restored_by=loading_flag(source, values),
+        of_model=model_flag(source, values),
+        written={value: (key, settings.files[key]) for key, value in settings.values.items() if key in settings.files},
+        newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
 

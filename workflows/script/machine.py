@@ -145,9 +145,17 @@ class Machine(Calls):
         if folder.is_dir() and folder not in self._source.roots:
             self._source.roots.append(folder)
 
+    def _existing(self, path: str) -> Path | None:
+        return next((each for each in (self._cwd / path, self._source.path.parent / path) if each.is_file()), None)
+
+    def module_of(self, path: str) -> ModuleValue | None:
+        """The module in a file; None where there is none."""
+        file = self._existing(path) if path.endswith(".py") else None
+        return None if file is None else self._load(file.resolve(), file.stem)
+
     def config_file(self, path: str) -> Value:
         """The names of a file in Python that holds settings; None where it cannot be read."""
-        file = next((each for each in (self._cwd / path, self._source.path.parent / path) if each.is_file()), None)
+        file = self._existing(path)
         if file is None or file.suffix != ".py":
             return None if file is None else self.table(self.read_file(path))
         names = self._load(file.resolve(), file.stem).frame.names
@@ -168,6 +176,14 @@ class Machine(Calls):
         if flag is not None and not flag.takes_value:
             return True
         return typed(self._told[name])
+
+    def asked(self, name: str, default: ast.expr | None) -> Value:
+        """What the command line makes of a parameter whose function is a command; None where its default counts."""
+        self.read.add(name)
+        nothing = isinstance(default, ast.Constant) and not default.value
+        flag = self._flags.get(name)
+        known = self.told(name)
+        return Absent(flag, default.value) if known is None and flag is not None and nothing else known
 
     def told_by_name(self) -> Value:
         """What the command line gives a function with ``**options``."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, last_name, plain
 from argosy.workflows.script.values import Values
 
 _KNOWN = ("resume", "resume_from_checkpoint", "resume_from", "resume_checkpoint", "resume_from_step", "auto_resume")
@@ -17,6 +17,9 @@ _AGAIN = re.compile(r"(continue|restore|restart)(_|$)")
 NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|iter|iteration|epoch)s?$")
 """So is a flag called that names a checkpoint by its number."""
 _GOES_ON = re.compile(r"(?i)opt(im\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
+_LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
+_OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
+_OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
 _STARTS = re.compile(r"pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
 
 
@@ -29,6 +32,30 @@ def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
     again = (flag for name, flag in named.items() if _AGAIN.match(name) and not flag.takes_value)
     numbered = (flag for name, flag in named.items() if NUMBERED.search(name) and flag.takes_value)
     return exact or next(like, None) or next(again, None) or next(numbered, None)
+
+
+_NEWEST_WORDS = ("auto", "latest", "last")
+
+
+def words_for_newest(source: Source) -> dict[str, str]:
+    """Of each flag the word that makes the script look for its newest checkpoint: ``args.resume == "latest"``."""
+    found = dict[str, str]()
+    for node in source.nodes:
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+            word = plain(node.comparators[0])
+            if word in _NEWEST_WORDS:
+                found.setdefault(last_name(node.left), word)
+    return found
+
+
+def model_flag(source: Source, values: Values) -> tuple[Flag, str] | None:
+    """The flag with the path of what is loaded, where a script loads nothing but its model; and the place."""
+    for call in source.calls:
+        if last_name(call.func) in _LOADS and call.args and last_name(call.func) != "load_state_dict":
+            flag = values.untold(call.args[0])
+            if flag is not None and _OF_MODEL.search(flag.attribute) and not _OTHERS.search(flag.attribute):
+                return flag, source.where(call)
+    return None
 
 
 def loading_flag(source: Source, values: Values) -> Flag | None:

@@ -59,7 +59,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
             whole = (bool(ending) and not model_only) or _holds_a_state(call, values)
             needed = values.machine.needed(call)
-            unless = needed[0].name if needed else "" if needed == () else _unless(call, source, values)
+            unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if needed is None and not unless and _never(call, source, values):
                 continue
             if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):

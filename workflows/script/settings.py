@@ -31,6 +31,8 @@ class Settings:
 
     values: dict[str, str] = field(default_factory=dict)
     flags: list[Flag] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    """Key -> the file of its value, as the arguments name it."""
     hydra: str = ""
     """Where the script is handed to Hydra."""
     moves: bool = False
@@ -70,7 +72,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
     for text in told:
         if text.endswith(_FILES):
+            known = {*found.values}
             _take(found, read_settings(Path(text) if Path(text).is_file() else folder / text), "")
+            found.files |= {key: text for key in found.values if key not in known}
     return found
 
 
