@@ -205,6 +205,12 @@ def _refused(facts: ScriptFacts) -> InputError:
     way = facts.resume_flag()
     goes_on = [] if way is None else _words(way.name, _stands_for(way)) if way.takes_value else [way.name]
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
+    if facts.variables:
+        name = facts.variables[0]
+        return InputError(
+            f"SCRIPT: {seen}; ${name} may say where: name a folder as in `argosy init SCRIPT --opaque FOLDER --include "
+            f"GLOB{added}`, and write env = {{ {name} = \"FOLDER\" }} into run.toml"
+        )
     configs = [each.name for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)]
     if configs:
         return InputError(
@@ -242,6 +248,8 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if flag is not None and flag.takes_value and _stands_for(flag) == STEP and "*" in checkpoint:
         why = f"{flag.where} declares {flag.name}; {STEP} stands for the number in the name of what was written last"
         return _words(flag.name, STEP), why
+    if flag is not None and flag.attribute in facts.folders and "*" not in folder:
+        return _words(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
     if flag is not None and (word := facts.newest.get(flag.attribute)):
         return _words(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:

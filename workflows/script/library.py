@@ -173,7 +173,7 @@ class Library(Builtins):
         return PurePosixPath("~")
 
     def _fn_getenv(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        return args[1] if len(args) > 1 else named.get("default", Unknown(self.text(args[0]) if args else ""))
+        return args[1] if len(args) > 1 else named.get("default", Unknown(f"${self.text(args[0]) if args else ''}"))
 
     def _fn_get(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         if owner.endswith("environ"):
@@ -235,7 +235,7 @@ class Library(Builtins):
         raise NotImplementedError
 
     def _fn_SummaryWriter(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        place = args[0] if args else named.get("log_dir", named.get("logdir", Unknown()))
+        place = args[0] if args else named.get("log_dir", named.get("logdir", f"runs/{self.hole(Unknown('', ANEW))}"))
         told = FunctionValue(_PLACE, Frame({"place": place}, ""))
         below = Unknown("", attributes={"get_logdir": told})
         return Unknown("", attributes={"log_dir": place, "logdir": place, "get_logdir": told, "file_writer": below})

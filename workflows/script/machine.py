@@ -61,15 +61,16 @@ class Machine(Calls):
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
         self.arguments = arguments
-        self.read: set[str] = set()
-        """The names of settings that were asked for."""
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
         """The calls that were come to, and the flags that this needed, each time."""
         self.counted = {last_name(node.target) for node in source.nodes if isinstance(node, ast.AugAssign)}
+        self.finished = False
+        """Whether it came to the end."""
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
+            self.finished = True
 
     def spend(self, node: ast.AST) -> None:
         """Count what is looked at."""

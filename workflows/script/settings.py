@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -63,6 +63,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
     for node in source.nodes:
         for each in node.decorator_list if isinstance(node, Function) else ():
             named = {word.arg: word.value.value for word in getattr(each, "keywords", []) if _constant(word.value)}
+            if str(named.get("config_path")).endswith((".yaml", ".yml")):  # as Hydra 1.0 has it
+                place = PurePosixPath(str(named["config_path"]))
+                named |= {"config_path": str(place.parent), "config_name": place.name}
             if "config_name" in named and ast.unparse(each).startswith("hydra.main"):
                 found.hydra = source.where(node)
                 found.moves = str(named.get("version_base", "1.1")) < "1.2"
@@ -131,7 +134,7 @@ def _take(found: Settings, content: object, group: str) -> None:
             waiting += [(".".join(filter(None, (key, str(name)))), value) for name, value in each.items()]
         elif isinstance(each, list):
             waiting += [(key, one) for one in each if isinstance(one, dict)]
-        elif isinstance(each, str | int | float) and not isinstance(each, bool) and each != "???":
+        elif isinstance(each, str | int | float) and each is not False and each != "???":
             for name in (key, key.rpartition(".")[2]):
                 found.values.setdefault(name, str(each))
         elif found.hydra:

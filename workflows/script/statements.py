@@ -251,6 +251,8 @@ class Statements(Expressions):
 
     def set_attribute(self, owner: Value, name: str, value: Value) -> None:
         """``owner.name = value``."""
+        if owner is self.settings:
+            self.read.add(name)
         if isinstance(owner, Unknown | Instance | ClassValue):
             self.write(owner.attributes, name, value)
         elif isinstance(owner, ModuleValue):
