@@ -23,6 +23,8 @@ STEP = "{step}"
 NOTHING = "saves no checkpoint that can be seen"
 SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
 PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
+LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
+"""So is the file called, among others that are numbered or the best, that each save writes anew."""
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""
 
@@ -81,7 +83,7 @@ def put_checkpoint(
         if callback := CALLBACKS.get(trainer.library.partition(".")[0]):
             told = "each step, exactly, where its printed progress is read otherwise; not required"
             guess.why.append((f"callbacks=[argosy.integrations.{callback}()]", told))
-    elif saved := next((each for each in fixed(facts.saves) if each.folder == folder and each.library), None):
+    elif saved := next((each for each in fixed(facts.saves) if each.folder == folder and each.library and not each.unless), None):
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     arguments, because = _resume(facts, resume_arg, folder, patterns)
@@ -94,7 +96,8 @@ def put_checkpoint(
 def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:
     """What the script saves elsewhere, or beside the states that it goes on from: a final model may be among it."""
     kept = [str(Path(folder, pattern)) for pattern in patterns]
-    told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves) if not each.unless}
+    told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves)
+            if not each.unless and not _is_empty(each.folder)}  # fmt: skip
     left = {path: where for path, where in told.items() if not any(fnmatchcase(path, one) for one in kept)}
     if left:
         above = os.path.commonpath([str(Path(path).parent) for path in (*kept, *left)]) if _inside(left) else ""
@@ -141,7 +144,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
             patterns = list(facts.trainer.include_here)
         return facts.trainer.folder, patterns, why
     usable = [
-        each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or PLACEHOLDER.search(each.folder))
+        each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or _is_empty(each.folder))
     ]
     if not usable:
         raise _refused(facts)
@@ -157,11 +160,19 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     return first.folder, patterns, f"{first.where} saves there"
 
 
+def _is_empty(path: str) -> bool:
+    """Whether it is one that its reader is meant to replace."""
+    return PLACEHOLDER.search(path) is not None
+
+
 def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     """The globs; only those of whole states where the newest file is what the script is told to go on from."""
     flag = facts.resume_flag()
     whole = [each for each in places if each.whole]
     newest = flag is not None and flag.takes_value and any("*" in each.pattern for each in places)
+    last = [each for each in whole if LAST.fullmatch(Path(each.pattern).name)]
+    if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):
+        return [each.pattern for each in last[:1]]
     newest = newest and (flag is None or _stands_for(flag) != STEP)  # a number names all files that bear it
     return [each.pattern for each in (whole if whole and newest else places)]
 
@@ -178,6 +189,14 @@ def _refused(facts: ScriptFacts) -> InputError:
             f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
             f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
         )
+    for each in facts.saves:
+        begins = (value for value in facts.written if len(value) > 1 and each.folder.startswith(value.rstrip("/")))
+        if (value := max(begins, key=len, default="")) and (each.folder.startswith(OUTSIDE) or _is_empty(each.folder)):
+            key, file = facts.written[value]
+            return InputError(
+                f"SCRIPT: {each.where} saves where {key} of {file} says, which is {value}; write a folder below the "
+                "one the script runs in there"
+            )
     lines = [f"{each.where}: {each.folder}" for each in facts.saves]
     seen_at = {each.where for each in facts.saves}
     lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
@@ -186,6 +205,12 @@ def _refused(facts: ScriptFacts) -> InputError:
     way = facts.resume_flag()
     goes_on = [] if way is None else _words(way.name, _stands_for(way)) if way.takes_value else [way.name]
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
+    if facts.variables:
+        name = facts.variables[0]
+        return InputError(
+            f"SCRIPT: {seen}; ${name} may say where: name a folder as in `argosy init SCRIPT --opaque FOLDER --include "
+            f"GLOB{added}`, and write env = {{ {name} = \"FOLDER\" }} into run.toml"
+        )
     configs = [each.name for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)]
     if configs:
         return InputError(
@@ -216,9 +241,17 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     """What the flag is given, or why nothing is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     whole = {each.pattern for each in facts.saves if each.whole}
+    states = {each.unless: each.where for each in facts.saves if each.whole}
+    if flag is not None and flag.takes_value and states and "" not in states:
+        needed, where = next(iter(states.items()))
+        return [], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --"
     if flag is not None and flag.takes_value and _stands_for(flag) == STEP and "*" in checkpoint:
         why = f"{flag.where} declares {flag.name}; {STEP} stands for the number in the name of what was written last"
         return _words(flag.name, STEP), why
+    if flag is not None and flag.attribute in facts.folders and "*" not in folder:
+        return _words(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
+    if flag is not None and (word := facts.newest.get(flag.attribute)):
+        return _words(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
         one = _words(flag.name, f"{folder}/FILE")
         why = f"{flag.where} declares {flag.name}, and each save writes several files ({', '.join(patterns)})"
@@ -241,6 +274,12 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
         return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
     if facts.loads:
         return [], f"{facts.loads} looks for it and goes on by itself"
+    if facts.of_model is not None:
+        flag, where = facts.of_model
+        path = str(Path(checkpoint)) if "*" not in checkpoint else "{newest}"
+        say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in _words(flag.name, path))
+        why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
+        return [], f"{why}; with {say} it begins with the newest model"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     return [], f"{why}; name what makes the script go on with --resume-arg"
 

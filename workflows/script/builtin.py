@@ -85,6 +85,11 @@ class Builtins(Methods):
 
     _fn_float = _fn_round = _fn_abs = _fn_int
 
+    def _fn_range(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return Unknown("", NUMBER)
+
+    _fn_trange = _fn_range
+
     def _fn_bool(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         truth = self.truth(args[0]) if args else False
         return Unknown() if truth is None else truth

@@ -191,6 +191,10 @@ class Calls(Statements, Library):
             inside.names[told.kwarg.arg] = more if more is not None and not left else (
                 self.told_by_name() if entry and not left else left)  # fmt: skip
 
+    def asked(self, name: str, default: ast.expr | None) -> Value:
+        """What the command line makes of a parameter whose function is a command; None where its default counts."""
+        raise NotImplementedError
+
     def told_by_name(self) -> Value:
         """What the command line gives a function with ``**options``."""
         raise NotImplementedError
@@ -198,7 +202,7 @@ class Calls(Statements, Library):
     def _untold(self, name: str, default: ast.expr | None, more: Value, frame: Frame, entry: bool) -> Value:
         if isinstance(more, Unknown):
             return self.attribute(more, name)
-        if entry and (known := self.told(name)) is not None:
+        if entry and (known := self.asked(name, default)) is not None:
             return known
         return self.setting(name, name) if default is None else self.evaluate(default, frame)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, last_name, plain
 
 FLAGS = (
     *("data", "data_dir", "data_path", "data_root", "data_folder", "dataset_dir", "dataset_path", "dataset_root"),
@@ -70,7 +71,12 @@ def _argument(call: ast.Call, source: Source) -> DataFacts | None:
 
 
 def _variable(node: ast.AST, source: Source) -> DataFacts | None:
-    """``os.environ["DATA_DIR"]``, ``os.environ.get("DATA_DIR")``, ``os.getenv("DATA_DIR")``."""
+    name = _asked(node)
+    return DataFacts(name, source.where(node)) if name in VARIABLES else None
+
+
+def _asked(node: ast.AST) -> str:
+    """The name in ``os.environ["DATA_DIR"]``, ``os.environ.get("DATA_DIR")``, ``os.getenv("DATA_DIR")``."""
     name: ast.expr | None = None
     if isinstance(node, ast.Subscript) and last_name(node.value) == "environ":
         name = node.slice
@@ -79,9 +85,16 @@ def _variable(node: ast.AST, source: Source) -> DataFacts | None:
         owner = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         if asked == "getenv" or (asked in ("get", "setdefault") and owner == "environ"):
             name = node.args[0]
-    if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value in VARIABLES:
-        return DataFacts(name.value, source.where(node))
-    return None
+    return plain(name) or ""
+
+
+_OF_OUTPUT = re.compile(r"(LOG|OUT|OUTPUT|SAVE|CKPT|CHECKPOINT|WORK|RUN)S?_?(DIR|PATH|ROOT|FOLDER)$")
+
+
+def output_variables(source: Source) -> tuple[str, ...]:
+    """The variables of the environment that may say where it writes."""
+    asked = (_asked(node) for node in source.nodes)
+    return tuple(dict.fromkeys(name for name in asked if _OF_OUTPUT.search(name)))
 
 
 def dataset_uri(wanted: str, data: DataFacts | None, args: Sequence[str]) -> str:

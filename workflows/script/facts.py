@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from argosy.workflows.script.data import DataFacts, data_facts
+from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
 from argosy.workflows.script.going_on import loaded
 from argosy.workflows.script.reached import reached_calls
-from argosy.workflows.script.resuming import loading_flag, resume_flag
+from argosy.workflows.script.resuming import folder_flags, loading_flag, model_flag, resume_flag, words_for_newest
 from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
@@ -57,6 +57,16 @@ class ScriptFacts:
     """Where it starts or counts its ranks itself, whatever torchrun says."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    of_model: tuple[Flag, str] | None = None
+    """The flag with the path of a model that it begins with, and the place."""
+    newest: Mapping[str, str] = field(default_factory=dict)
+    """Flag -> the word that makes it look for its newest checkpoint."""
+    variables: tuple[str, ...] = ()
+    """Variables of the environment that may say where it writes."""
+    folders: frozenset[str] = frozenset()
+    """The flags that name the folder of what is loaded."""
+    written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The value of a setting -> its whole key and its file."""
     unread: frozenset[str] = frozenset()
     """Flags that nobody asks for between its first line and its saves."""
     stays: str = ""
@@ -116,6 +126,11 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         data=data_facts(source),
         own_ranks=_own_ranks(source, values),
         restored_by=loading_flag(source, values),
+        of_model=model_flag(source, values),
+        written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
+        variables=output_variables(source),
+        folders=folder_flags(source, values),
+        newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
 
@@ -170,9 +185,12 @@ def _own_ranks(source: Source, values: Values) -> str:
                 return source.where(node)
     if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
         return ""
+    # Of several ways to start, the one that its flags lead to.
+    starts = [call for call in source.calls if last_name(call.func) in ("spawn", "init_process_group")]
+    come_to = [call for call in starts if values.machine.needed(call) == ()]
     own = (
         call
-        for call in source.calls
+        for call in come_to or starts
         if (last_name(call.func) == "spawn" and call.args)
         or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
     )

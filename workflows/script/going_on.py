@@ -83,6 +83,8 @@ def _is_read_then(call: ast.Call, source: Source) -> bool:
     asked = next((each for each in above if isinstance(each, ast.If | ast.IfExp) and call in ast.walk(each.test)), None)
     if isinstance(asked, ast.If) and isinstance(asked.body[-1], ast.Return):
         asked = None  # it goes no further where nothing is, and reads below
+    elif isinstance(asked, ast.If) and not any(isinstance(each, ast.Call) for each in _inside(asked.body)):
+        asked = None  # what is found gets a name, which is read below
     around = asked or source.function_of(call) or above[-1]
     names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
     return any(_READS.search(name) for name in names)

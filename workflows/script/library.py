@@ -76,6 +76,10 @@ class Library(Builtins):
         """All modules whose names are like that."""
         raise NotImplementedError
 
+    def module_of(self, path: str) -> ModuleValue | None:
+        """The module in a file; None where there is none."""
+        raise NotImplementedError
+
     def of_dataclass(self, kind: Value) -> Value:
         """What a parser makes of a class whose fields are its flags."""
         raise NotImplementedError
@@ -138,6 +142,10 @@ class Library(Builtins):
     def _fn_join(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self.lifted(lambda *parts: posixpath.join(*map(self.text, parts)), *args) if args else Unknown()
 
+    def _fn_relpath(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        here = len(args) < 2 or self.text(args[1]) in ("", ".")
+        return self._path("normpath", args[0]) if here else Unknown()
+
     def _fn_basename(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self._with_text(posixpath.basename, args)
 
@@ -165,7 +173,7 @@ class Library(Builtins):
         return PurePosixPath("~")
 
     def _fn_getenv(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        return args[1] if len(args) > 1 else named.get("default", Unknown(self.text(args[0]) if args else ""))
+        return args[1] if len(args) > 1 else named.get("default", Unknown(f"${self.text(args[0]) if args else ''}"))
 
     def _fn_get(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         if owner.endswith("environ"):
@@ -189,6 +197,13 @@ class Library(Builtins):
         return join(found) if found else Unknown()
 
     _fn___import__ = _fn_import_module
+
+    def _fn_spec_from_file_location(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        found = self.module_of(self.text(args[1]))
+        return Unknown() if found is None else found
+
+    def _fn_module_from_spec(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return args[0]
 
     def _fn_insert(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         for each in choices(args[-1]) if owner.endswith("sys.path") and args else ():
@@ -220,7 +235,7 @@ class Library(Builtins):
         raise NotImplementedError
 
     def _fn_SummaryWriter(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        place = args[0] if args else named.get("log_dir", named.get("logdir", Unknown()))
+        place = args[0] if args else named.get("log_dir", named.get("logdir", f"runs/{self.hole(Unknown('', ANEW))}"))
         told = FunctionValue(_PLACE, Frame({"place": place}, ""))
         below = Unknown("", attributes={"get_logdir": told})
         return Unknown("", attributes={"log_dir": place, "logdir": place, "get_logdir": told, "file_writer": below})

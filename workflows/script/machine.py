@@ -61,15 +61,16 @@ class Machine(Calls):
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
         self.arguments = arguments
-        self.read: set[str] = set()
-        """The names of settings that were asked for."""
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
         """The calls that were come to, and the flags that this needed, each time."""
         self.counted = {last_name(node.target) for node in source.nodes if isinstance(node, ast.AugAssign)}
+        self.finished = False
+        """Whether it came to the end."""
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
+            self.finished = True
 
     def spend(self, node: ast.AST) -> None:
         """Count what is looked at."""
@@ -145,9 +146,17 @@ class Machine(Calls):
         if folder.is_dir() and folder not in self._source.roots:
             self._source.roots.append(folder)
 
+    def _existing(self, path: str) -> Path | None:
+        return next((each for each in (self._cwd / path, self._source.path.parent / path) if each.is_file()), None)
+
+    def module_of(self, path: str) -> ModuleValue | None:
+        """The module in a file; None where there is none."""
+        file = self._existing(path) if path.endswith(".py") else None
+        return None if file is None else self._load(file.resolve(), file.stem)
+
     def config_file(self, path: str) -> Value:
         """The names of a file in Python that holds settings; None where it cannot be read."""
-        file = next((each for each in (self._cwd / path, self._source.path.parent / path) if each.is_file()), None)
+        file = self._existing(path)
         if file is None or file.suffix != ".py":
             return None if file is None else self.table(self.read_file(path))
         names = self._load(file.resolve(), file.stem).frame.names
@@ -168,6 +177,14 @@ class Machine(Calls):
         if flag is not None and not flag.takes_value:
             return True
         return typed(self._told[name])
+
+    def asked(self, name: str, default: ast.expr | None) -> Value:
+        """What the command line makes of a parameter whose function is a command; None where its default counts."""
+        self.read.add(name)
+        nothing = isinstance(default, ast.Constant) and not default.value
+        flag = self._flags.get(name)
+        known = self.told(name)
+        return Absent(flag, default.value) if known is None and flag is not None and nothing else known
 
     def told_by_name(self) -> Value:
         """What the command line gives a function with ``**options``."""

@@ -37,6 +37,8 @@ class Names(Memory):
     def __init__(self) -> None:
         super().__init__()
         self.settings = Unknown("", SETTINGS)
+        self.read: set[str] = set()
+        """The names of settings that were asked for, or set by the script itself."""
         self.holes: list[Unknown | Absent] = []
         self.counted: set[str] = set()
         """Names that something is added to somewhere: a number in them is none that is certain."""

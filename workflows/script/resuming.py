@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, last_name, plain
 from argosy.workflows.script.values import Values
 
 _KNOWN = ("resume", "resume_from_checkpoint", "resume_from", "resume_checkpoint", "resume_from_step", "auto_resume")
@@ -16,7 +16,10 @@ _LOADED = re.compile(r"(^|_)(checkpoint|ckpt|restart|restore|snapshot|load|from|
 _AGAIN = re.compile(r"(continue|restore|restart)(_|$)")
 NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|iter|iteration|epoch)s?$")
 """So is a flag called that names a checkpoint by its number."""
-_GOES_ON = re.compile(r"(?i)opt(im\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
+_GOES_ON = re.compile(r"(?i)opt(\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
+_LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
+_OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
+_OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
 _STARTS = re.compile(r"pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
 
 
@@ -31,10 +34,54 @@ def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
     return exact or next(like, None) or next(again, None) or next(numbered, None)
 
 
+_NEWEST_WORDS = ("auto", "latest", "last")
+
+
+def words_for_newest(source: Source) -> dict[str, str]:
+    """Of each flag the word that makes the script look for its newest checkpoint: ``args.resume == "latest"``."""
+    found = dict[str, str]()
+    for node in source.nodes:
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+            word = plain(node.comparators[0])
+            if word in _NEWEST_WORDS:
+                found.setdefault(last_name(node.left), word)
+    return found
+
+
+def _goes_on(source: Source) -> bool:
+    return any(_GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
+
+
+def model_flag(source: Source, values: Values) -> tuple[Flag, str] | None:
+    """The flag with the path of what is loaded, where a script loads nothing but its model; and the place."""
+    for call in () if _goes_on(source) else source.calls:
+        if last_name(call.func) in _LOADS and call.args and last_name(call.func) != "load_state_dict":
+            flag, needed = values.untold(call.args[0]), values.machine.needed(call)
+            if needed is None or not {*needed} <= {flag}:
+                continue  # it is not come to in a training
+            if flag is not None and _OF_MODEL.search(flag.attribute) and not _OTHERS.search(flag.attribute):
+                return flag, source.where(call)
+    return None
+
+
+def folder_flags(source: Source, values: Values) -> frozenset[str]:
+    """The flags that name the folder of what is loaded: ``torch.load(Path(args.load_path) / "net.pt")``."""
+    paths = [call.args[0] for call in source.calls if last_name(call.func) in _LOADS and call.args]
+    named = [values.untold(path) for path in paths if _is_below(path)]
+    return frozenset(flag.attribute for flag in named if flag is not None)
+
+
+def _is_below(path: ast.expr) -> bool:
+    """Whether it is a file whose name is written down, in a folder."""
+    if isinstance(path, ast.BinOp):
+        name = plain(path.right) or ""
+        return isinstance(path.op, ast.Div) or (isinstance(path.op, ast.Add) and name[:1] == "/")
+    return isinstance(path, ast.Call) and last_name(path.func) == "join" and plain(path.args[-1]) is not None
+
+
 def loading_flag(source: Source, values: Values) -> Flag | None:
     """The flag with the path of a checkpoint that is loaded, in a script that loads its optimizer's state, too."""
-    goes_on = any(_GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
-    for call in source.calls if goes_on else ():
+    for call in source.calls if _goes_on(source) else ():
         if last_name(call.func) == "load" and call.args and "torch" in ast.unparse(call.func):
             flag = values.untold(call.args[0])
             if flag is not None and _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):

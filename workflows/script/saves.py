@@ -59,7 +59,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
             whole = (bool(ending) and not model_only) or _holds_a_state(call, values)
             needed = values.machine.needed(call)
-            unless = needed[0].name if needed else "" if needed == () else _unless(call, source, values)
+            unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if needed is None and not unless and _never(call, source, values):
                 continue
             if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):
@@ -79,7 +79,8 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
 def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers: set[str]) -> list[ast.Call]:
     """Those that a run comes to, where it saves in some of them; a library may call the methods of its classes."""
     saving = [call for call in calls if next(targets(call, source, wrappers, values.bindings), None) is not None]
-    sure = [call for call in saving if values.machine.needed(call) == ()]
+    needs = {call: values.machine.needed(call) for call in saving}
+    sure = [call for call in saving if needs[call] == () or (values.machine.finished and needs[call] is not None)]
     if not any(
         values.guesses(each) or values.folders(each)
         for call in sure

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -31,6 +31,8 @@ class Settings:
 
     values: dict[str, str] = field(default_factory=dict)
     flags: list[Flag] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    """Key -> the file of its value, as the arguments name it."""
     hydra: str = ""
     """Where the script is handed to Hydra."""
     moves: bool = False
@@ -61,6 +63,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
     for node in source.nodes:
         for each in node.decorator_list if isinstance(node, Function) else ():
             named = {word.arg: word.value.value for word in getattr(each, "keywords", []) if _constant(word.value)}
+            if str(named.get("config_path")).endswith((".yaml", ".yml")):  # as Hydra 1.0 has it
+                place = PurePosixPath(str(named["config_path"]))
+                named |= {"config_path": str(place.parent), "config_name": place.name}
             if "config_name" in named and ast.unparse(each).startswith("hydra.main"):
                 found.hydra = source.where(node)
                 found.moves = str(named.get("version_base", "1.1")) < "1.2"
@@ -70,7 +75,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
     for text in told:
         if text.endswith(_FILES):
+            known = {*found.values}
             _take(found, read_settings(Path(text) if Path(text).is_file() else folder / text), "")
+            found.files |= {key: text for key in found.values if key not in known}
     return found
 
 
@@ -127,7 +134,7 @@ def _take(found: Settings, content: object, group: str) -> None:
             waiting += [(".".join(filter(None, (key, str(name)))), value) for name, value in each.items()]
         elif isinstance(each, list):
             waiting += [(key, one) for one in each if isinstance(one, dict)]
-        elif isinstance(each, str | int | float) and not isinstance(each, bool) and each != "???":
+        elif isinstance(each, str | int | float) and each is not False and each != "???":
             for name in (key, key.rpartition(".")[2]):
                 found.values.setdefault(name, str(each))
         elif found.hydra:

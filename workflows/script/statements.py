@@ -106,10 +106,12 @@ class Statements(Expressions):
         return holds, flags
 
     def _for_(self, node: ast.For | ast.AsyncFor, frame: Frame) -> str:
-        elements = self.elements(self.evaluate(node.iter, frame))
+        several = self.evaluate(node.iter, frame)
+        elements = self.elements(several)
         small = sum(1 for _ in ast.walk(node)) <= _SMALL
         known = elements is not None and 0 < len(elements) <= (_MANY if small else _MOST_TURNS)
-        for each in elements if known and elements else [self.any_of(elements)]:
+        one = several if isinstance(several, Unknown) and several.kind == NUMBER else self.any_of(elements)
+        for each in elements if known and elements else [one]:
             self.bind(node.target, each, frame)
             if (end := self.block(node.body, frame)) in (RETURN, RAISE):
                 return end if known else ""
@@ -195,7 +197,8 @@ class Statements(Expressions):
             if alias.name == "*":
                 if isinstance(found, ModuleValue):
                     for key, value in [*found.frame.names.items()]:
-                        self.write(frame.names, key, value)
+                        if not key.startswith("_"):  # nor its __name__
+                            self.write(frame.names, key, value)
                 continue
             value = found.frame.names.get(alias.name) if isinstance(found, ModuleValue) else None
             if value is None:
@@ -248,6 +251,8 @@ class Statements(Expressions):
 
     def set_attribute(self, owner: Value, name: str, value: Value) -> None:
         """``owner.name = value``."""
+        if owner is self.settings:
+            self.read.add(name)
         if isinstance(owner, Unknown | Instance | ClassValue):
             self.write(owner.attributes, name, value)
         elif isinstance(owner, ModuleValue):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from argosy.workflows.script.domain import Unknown
 from argosy.workflows.script.settings import RUN_DIR, Settings
 from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
 from argosy.workflows.script.values import Values
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
+_PARSED = re.compile(r"(?<!Data)TrainingArguments\b")
+_NEWEST = "get_last_checkpoint"
 _ZERO = "zero_optimization"
 
 
@@ -93,17 +97,20 @@ def _names(source: Source, setting: str) -> bool:
 
 
 def _transformers(source: Source, values: Values) -> TrainerFacts | None:
-    trainer = next((call for call in source.calls if last_name(call.func).endswith("Trainer")), None)
+    calls = _surely(source, values)
+    trainer = next((call for call in calls if last_name(call.func).endswith("Trainer")), None)
     settings = next(
-        (call for call in source.calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None
+        (call for call in calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None
     )
-    parser = next((call for call in source.calls if last_name(call.func) in _PARSERS), None)
+    parser = next((call for call in calls if last_name(call.func) in _PARSERS), None)
+    if parser is not None and _PARSED.search(ast.unparse(parser)):
+        settings = None  # made by the parser; what else the modules make of them is another's
     if trainer is None or (settings is None and parser is None):
         return None
     place = argument(settings, "output_dir", 0) if settings is not None else None
     told = values.conditions.flag("output_dir") if parser is not None else None
     folder = told or (None if place is None else _certain(values, place))
-    resumes = _resumes(source.calls, "train", "resume_from_checkpoint")
+    resumes = _resumes(calls, "train", "resume_from_checkpoint", values)
     declared = settings is None and parser is not None and resumes == "variable"
     return TrainerFacts(
         library=f"transformers.{last_name(trainer.func)}",
@@ -242,11 +249,22 @@ def _certain(values: Values, place: ast.expr) -> str | None:
     return None if found is None or "*" in found else found
 
 
-def _resumes(calls: Sequence[ast.Call], method: str, keyword: str) -> str:
+def _surely(source: Source, values: Values) -> Sequence[ast.Call]:
+    """The calls that a run comes to, where it was followed as far as a training; else all."""
+    come_to = values.machine.calls
+    trained = any(last_name(call.func) == "train" and call in come_to for call in source.calls)
+    made = any(last_name(call.func).endswith("Trainer") and call in come_to for call in source.calls)
+    return [call for call in source.calls if call in come_to] if trained and made else source.calls
+
+
+def _resumes(calls: Sequence[ast.Call], method: str, keyword: str, values: Values | None = None) -> str:
     """ "variable": the script's arguments decide; "itself": it looks for its newest checkpoint; "": never."""
     given = [argument(call, keyword) for call in calls if last_name(call.func) == method]
     found = next((value for value in given if value is not None), None)
     if found is None or (isinstance(found, ast.Constant) and not found.value):
         return ""
-    looks = isinstance(found, ast.Constant) or any(last_name(call.func) == "get_last_checkpoint" for call in calls)
+    known = [] if values is None else values.machine.seen.get(found, [])
+    names = [each.name for each in known if isinstance(each, Unknown)]
+    asked = any(last_name(call.func) == _NEWEST for call in calls)
+    looks = isinstance(found, ast.Constant) or (any(_NEWEST in name for name in names) if known else asked)
     return "itself" if looks else "variable"

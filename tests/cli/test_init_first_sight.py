@@ -1,0 +1,130 @@
+"""init on the ways of going on, and of keeping settings, that it took for others at first sight of public programs."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+PARSER = "import argparse, os, torch\nfrom pathlib import Path\np = argparse.ArgumentParser()\n"
+STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
+MANY = "def save(name, state):\n    torch.save(state, args.out + '/' + name)\n"
+CASES = {
+    "a star import leaves the script its own name": (
+        {
+            "train.py": f"from things import *\n{PARSER}def train():\n    {STATE}f'{{FOLDER}}/{{n}}.pt')\n"
+            "if __name__ == '__main__':\n    train()\n",
+            "things.py": "from deeper import FOLDER\n",
+            "deeper.py": "FOLDER = 'kept'\n",
+        },
+        ("kept", ["*.pt"], None),
+    ),
+    "a path relative to this folder, and the first free name of a run": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--project', default=Path(os.path.relpath(Path(__file__).resolve()"
+            f".parents[0], Path.cwd())) / 'runs')\np.add_argument('--resume')\nargs = p.parse_args()\nif args.resume:\n    torch.load(args.resume)\n"
+            "def free(path):\n    path = Path(path)\n    if path.exists():\n        for n in range(2, 99):\n"
+            "            found = f'{path}{n}'\n            if not os.path.exists(found):\n                break\n"
+            f"        path = Path(found)\n    return path\nfolder = free(Path(args.project) / 'exp')\n"
+            f"{STATE}folder / 'last.pt')\n"
+        },
+        ("runs", ["exp*/**/*"], ["--resume", "{newest}"]),
+    ),
+    "a word that makes it look for the newest": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--resume')\nargs = p.parse_args()\n"
+            "if args.resume == 'latest':\n    args.resume = sorted(Path('o').glob('*.pt'))[-1]\n"
+            f"if args.resume is not None:\n    torch.load(args.resume)\n{STATE}f'o/{{n}}.pt')\n"
+        },
+        ("o", ["*.pt"], ["--resume", "latest"]),
+    ),
+    "parameters of a function that is a command": (
+        {
+            "train.py": "import torch\nfrom jsonargparse import CLI\nfrom pathlib import Path\n"
+            "def main(resume: bool | str | Path = False, out: Path = Path('o')):\n"
+            "    if resume:\n        torch.load(resume)\n"
+            f"    {STATE}out / f'{{n}}.pt')\nCLI(main)\n"
+        },
+        ("o", ["*.pt"], ["--resume", "{newest}"]),
+    ),
+    "one of several files that is called the last": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--out', default='o')\np.add_argument('--resume', default='')\n"
+            f"args = p.parse_args()\nif args.resume:\n    torch.load(args.resume)\n{MANY}"
+            "for name in ('best-a.pt', f'epoch-{n}.pt', 'checkpoint.pt'):\n    save(name, {'epoch': 1})\n"
+        },
+        ("o", ["checkpoint.pt"], ["--resume", "o/checkpoint.pt"]),
+    ),
+    "settings in a module that is loaded by its path": (
+        {
+            "train.py": f"{PARSER}import importlib.util\ns = importlib.util.spec_from_file_location('c', 'cfg/a.py')\n"
+            f"c = importlib.util.module_from_spec(s)\ns.loader.exec_module(c)\n{STATE}c.OUT + '/last.pt')\n",
+            "cfg/a.py": "OUT = 'kept/a'\n",
+        },
+        ("kept/a", ["last.pt"], None),
+    ),
+}
+
+
+@pytest.fixture
+def read(argosy, tmp_path):
+    """What init says of the first file, and the [checkpoint] that it writes."""
+
+    def call(files: dict[str, str], *argv: str):
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        code, out, err = argosy("init", next(iter(files)), "--force", *argv)
+        found = tomllib.loads((tmp_path / "run.toml").read_text())["checkpoint"] if code == 0 else {}
+        return code, found, out + err
+
+    return call
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_seen(name: str, read) -> None:
+    files, (folder, include, resume) = CASES[name]
+    _, found, said = read(files)
+    assert (found.get("path"), found.get("include"), found.get("resume_args")) == (folder, include, resume), said
+
+
+def test_a_flag_that_names_a_model_only_is_none_to_go_on_with(read) -> None:
+    script = f"{PARSER}p.add_argument('--load_weights')\nargs = p.parse_args()\nif args.load_weights:\n"
+    script += "    model.load_state_dict(torch.load(args.load_weights))\ntorch.save(model.state_dict(), f'o/{n}.pt')\n"
+    _, found, said = read({"train.py": script})
+    assert "resume_args" not in found
+    assert "line 7 loads what --load_weights names, but no optimizer's state" in said
+    assert "--resume-arg=--load_weights --resume-arg='{newest}'" in said
+
+
+def test_a_state_that_a_flag_must_ask_for_is_said_so(read) -> None:
+    script = f"{PARSER}from accelerate import Accelerator\np.add_argument('--resume')\n"
+    script += "p.add_argument('--save_state', action='store_true')\nargs = p.parse_args()\na = Accelerator()\n"
+    script += "if args.resume:\n    a.load_state(args.resume)\n"
+    script += "torch.save(model, f'o/m-{n}.pt')\ntorch.save(model, 'o/m.pt')\n"
+    script += "if args.save_state:\n    a.save_state('o/state')\n"
+    _, found, said = read({"train.py": script})
+    assert {"resume_args", "expect"} & {*found} == set(), found
+    assert "saves what --resume goes on from only with --save_state; say it after --" in said
+
+
+def test_a_setting_that_its_reader_must_replace_is_named(read) -> None:
+    script = f"{PARSER}import yaml\np.add_argument('--fname')\nargs = p.parse_args()\n"
+    script += f"c = yaml.safe_load(open(args.fname))\n{STATE}c['log']['folder'] + '/last.pt')\n"
+    files = {"train.py": script, "a.yaml": "log:\n  folder: $put_yours_here/x\n"}
+    code, _, said = read(files, "--", "--fname", "a.yaml")
+    assert code == 2
+    assert "log.folder of a.yaml says, which is $put_yours_here/x; write a folder below" in said
+
+
+def test_a_trainer_is_asked_for_the_newest_only_where_that_is_what_it_is_given(read) -> None:
+    script = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n"
+    script += "from transformers.trainer_utils import get_last_checkpoint\n"
+    script += "(args,) = HfArgumentParser((TrainingArguments,)).parse_args_into_dataclasses()\n"
+    script += "last = get_last_checkpoint(args.output_dir)\nfound = None\n"
+    script += "if args.resume_from_checkpoint is not None:\n    found = args.resume_from_checkpoint\n"
+    wanted = "elif last is not None:\n    found = last\n"
+    train = "trainer = Trainer(model=m, args=args)\ntrainer.train(resume_from_checkpoint=found)\n"
+    for more, resume in (("", ["--resume_from_checkpoint", "{newest}"]), (wanted, None)):
+        _, found, said = read({"train.py": script + more + train}, "--", "--output_dir", "o")
+        assert (found.get("path"), found.get("resume_args")) == ("o", resume), said
