@@ -22,7 +22,8 @@ CASES = {
     "a path relative to this folder, and the first free name of a run": (
         {
             "train.py": f"{PARSER}p.add_argument('--project', default=Path(os.path.relpath(Path(__file__).resolve()"
-            f".parents[0], Path.cwd())) / 'runs')\np.add_argument('--resume')\nargs = p.parse_args()\nif args.resume:\n    torch.load(args.resume)\n"
+            f".parents[0], Path.cwd())) / 'runs')\np.add_argument('--resume')\nargs = p.parse_args()\n"
+            "if args.resume:\n    torch.load(args.resume)\n"
             "def free(path):\n    path = Path(path)\n    if path.exists():\n        for n in range(2, 99):\n"
             "            found = f'{path}{n}'\n            if not os.path.exists(found):\n                break\n"
             f"        path = Path(found)\n    return path\nfolder = free(Path(args.project) / 'exp')\n"
@@ -128,3 +129,63 @@ def test_a_trainer_is_asked_for_the_newest_only_where_that_is_what_it_is_given(r
     for more, resume in (("", ["--resume_from_checkpoint", "{newest}"]), (wanted, None)):
         _, found, said = read({"train.py": script + more + train}, "--", "--output_dir", "o")
         assert (found.get("path"), found.get("resume_args")) == ("o", resume), said
+
+
+def test_a_file_that_is_read_beside_the_checkpoint_is_kept_with_it(read) -> None:
+    script = f"{PARSER}import yaml\np.add_argument('--again', action='store_true')\n"
+    script += "p.add_argument('--continue_train', action='store_true')\nargs = p.parse_args()\n"
+    script += "if args.continue_train:\n    settings = yaml.safe_load(open('o/run/opt.yaml'))\n"
+    script += f"yaml.dump(vars(args), open('o/run/opt.yaml', 'w'))\n{STATE}'o/run/weights/last.pt')\n"
+    _, found, said = read({"train.py": script})
+    assert (found["path"], found["include"]) == ("o/run", ["weights/last.pt", "opt.yaml"]), said
+    assert "line 9 reads opt.yaml to go on" in said
+
+
+def test_a_flag_that_the_script_sets_itself_is_read(read) -> None:
+    script = f"{PARSER}p.add_argument('--resume', default='')\nargs = p.parse_args()\n"
+    script += "if os.path.exists('o/last.pt'):\n    args.resume = 'o/last.pt'\n"
+    _, found, said = read({"train.py": f"{script}if args.resume:\n    torch.load(args.resume)\n{STATE}'o/last.pt')\n"})
+    assert found["resume_args"] == ["--resume", "o/last.pt"], said
+
+
+def test_a_flag_that_names_the_folder_of_what_is_loaded(read) -> None:
+    script = f"{PARSER}p.add_argument('--load_path', default=None)\nargs = p.parse_args()\n"
+    script += "root = Path(args.load_path) if args.load_path else None\n"
+    script += "if root:\n    net.load_state_dict(torch.load(root / 'n.pt'))\n"
+    script += "    opt_g.load_state_dict(torch.load(root / 'o.pt'))\n"
+    script += "torch.save(net.state_dict(), 'kept/n.pt')\ntorch.save(opt_g.state_dict(), 'kept/o.pt')\n"
+    _, found, said = read({"train.py": script})
+    assert found["resume_args"] == ["--load_path", "kept"], said
+
+
+def test_a_save_that_is_never_come_to_is_none(read) -> None:
+    script = f"{PARSER}from a import A\nfrom b import B\np.add_argument('--kind', default='a')\n"
+    script += "p.add_argument('--save_model', action='store_true')\nargs = p.parse_args()\n"
+    script += "kind = A() if args.kind == 'a' else B()\nif args.save_model:\n    kind.save('models/x')\n"
+    one = "import torch\nclass {0}:\n    def save(self, name):\n        torch.save(self.m, name + '_{0}.pt')\n"
+    code, _, said = read({"train.py": script, "a.py": one.format("A"), "b.py": one.format("B")})
+    assert (code, "saves only with --save_model" in said) == (2, True), said
+
+
+def test_what_is_loaded_in_another_mode_is_no_word_on_going_on(read) -> None:
+    script = f"{PARSER}p.add_argument('--model_path', default='')\np.add_argument('--eval', action='store_true')\n"
+    script += "args = p.parse_args()\nif args.eval:\n    torch.load(args.model_path)\n"
+    _, _, said = read({"train.py": f"{script}else:\n    torch.save(model.state_dict(), 'o/m.pt')\n"})
+    assert "model_path" not in said
+
+
+def test_a_variable_that_may_name_the_folder_is_said(read) -> None:
+    script = f"{PARSER}folder = os.environ.get('A_LOGDIR') or tmp()\n{STATE}os.path.join(folder, f'{{n}}.pt'))\n"
+    code, _, said = read({"train.py": script})
+    assert (code, "$A_LOGDIR may say where" in said) == (2, True), said
+    assert 'env = { A_LOGDIR = "FOLDER" }' in said
+
+
+def test_a_hydra_script_of_the_old_style_finds_its_file(read) -> None:
+    script = "import hydra, torch\nfrom pathlib import Path\n@hydra.main(config_path='conf/config.yaml')\n"
+    script += "def main(args):\n    file, found = Path(args.file), None\n    if file.exists():\n        found = file\n"
+    script += "    if found:\n        torch.load(found)\n    if args.checkpoint:\n"
+    script += f"        {STATE}file)\nmain()\n"
+    _, found, said = read({"train.py": script, "conf/config.yaml": "checkpoint: true\nfile: last.th\n"})
+    assert (found["path"], found["include"]) == (".", ["last.th"]), said
+    assert "line 6 looks for it and goes on by itself" in said

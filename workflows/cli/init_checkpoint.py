@@ -12,17 +12,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.resuming import NUMBERED
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
 
-MOST_LINES = 3
-STEP = "{step}"
-NOTHING = "saves no checkpoint that can be seen"
-SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
-PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
@@ -83,7 +78,7 @@ def put_checkpoint(
         if callback := CALLBACKS.get(trainer.library.partition(".")[0]):
             told = "each step, exactly, where its printed progress is read otherwise; not required"
             guess.why.append((f"callbacks=[argosy.integrations.{callback}()]", told))
-    elif saved := next((each for each in fixed(facts.saves) if each.folder == folder and each.library and not each.unless), None):
+    elif saved := next((each for each in fixed(facts.saves) if _is_of_library(each, folder)), None):
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     arguments, because = _resume(facts, resume_arg, folder, patterns)
@@ -93,11 +88,15 @@ def put_checkpoint(
         guess.why.append(("no resume_args", because))
 
 
+def _is_of_library(saved: SavedAt, folder: str) -> bool:
+    return saved.folder == folder and bool(saved.library) and not saved.unless
+
+
 def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:
     """What the script saves elsewhere, or beside the states that it goes on from: a final model may be among it."""
     kept = [str(Path(folder, pattern)) for pattern in patterns]
     told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves)
-            if not each.unless and not _is_empty(each.folder)}  # fmt: skip
+            if not each.unless and not is_empty(each.folder)}  # fmt: skip
     left = {path: where for path, where in told.items() if not any(fnmatchcase(path, one) for one in kept)}
     if left:
         above = os.path.commonpath([str(Path(path).parent) for path in (*kept, *left)]) if _inside(left) else ""
@@ -143,11 +142,9 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         if not patterns and facts.trainer.folder == ".":
             patterns = list(facts.trainer.include_here)
         return facts.trainer.folder, patterns, why
-    usable = [
-        each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or _is_empty(each.folder))
-    ]
+    usable = [each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or is_empty(each.folder))]
     if not usable:
-        raise _refused(facts)
+        raise refused(facts)
     if all(each.unless for each in usable):
         flag = facts.flag(usable[0].unless)
         raise InputError(
@@ -157,12 +154,21 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     usable = [each for each in usable if not each.unless]
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
-    return first.folder, patterns, f"{first.where} saves there"
+    return _with_beside(facts, first.folder, patterns, f"{first.where} saves there")
 
 
-def _is_empty(path: str) -> bool:
-    """Whether it is one that its reader is meant to replace."""
-    return PLACEHOLDER.search(path) is not None
+def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str) -> tuple[str, list[str], str]:
+    """The files, too, that it reads beside the checkpoint when it goes on, as long as {newest} is none of them."""
+    flag = facts.resume_flag()
+    newest = flag is not None and flag.takes_value and "*" in f"{folder}/{patterns[0] if patterns else '*'}"
+    for path, where in () if newest else facts.beside.items():
+        above, name = str(Path(path).parent), Path(path).name
+        if folder != above and folder.startswith(f"{above}/"):
+            patterns = [f"{os.path.relpath(folder, above)}/{each}" for each in patterns]
+            folder = above
+        if folder == above and not any(fnmatchcase(name, each) for each in patterns):
+            patterns, why = [*patterns, name], f"{why}; {where} reads {name} to go on"
+    return folder, patterns, why
 
 
 def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
@@ -173,56 +179,8 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     last = [each for each in whole if LAST.fullmatch(Path(each.pattern).name)]
     if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):
         return [each.pattern for each in last[:1]]
-    newest = newest and (flag is None or _stands_for(flag) != STEP)  # a number names all files that bear it
+    newest = newest and (flag is None or stands_for(flag) != STEP)  # a number names all files that bear it
     return [each.pattern for each in (whole if whole and newest else places)]
-
-
-def _refused(facts: ScriptFacts) -> InputError:
-    """Nothing shows where it saves: what to say, if anything tells that, else to name the folder."""
-    told = [(where, flag) for where, flag in facts.unclear_saves if flag is not None]
-    # A file of settings or of data names no folder, however the path came of it.
-    if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
-        where, flag = named
-        say = f"{flag.name}VALUE" if flag.name.endswith("=") else f"{flag.name} VALUE"
-        return InputError(
-            f"SCRIPT: {where} saves where {flag.name} says, which "
-            f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
-            f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
-        )
-    for each in facts.saves:
-        begins = (value for value in facts.written if len(value) > 1 and each.folder.startswith(value.rstrip("/")))
-        if (value := max(begins, key=len, default="")) and (each.folder.startswith(OUTSIDE) or _is_empty(each.folder)):
-            key, file = facts.written[value]
-            return InputError(
-                f"SCRIPT: {each.where} saves where {key} of {file} says, which is {value}; write a folder below the "
-                "one the script runs in there"
-            )
-    lines = [f"{each.where}: {each.folder}" for each in facts.saves]
-    seen_at = {each.where for each in facts.saves}
-    lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
-    more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
-    seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
-    way = facts.resume_flag()
-    goes_on = [] if way is None else _words(way.name, _stands_for(way)) if way.takes_value else [way.name]
-    added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
-    if facts.variables:
-        name = facts.variables[0]
-        return InputError(
-            f"SCRIPT: {seen}; ${name} may say where: name a folder as in `argosy init SCRIPT --opaque FOLDER --include "
-            f"GLOB{added}`, and write env = {{ {name} = \"FOLDER\" }} into run.toml"
-        )
-    configs = [each.name for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)]
-    if configs:
-        return InputError(
-            f"SCRIPT: {seen}; if a file of settings says where, name it after --, as in "
-            f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs)}`, else the folder and "
-            f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
-        )
-    return InputError(
-        f"SCRIPT: {seen}, so a killed run could not resume; name the folder (relative, as the script writes it) and "
-        f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`, or use "
-        "argosy.Checkpointer in the script"
-    )
 
 
 def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
@@ -245,24 +203,24 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if flag is not None and flag.takes_value and states and "" not in states:
         needed, where = next(iter(states.items()))
         return [], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --"
-    if flag is not None and flag.takes_value and _stands_for(flag) == STEP and "*" in checkpoint:
+    if flag is not None and flag.takes_value and stands_for(flag) == STEP and "*" in checkpoint:
         why = f"{flag.where} declares {flag.name}; {STEP} stands for the number in the name of what was written last"
-        return _words(flag.name, STEP), why
+        return words_of(flag.name, STEP), why
     if flag is not None and flag.attribute in facts.folders and "*" not in folder:
-        return _words(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
+        return words_of(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
     if flag is not None and (word := facts.newest.get(flag.attribute)):
-        return _words(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
+        return words_of(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
-        one = _words(flag.name, f"{folder}/FILE")
+        one = words_of(flag.name, f"{folder}/FILE")
         why = f"{flag.where} declares {flag.name}, and each save writes several files ({', '.join(patterns)})"
         return [], f"{why}; say which, as in {' '.join(f'--resume-arg={word}' for word in one)} with {{step}} in FILE"
     if flag is not None and not flag.takes_value:
         return [flag.name], f"{flag.where} declares {flag.name}"
     if flag is not None and "*" not in checkpoint:
-        return _words(flag.name, str(Path(checkpoint))), f"{flag.where} declares {flag.name} with a value"
+        return words_of(flag.name, str(Path(checkpoint))), f"{flag.where} declares {flag.name} with a value"
     if flag is not None:
         why = f"{flag.where} declares {flag.name} with a value; {{newest}} stands for what was written last"
-        return _words(flag.name, "{newest}"), why
+        return words_of(flag.name, "{newest}"), why
     if (trainer := facts.trainer) is not None and trainer.resume_args:
         return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
     if trainer is not None and trainer.resumes == "itself":
@@ -277,17 +235,8 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if facts.of_model is not None:
         flag, where = facts.of_model
         path = str(Path(checkpoint)) if "*" not in checkpoint else "{newest}"
-        say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in _words(flag.name, path))
+        say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words_of(flag.name, path))
         why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
         return [], f"{why}; with {say} it begins with the newest model"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     return [], f"{why}; name what makes the script go on with --resume-arg"
-
-
-def _stands_for(flag: Flag) -> str:
-    return STEP if NUMBERED.search(flag.attribute) else "{newest}"
-
-
-def _words(flag: str, value: str) -> list[str]:
-    """``--flag value``, and ``key=value`` for Hydra."""
-    return [flag + value] if flag.endswith("=") else [flag, value]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
 from argosy.workflows.script.going_on import loaded
@@ -63,6 +64,8 @@ class ScriptFacts:
     """Flag -> the word that makes it look for its newest checkpoint."""
     variables: tuple[str, ...] = ()
     """Variables of the environment that may say where it writes."""
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
     written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -111,7 +114,7 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
     trainer = trainer_facts(source, values, settings)
-    return ScriptFacts(
+    facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
         saves=places,
@@ -133,6 +136,7 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
+    return replace(facts, beside=beside(source, values, facts.resume_flag()))
 
 
 def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:

@@ -181,10 +181,10 @@ class Machine(Calls):
     def asked(self, name: str, default: ast.expr | None) -> Value:
         """What the command line makes of a parameter whose function is a command; None where its default counts."""
         self.read.add(name)
-        nothing = isinstance(default, ast.Constant) and not default.value
-        flag = self._flags.get(name)
-        known = self.told(name)
-        return Absent(flag, default.value) if known is None and flag is not None and nothing else known
+        known, flag = self.told(name), self._flags.get(name)
+        if known is None and flag is not None and isinstance(default, ast.Constant) and not default.value:
+            return Absent(flag, default.value)
+        return known
 
     def told_by_name(self) -> Value:
         """What the command line gives a function with ``**options``."""

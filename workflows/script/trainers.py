@@ -99,9 +99,7 @@ def _names(source: Source, setting: str) -> bool:
 def _transformers(source: Source, values: Values) -> TrainerFacts | None:
     calls = _surely(source, values)
     trainer = next((call for call in calls if last_name(call.func).endswith("Trainer")), None)
-    settings = next(
-        (call for call in calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None
-    )
+    settings = next((call for call in calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None)
     parser = next((call for call in calls if last_name(call.func) in _PARSERS), None)
     if parser is not None and _PARSED.search(ast.unparse(parser)):
         settings = None  # made by the parser; what else the modules make of them is another's

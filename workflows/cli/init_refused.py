@@ -1,0 +1,81 @@
+"""What ``argosy init`` says where nothing shows where a script saves."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.resuming import NUMBERED
+from argosy.workflows.script.values import OUTSIDE
+
+MOST_LINES = 3
+STEP = "{step}"
+NOTHING = "saves no checkpoint that can be seen"
+SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
+PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
+
+
+def refused(facts: ScriptFacts) -> InputError:
+    """The error: nothing shows where it saves: what to say, if anything tells that, else to name the folder."""
+    told = [(where, flag) for where, flag in facts.unclear_saves if flag is not None]
+    # A file of settings or of data names no folder, however the path came of it.
+    if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
+        where, flag = named
+        say = f"{flag.name}VALUE" if flag.name.endswith("=") else f"{flag.name} VALUE"
+        return InputError(
+            f"SCRIPT: {where} saves where {flag.name} says, which "
+            f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
+            f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
+        )
+    for each in facts.saves:
+        begins = (value for value in facts.written if len(value) > 1 and each.folder.startswith(value.rstrip("/")))
+        if (value := max(begins, key=len, default="")) and (each.folder.startswith(OUTSIDE) or is_empty(each.folder)):
+            key, file = facts.written[value]
+            return InputError(
+                f"SCRIPT: {each.where} saves where {key} of {file} says, which is {value}; write a folder below the "
+                "one the script runs in there"
+            )
+    lines = [f"{each.where}: {each.folder}" for each in facts.saves]
+    seen_at = {each.where for each in facts.saves}
+    lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
+    more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
+    seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
+    way = facts.resume_flag()
+    goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]
+    added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
+    if facts.variables:
+        name = facts.variables[0]
+        return InputError(
+            f"SCRIPT: {seen}; ${name} may say where: name a folder as in `argosy init SCRIPT --opaque FOLDER --include "
+            f'GLOB{added}`, and write env = {{ {name} = "FOLDER" }} into run.toml'
+        )
+    configs = [each.name for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)]
+    if configs:
+        return InputError(
+            f"SCRIPT: {seen}; if a file of settings says where, name it after --, as in "
+            f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs)}`, else the folder and "
+            f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
+        )
+    return InputError(
+        f"SCRIPT: {seen}, so a killed run could not resume; name the folder (relative, as the script writes it) and "
+        f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`, or use "
+        "argosy.Checkpointer in the script"
+    )
+
+
+def is_empty(path: str) -> bool:
+    """Whether it is one that its reader is meant to replace."""
+    return PLACEHOLDER.search(path) is not None
+
+
+def stands_for(flag: Flag) -> str:
+    """What the flag is given: the number of the newest checkpoint, or its path."""
+    return STEP if NUMBERED.search(flag.attribute) else "{newest}"
+
+
+def words_of(flag: str, value: str) -> list[str]:
+    """``--flag value``, and ``key=value`` for Hydra."""
+    return [flag + value] if flag.endswith("=") else [flag, value]

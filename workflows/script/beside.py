@@ -1,0 +1,52 @@
+"""Files that a script reads beside its checkpoint when it goes on, and that it writes itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.source import Source, argument, last_name, plain
+from argosy.workflows.script.values import Values
+
+_READS = re.compile(r"(?i)load|read|open")
+_WRITES = re.compile(r"(?i)dump|save|write|open")
+
+
+def beside(source: Source, values: Values, flag: Flag | None) -> dict[str, str]:
+    """Path -> where it is read: only with ``flag``, by a name that the script writes without it."""
+    calls = [call for call in source.calls if call in values.machine.calls and isinstance(call.func, ast.expr)]
+    read = {
+        PurePosixPath(path).name: source.where(call)
+        for call in calls
+        if _READS.search(last_name(call.func)) and not _is_for_writing(call) and _needs(call, values, flag)
+        for path in _paths(call, values)
+    }
+    written = {
+        path
+        for call in calls
+        if _WRITES.search(last_name(call.func)) and values.machine.needed(call) == ()
+        if last_name(call.func) != "open" or _is_for_writing(call)
+        for path in _paths(call, values)
+    }
+    return {path: read[name] for path in sorted(written) if (name := PurePosixPath(path).name) in read}
+
+
+def _needs(call: ast.Call, values: Values, flag: Flag | None) -> bool:
+    needed = values.machine.needed(call)
+    return flag is not None and needed is not None and flag in needed
+
+
+def _paths(call: ast.Call, values: Values) -> Iterator[str]:
+    """Those of its arguments that name one file."""
+    for each in call.args[:2]:
+        for path in values.machine.globs(each):
+            name = PurePosixPath(path).name
+            if "." in name.strip(".") and not set("*\0") & set(name) and "*" not in path and "\n" not in path:
+                yield str(PurePosixPath(path.replace("\0", "*")))
+
+
+def _is_for_writing(call: ast.Call) -> bool:
+    return last_name(call.func) == "open" and (plain(argument(call, "mode", 1)) or "r")[:1] in ("w", "a", "x")
