@@ -67,6 +67,13 @@ CASES = {
 }
 
 
+ANEW = CASES["a word that makes it look for the newest"][0]["train.py"].replace("f'o/{n}.pt'", "f'o/{now()}/{n}.pt'")
+CASES["the same word where each start has a folder of its own"] = (
+    {"train.py": ANEW.replace("import argparse", "from datetime import datetime\nnow = datetime.now\nimport argparse")},
+    ("o", ["*/*.pt"], ["--resume", "{newest}"]),
+)
+
+
 @pytest.fixture
 def read(argosy, tmp_path):
     """What init says of the first file, and the [checkpoint] that it writes."""

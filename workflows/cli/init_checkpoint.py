@@ -208,7 +208,9 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
         return words_of(flag.name, STEP), why
     if flag is not None and flag.attribute in facts.folders and "*" not in folder:
         return words_of(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
-    if flag is not None and (word := facts.newest.get(flag.attribute)):
+    # In a folder that each start makes anew the word finds nothing.
+    same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
+    if flag is not None and same and (word := facts.newest.get(flag.attribute)):
         return words_of(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
         one = words_of(flag.name, f"{folder}/FILE")
