@@ -206,10 +206,10 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if flag is not None and flag.takes_value and stands_for(flag) == STEP and "*" in checkpoint:
         why = f"{flag.where} declares {flag.name}; {STEP} stands for the number in the name of what was written last"
         return words_of(flag.name, STEP), why
-    if flag is not None and flag.attribute in facts.folders and "*" not in folder:
-        return words_of(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
     # In a folder that each start makes anew the word finds nothing.
     same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
+    if flag is not None and flag.attribute in facts.folders and "*" not in str(Path(checkpoint).parent):
+        return words_of(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
     if flag is not None and same and (word := facts.newest.get(flag.attribute)):
         return words_of(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
     if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
