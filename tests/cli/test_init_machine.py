@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 import tomllib
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -146,3 +151,16 @@ def test_a_placeholder_is_no_folder(argosy, tmp_path) -> None:
     (tmp_path / "train.py").write_text("import torch\ntorch.save({'step': 1}, 'path/to/save/a.pt')\n")
     code, _, err = argosy("init", "train.py")
     assert (code, "--opaque FOLDER" in err) == (2, True), err
+
+
+def test_what_doubles_in_every_line_takes_neither_memory_nor_time(tmp_path: Path) -> None:
+    doubled = "x = x * x\ntext += text\nwords.extend(words)\nwords = [*words, *words]\nd = {'a': d, 'b': d}\n"
+    script = f"import torch\nfrom easydict import EasyDict\nx, text, words, d = 3, 'a', [1], {{}}\n{doubled * 70}"
+    script += "wide = '1'.zfill(10**10)\nsettings = EasyDict(d)\nwhile True:\n    torch.save({}, f'out/{text}.pt')\n"
+    (tmp_path / "train.py").write_text(script)
+    command = [sys.executable, "-m", "argosy.workflows.cli", "init", "train.py", "-o", "run.toml"]
+    most = (2 << 30, 2 << 30)
+    limits = partial(resource.setrlimit, resource.RLIMIT_AS, most)
+    done = subprocess.run(command, cwd=tmp_path, preexec_fn=limits, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert 'path = "out"' in (tmp_path / "run.toml").read_text()

@@ -20,6 +20,7 @@ from argosy.workflows.script.domain import (
     OneOf,
     Unknown,
     Value,
+    bounded,
     choices,
     join,
 )
@@ -177,8 +178,8 @@ class Expressions(Names):
     def lifted(self, function, *values: Value) -> Value:  # type: ignore[no-untyped-def]
         """The function of each combination of what the values may be."""
         if not any(isinstance(each, OneOf) for each in values):
-            return function(*values)
-        return join(function(*each) for each in islice(product(*map(choices, values)), _COMBINATIONS))
+            return bounded(function(*values))
+        return join(bounded(function(*each)) for each in islice(product(*map(choices, values)), _COMBINATIONS))
 
     def hole(self, value: Unknown | Absent) -> str:
         """The character that stands for it."""

@@ -72,7 +72,7 @@ class Machine(Calls):
             self._load(source.path, "__main__")
             self.finished = True
 
-    def spend(self, node: ast.AST) -> None:
+    def spend(self) -> None:
         """Count what is looked at."""
         self._steps += 1
         if self._steps > _MOST_STEPS:

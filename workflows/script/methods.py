@@ -13,6 +13,7 @@ from argosy.workflows.script.domain import (
     Table,
     Unknown,
     Value,
+    bounded,
     choices,
     join,
 )
@@ -94,6 +95,7 @@ class Methods(Texts):
 
     def _loosen(self, of: dict[Value, Value]) -> None:
         """A file of which nothing is known may change each of them."""
+        self.spend()
         for key, value in [*of.items()]:
             if isinstance(value, dict):
                 self._loosen(value)
@@ -102,6 +104,7 @@ class Methods(Texts):
 
     def _merge_words(self, of: dict[Value, Value]) -> None:
         """yacs' ``OUTPUT_DIR out`` on the command line."""
+        self.spend()
         for key, value in [*of.items()]:
             if isinstance(value, dict):
                 self._merge_words(value)
@@ -110,15 +113,18 @@ class Methods(Texts):
 
     def _list_method(self, of: list[Value], name: str, args: list[Value]) -> Value:
         if name == "append" and args:
-            self.write(of, None, [*of, args[0]])
+            longer = bounded([*of, args[0]])
+            self.write(of, None, longer if isinstance(longer, list) else of)
         elif name == "extend" and args:
-            self.write(of, None, [*of, *(self.elements(args[0]) or [])])
+            longer = bounded([*of, *(self.elements(args[0]) or [])])
+            self.write(of, None, longer if isinstance(longer, list) else of)
         elif name in ("pop", "index", "copy"):
             return [*of] if name == "copy" else self.any_of(of)
         return None
 
     def table(self, value: Value) -> Value:
         """A dict, and those in it, with keys as attributes."""
+        self.spend()
         if isinstance(value, Instance):
             return value
         if not isinstance(value, dict):
@@ -127,6 +133,7 @@ class Methods(Texts):
 
     def merge(self, table: Value, more: Value) -> None:
         """Put the keys of one into the other, level by level."""
+        self.spend()
         for key, value in more.items():
             below = table.get(key)
             if isinstance(value, dict) and isinstance(below, dict | Instance):

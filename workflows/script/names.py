@@ -23,6 +23,7 @@ from argosy.workflows.script.domain import (
     Table,
     Unknown,
     Value,
+    bounded,
     choices,
     join,
 )
@@ -45,13 +46,13 @@ class Names(Memory):
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """What the expression stands for."""
-        self.spend(node)
+        self.spend()
         way = getattr(self, f"_{type(node).__name__.lower()}", None)
-        return Unknown() if way is None else way(node, frame)
+        return Unknown() if way is None else bounded(way(node, frame))
 
     # What the heirs say.
 
-    def spend(self, node: ast.AST) -> None:
+    def spend(self) -> None:
         """Count what is looked at: it must have an end."""
         raise NotImplementedError
 

@@ -43,7 +43,7 @@ class Statements(Expressions):
         return ""
 
     def _statement(self, node: ast.stmt, frame: Frame) -> str:
-        self.spend(node)
+        self.spend()
         way = getattr(self, f"_{type(node).__name__.lower()}_", None)
         return "" if way is None else way(node, frame) or ""
 

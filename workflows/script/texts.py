@@ -20,6 +20,8 @@ _TEXTS = frozenset({
     "partition", "rpartition", "removesuffix", "removeprefix", "encode", "decode", "zfill", "expandtabs",
     "splitlines",
 })  # fmt: skip
+_WIDEST = 100
+"""Of zfill and expandtabs."""
 _TESTS = frozenset({
     "startswith", "endswith", "isdigit", "isnumeric",
 })  # fmt: skip
@@ -34,7 +36,8 @@ class Texts(Expressions):
         if name == "join":
             parts = self.elements(args[0]) if args else None
             return of.join(map(self.text, parts)) if parts is not None else self.hole(Unknown())
-        if name in _TEXTS and all(isinstance(each, str | int | None) for each in args):
+        wide = any(isinstance(each, int) and each > _WIDEST for each in args)
+        if name in _TEXTS and not wide and all(isinstance(each, str | int | None) for each in args):
             return getattr(of, name)(*args)
         if name in _TESTS and not self.has_holes(of) and all(isinstance(each, str | tuple) for each in args):
             return getattr(of, name)(*args)
