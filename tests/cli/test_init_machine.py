@@ -158,7 +158,7 @@ def test_what_doubles_in_every_line_takes_neither_memory_nor_time(tmp_path: Path
     script = f"import torch\nfrom easydict import EasyDict\nx, text, words, d = 3, 'a', [1], {{}}\n{doubled * 70}"
     script += "wide = '1'.zfill(10**10)\nsettings = EasyDict(d)\nwhile True:\n    torch.save({}, f'out/{text}.pt')\n"
     (tmp_path / "train.py").write_text(script)
-    command = [sys.executable, "-m", "argosy.workflows.cli", "init", "train.py", "-o", "run.toml"]
+    command = [str(Path(sys.executable).parent / "argosy"), "init", "train.py", "-o", "run.toml"]
     most = (2 << 30, 2 << 30)
     limits = partial(resource.setrlimit, resource.RLIMIT_AS, most)
     done = subprocess.run(command, cwd=tmp_path, preexec_fn=limits, capture_output=True, text=True)
