@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 from argosy.workflows.fabric.fabric import Fabric
@@ -46,9 +47,8 @@ def fabric_pod(fabric: Fabric, pod: Pod, affinity: Mapping[str, Any]) -> dict[st
     """
     given = pod.fields()
     fields = {**fabric.pod, **given}
-    for further in (fabric.pod.get("affinity"), affinity):
-        if further and further is not fields.get("affinity"):
-            fields["affinity"] = _both(fields.get("affinity", {}), further)
+    if affinities := [each for each in (fabric.pod.get("affinity"), given.get("affinity"), affinity) if each]:
+        fields["affinity"] = reduce(_both, affinities)
     return {**fields, **({"initContainers": list(fabric.sidecars)} if fabric.sidecars else {})}
 
 

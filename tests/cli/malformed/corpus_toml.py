@@ -38,7 +38,7 @@ CASES: list[tuple[str | bytes, ...]] = [
     ("nodes-many", GANG + "nnodes = 10000000000\n", "gang.nnodes"),
     ("ranks-text", GANG + 'nproc_per_node = "auto"\n', "gang.nproc_per_node"),
     ("runtime", GANG + 'runtime = "slurm"\n', "gang.runtime"),
-    ("placement", GANG + 'placement = "volcano"\n', "gang.placement"),
+    ("placement", GANG + 'placement = "slurm"\n', "gang.placement"),
     ("memory", GANG + "[gang.resources]\nmemory = 'lots'\n", "gang.resources.memory"),
     ("gpu-negative", GANG + "[gang.resources]\ngpu = -1\n", "gang.resources.gpu"),
     ("fabric", GANG + 'nnodes = 2\nfabric = "single-node"\n', "gang.fabric"),
