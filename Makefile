@@ -24,7 +24,8 @@ demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, ga
 test: $(READY) ## checks and tests, then those on a real cluster (root)
 	@$(MAKE) --no-print-directory check
 	@bash scripts/tests.sh -n 4 --dist loadfile --no-loadscope-reorder --ignore=tests/cluster
-	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster; \
+	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster -m "not variant" \
+	&& echo "those that are deselected: make prove SUITE=cluster-variants"; \
 	else echo "tests/cluster: skipped, $$reason"; fi
 
 cluster: $(READY) ## a real Kubernetes with Argo on this machine, no Docker (root; ARGOSY_CLUSTER=2: a second one)

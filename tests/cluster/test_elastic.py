@@ -72,6 +72,7 @@ def restarts(training: Training) -> list[int]:
     return [int(event.fields["restart"]) for event in training.events("restart_began")]
 
 
+@pytest.mark.variant
 @pytest.mark.parametrize("gang", ['runtime = "pytorchjob"', 'runtime = "trainjob"'])
 def test_whoever_makes_the_pods(
     cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path, gang: str

@@ -28,7 +28,7 @@ def lost(training: Training, spare: str) -> str:
     return str(name)
 
 
-@pytest.mark.parametrize("runtime", ["jobset", "job"])
+@pytest.mark.parametrize("runtime", ["jobset", pytest.param("job", marks=pytest.mark.variant)])
 def test_a_spare_takes_over_and_the_next_one_comes(
     cluster: Cluster, namespace: str, tmp_path: Path, runtime: str
 ) -> None:
@@ -59,6 +59,7 @@ def power_off(training: Training, spare: str) -> str:
     return node
 
 
+@pytest.mark.variant
 def test_a_node_without_power_costs_no_new_gang(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     training = new_training(cluster, namespace, tmp_path / "run", steps=60, tables={"gang": "spares = 1"})
     training.submit()

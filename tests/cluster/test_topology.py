@@ -78,7 +78,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", ["kueue", *(pytest.param(each, marks=pytest.mark.variant) for each in ("kueue-job", "none"))]
+)
 def test_a_gang_waits_for_a_rack_that_has_room_for_all_of_it(
     cluster: Cluster, namespace: str, racks: None, tmp_path: Path, way: str
 ) -> None:
