@@ -118,6 +118,7 @@ def test_prometheus_is_told_of_a_running_gang(cluster: Cluster, namespace: str, 
     assert training.ended() == "Succeeded", training.tale()
 
 
+@pytest.mark.variant
 def test_an_elastic_gang_trains_on_the_nodes_there_are_and_grows_with_the_next_gang(
     cluster: Cluster, namespace: str, slots: None, tmp_path: Path
 ) -> None:

@@ -33,6 +33,8 @@ from tests.examples.boosted import EXAMPLE as XGBOOST
 from tests.examples.boosted import boosted
 
 FURTHER = [each for each in RUNTIMES if each.name not in ("jobset", "job")]
+ELSEWHERE = ("tfjob", "xgboostjob", "mpijob")
+"""PyTorchJob's operator runs them too; xgboost and mpirun have a test of their own below."""
 SHORT = """\
 import os, pathlib, time
 for step in range(1, 5):
@@ -56,7 +58,10 @@ def test_all_that_are_built_are_tried() -> None:
     assert {each.name for each in RUNTIMES} == {name for name, placements in BUILT.items() if placements}
 
 
-@pytest.mark.parametrize("runtime", FURTHER, ids=[each.name for each in FURTHER])
+@pytest.mark.parametrize(
+    "runtime",
+    [pytest.param(each, id=each.name, marks=pytest.mark.variant if each.name in ELSEWHERE else []) for each in FURTHER],
+)
 def test_it_trains_and_goes_on_after_a_lost_rank_and_a_lost_pod(
     cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path, runtime: Runtime
 ) -> None:
