@@ -45,6 +45,8 @@ STORAGE_CLASS = Kind("storage.k8s.io/v1", "StorageClass", "storageclasses", name
 POD_GROUP = Kind("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups")
 COSCHEDULING_GROUP = Kind("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups")
 VOLCANO_POD_GROUP = Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups")
+POD_GROUPS = (POD_GROUP, COSCHEDULING_GROUP, VOLCANO_POD_GROUP)
+"""Whoever places a gang whole has one of its own."""
 PRIORITY_CLASS = Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False)
 JOB_SET = Kind("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets")
 PYTORCH_JOB = Kind("kubeflow.org/v1", "PyTorchJob", "pytorchjobs")
@@ -79,9 +81,9 @@ _KNOWN = {
     (kind.api_version, kind.kind): kind
     for kind in (
         POD, SERVICE, SECRET, EVENT, NODE, NAMESPACE, SERVICE_ACCOUNT, CLAIM, JOB, NETWORK_POLICY, ROLE, ROLE_BINDING,
-        STORAGE_CLASS, PRIORITY_CLASS, POD_GROUP, JOB_SET, PYTORCH_JOB, MPI_JOB, TRAIN_JOB, VOLCANO_JOB,
+        STORAGE_CLASS, PRIORITY_CLASS, *POD_GROUPS, JOB_SET, PYTORCH_JOB, MPI_JOB, TRAIN_JOB, VOLCANO_JOB,
         TRAINING_RUNTIME, WORKFLOW, WORKFLOW_TEMPLATE, LOCAL_QUEUE, ACCESS_REVIEW, SUBJECT_REVIEW, CRON_WORKFLOW,
-        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB, COSCHEDULING_GROUP, VOLCANO_POD_GROUP,
+        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB,
     )
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy.steps.cluster.api import Api, ApiError
-from argosy.steps.cluster.kinds import COSCHEDULING_GROUP, POD_GROUP
+from argosy.steps.cluster.kinds import POD_GROUPS
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.objects import UID_LABEL
 from argosy.steps.gang.runtimes import RUNTIMES
@@ -15,7 +15,7 @@ def sweep_gangs(api: Api, workflow_uid: str) -> list[str]:
     """Delete the workflow's gangs; ``Kind NAME`` of each. A kind that is not served or not ours to list is none."""
     swept = []
     holders = [runtime.holder for runtime in RUNTIMES if runtime.holder is not None]
-    for kind in (*(runtime.kind for runtime in RUNTIMES), *holders, POD_GROUP, COSCHEDULING_GROUP):
+    for kind in (*(runtime.kind for runtime in RUNTIMES), *holders, *POD_GROUPS):
         try:
             found = api.list(kind, selector=f"{UID_LABEL}={workflow_uid}", patience=_PATIENCE)["items"]
         except (ApiError, StepError):

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from argosy.steps.child_python import child_command
 from argosy.steps.code import unpack
@@ -16,6 +16,7 @@ from argosy.steps.contract.channel import Assignment, StandBy
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.placeholders import fill
 from argosy.steps.contract.transport import ExpectedTransport
+from argosy.steps.launch.identity import Identity
 from argosy.steps.paths import resolve
 from argosy.steps.store.base import ObjectStore
 
@@ -23,19 +24,8 @@ if TYPE_CHECKING:
     from argosy.steps.data.manifest import DatasetManifest
 
 
-class Teller(Protocol):
-    """Who tells how the data come: a rank's reporter, or a spare."""
-
-    @property
-    def pod(self) -> str:
-        """Name of our pod."""
-
-    @property
-    def node(self) -> str:
-        """Name of our node."""
-
-    def event(self, kind: str, **fields: Any) -> None:
-        """Queue a record for the run's event log."""
+Tell = Callable[..., None]
+"""As :meth:`argosy.steps.launch.reporter.Reporter.event`."""
 
 
 def prepare_code(args: LaunchArgs, store: ObjectStore) -> Path:
@@ -80,10 +70,16 @@ def preflight_command(args: LaunchArgs, assignment: Assignment) -> list[str]:
 
 @contextlib.contextmanager
 def prepared_data(
-    args: LaunchArgs, assignment: Assignment | StandBy, store: ObjectStore, reporter: Teller, go_on: Callable[[], None]
+    args: LaunchArgs,
+    assignment: Assignment | StandBy,
+    store: ObjectStore,
+    identity: Identity,
+    tell: Tell,
+    go_on: Callable[[], None],
 ) -> Iterator[tuple[str, str]]:
     """This node's data, staged: the folder (empty: none) and the dataset's uri; no cache evicts it meanwhile.
 
+    ``tell`` hears how they come.
     ``go_on`` is called now and then and may raise to give up.
 
     Raises:
@@ -99,7 +95,7 @@ def prepared_data(
     if args.staging == "stream":
         yield "", manifest.uri
         return
-    with _staged(args, assignment, store, manifest, reporter, go_on) as folder:
+    with _staged(args, assignment, store, manifest, identity, tell, go_on) as folder:
         yield str(folder), manifest.uri
 
 
@@ -109,7 +105,8 @@ def _staged(
     assignment: Assignment | StandBy,
     store: ObjectStore,
     manifest: DatasetManifest,
-    reporter: Teller,
+    identity: Identity,
+    tell: Tell,
     go_on: Callable[[], None],
 ) -> Iterator[Path]:
     from argosy.steps.data.cache.use import Cache, use
@@ -119,26 +116,26 @@ def _staged(
 
     shared = args.staging == "shared"
 
-    def tell(now: StageProgress) -> None:
-        reporter.event("staging", node=reporter.node, **vars(now))
+    def progress(now: StageProgress) -> None:
+        tell("staging", node=identity.node, **vars(now))
         go_on()
 
     def done(result: StageResult) -> None:
         seconds, fetched = result.seconds, result.fetched_bytes
-        reporter.event("staged", node=reporter.node, bytes=result.bytes, fetched_bytes=fetched, seconds=seconds)
+        tell("staged", node=identity.node, bytes=result.bytes, fetched_bytes=fetched, seconds=seconds)
 
     layout = "replicated" if shared else args.layout
     units = load_units(store, args.name, manifest) if layout == "sharded" else None
     objects = node_share(manifest, layout, assignment.node_rank, assignment.nnodes, units)
     if not args.cache_path:
         into = resolve(args.data_path)
-        done(stage_objects(manifest, objects, into, on_progress=tell))
+        done(stage_objects(manifest, objects, into, on_progress=progress))
         yield into
         return
     # The step `stage` has just looked through what is shared; a thousand nodes need not do it again.
     verify = "none" if shared else args.cache_verify
     cache = Cache.of(resolve(args.cache_path), args.cache_gib, verify, args.cache_access)
-    who = f"{reporter.pod} on {reporter.node}"
-    with use(cache, manifest, objects, who=who, on_progress=tell, go_on=go_on, run=assignment.workflow) as used:
+    who = f"{identity.pod} on {identity.node}"
+    with use(cache, manifest, objects, who=who, on_progress=progress, go_on=go_on, run=assignment.workflow) as used:
         done(used.result)
         yield used.path

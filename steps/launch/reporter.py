@@ -60,11 +60,6 @@ class Reporter:
         self._thread = threading.Thread(target=self._serve, name="reporter", daemon=True)
 
     @property
-    def pod(self) -> str:
-        """Name of our pod."""
-        return self._identity.pod
-
-    @property
     def node(self) -> str:
         """Name of the node it reports for."""
         return self._identity.node

@@ -106,7 +106,8 @@ class NodeRestart:
     def _train(self) -> None:
         check_arithmetic(self._args, self._assignment)
         workdir = prepare_code(self._args, self._store)
-        with prepared_data(self._args, self._assignment, self._store, self._reporter, self._go_on) as (path, uri):
+        tell = self._reporter.event
+        with prepared_data(self._args, self._assignment, self._store, self._identity, tell, self._go_on) as (path, uri):
             self._train_on(workdir, path, uri)
 
     def _train_on(self, workdir: Path, data_path: str, data_uri: str) -> None:

@@ -21,6 +21,10 @@ class _GivenUp(Exception):
     pass
 
 
+def _tell_nobody(kind: str, **fields: Any) -> None:
+    """The run's log tells of the staging of ranks."""
+
+
 class Spare:
     """Prepares in a thread of its own until it is ended; a cache evicts nothing of it meanwhile."""
 
@@ -33,22 +37,9 @@ class Spare:
         self._thread.start()
 
     @property
-    def pod(self) -> str:
-        """Name of our pod."""
-        return self._identity.pod
-
-    @property
-    def node(self) -> str:
-        """Name of our node."""
-        return self._identity.node
-
-    @property
     def state(self) -> Literal["preparing", "ready"]:
         """How far it has come."""
         return "ready" if self._ready.is_set() else "preparing"
-
-    def event(self, kind: str, **fields: Any) -> None:
-        """Nothing: the run's log tells of the staging of ranks."""
 
     def end(self) -> None:
         """Let go; what is there already stays there for the rank."""
@@ -67,7 +58,7 @@ class Spare:
             if args.layout == "sharded" and args.staging == "node":
                 self._stand(" without data: each node has its own, which is fetched with the rank")
                 return
-            with prepared_data(args, self._wanted, store, self, self._go_on):
+            with prepared_data(args, self._wanted, store, self._identity, _tell_nobody, self._go_on):
                 self._stand("")
         except _GivenUp:
             return
@@ -76,6 +67,6 @@ class Spare:
             print(f"argosy: standing by, not ready: {error}", file=sys.stderr, flush=True)
 
     def _stand(self, how: str) -> None:
-        print(f"argosy: standing by on {self.node}{how}", flush=True)
+        print(f"argosy: standing by on {self._identity.node}{how}", flush=True)
         self._ready.set()
         self._over.wait()

@@ -19,7 +19,7 @@ PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
 
 
 def refused(facts: ScriptFacts) -> InputError:
-    """The error: nothing shows where it saves: what to say, if anything tells that, else to name the folder."""
+    """The error where nothing shows where it saves: what to say after ``--``, if anything tells that, or the folder."""
     told = [(where, flag) for where, flag in facts.unclear_saves if flag is not None]
     # A file of settings or of data names no folder, however the path came of it.
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.steps.contract.objects import GANG_LABEL, RUN_LABEL
+from argosy.steps.contract.objects import GANG_LABEL, KUEUE_TOPOLOGY, RUN_LABEL
 from argosy.workflows.spec.gang import Gang
 from argosy.workflows.spec.run import TrainingRun
 
-KUEUE_TOPOLOGY = "kueue.x-k8s.io/podset-{}-topology"
 _MOST = 100
 """Weight of what is preferred: the largest that Kubernetes knows."""
 

@@ -14,7 +14,14 @@ from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
 from argosy.workflows.script.going_on import loaded
 from argosy.workflows.script.reached import reached_calls
-from argosy.workflows.script.resuming import folder_flags, loading_flag, model_flag, resume_flag, words_for_newest
+from argosy.workflows.script.resuming import (
+    folder_flags,
+    goes_on,
+    loading_flag,
+    model_flag,
+    resume_flag,
+    words_for_newest,
+)
 from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, argument, last_name, read_source
@@ -114,6 +121,7 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
     trainer = trainer_facts(source, values, settings)
+    whole = goes_on(source)
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -128,8 +136,8 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         trainer=trainer,
         data=data_facts(source),
         own_ranks=_own_ranks(source, values),
-        restored_by=loading_flag(source, values),
-        of_model=model_flag(source, values),
+        restored_by=loading_flag(source, values, whole),
+        of_model=model_flag(source, values, whole),
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source),
         folders=folder_flags(source, values),

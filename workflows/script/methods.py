@@ -112,11 +112,8 @@ class Methods(Texts):
                 self.write(of, key, told)
 
     def _list_method(self, of: list[Value], name: str, args: list[Value]) -> Value:
-        if name == "append" and args:
-            longer = bounded([*of, args[0]])
-            self.write(of, None, longer if isinstance(longer, list) else of)
-        elif name == "extend" and args:
-            longer = bounded([*of, *(self.elements(args[0]) or [])])
+        if name in ("append", "extend") and args:
+            longer = bounded([*of, *([args[0]] if name == "append" else self.elements(args[0]) or [])])
             self.write(of, None, longer if isinstance(longer, list) else of)
         elif name in ("pop", "index", "copy"):
             return [*of] if name == "copy" else self.any_of(of)

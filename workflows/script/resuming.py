@@ -48,14 +48,18 @@ def words_for_newest(source: Source) -> dict[str, str]:
     return found
 
 
-def _goes_on(source: Source) -> bool:
+def goes_on(source: Source) -> bool:
+    """Whether the script loads its optimizer's state."""
     return any(_GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
 
 
-def model_flag(source: Source, values: Values) -> tuple[Flag, str] | None:
-    """The flag with the path of what is loaded, where a script loads nothing but its model; and the place."""
-    for call in () if _goes_on(source) else source.calls:
-        if last_name(call.func) in _LOADS and call.args and last_name(call.func) != "load_state_dict":
+def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] | None:
+    """The flag with the path of what is loaded, where a script loads nothing but its model; and the place.
+
+    ``whole``: it loads its optimizer's state, too (:func:`goes_on`).
+    """
+    for call in () if whole else source.calls:
+        if last_name(call.func) in _LOADS and call.args:
             flag, needed = values.untold(call.args[0]), values.machine.needed(call)
             if needed is None or not {*needed} <= {flag}:
                 continue  # it is not come to in a training
@@ -79,9 +83,9 @@ def _is_below(path: ast.expr) -> bool:
     return isinstance(path, ast.Call) and last_name(path.func) == "join" and plain(path.args[-1]) is not None
 
 
-def loading_flag(source: Source, values: Values) -> Flag | None:
-    """The flag with the path of a checkpoint that is loaded, in a script that loads its optimizer's state, too."""
-    for call in source.calls if _goes_on(source) else ():
+def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
+    """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
+    for call in source.calls if whole else ():
         if last_name(call.func) == "load" and call.args and "torch" in ast.unparse(call.func):
             flag = values.untold(call.args[0])
             if flag is not None and _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from argosy.steps.contract.objects import KAI_QUEUE, KUEUE_PRIORITY, KUEUE_QUEUE
+from argosy.steps.contract.objects import KAI_QUEUE, KUEUE_PRIORITY, KUEUE_QUEUE, KUEUE_TOPOLOGY
 from argosy.workflows.cluster.store import secrets_of
 from argosy.workflows.cluster.submission import accounts_of
 from argosy.workflows.engine.reading import read_documents
 
-_TOPOLOGIES = tuple(f"kueue.x-k8s.io/podset-{how}-topology" for how in ("required", "preferred"))
+_TOPOLOGIES = tuple(map(KUEUE_TOPOLOGY.format, ("required", "preferred")))
 
 
 @dataclass(frozen=True)

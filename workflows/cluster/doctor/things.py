@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from functools import partial
 
 from argosy.steps.cluster.api import Api, ApiError
-from argosy.steps.cluster.kinds import CLAIM, KAI_QUEUE, LOCAL_QUEUE, NODE, PRIORITY_CLASS, SECRET, STORAGE_CLASS, Kind
+from argosy.steps.cluster.kinds import (
+    CLAIM,
+    KAI_QUEUE,
+    LOCAL_QUEUE,
+    NODE,
+    PRIORITY_CLASS,
+    SECRET,
+    STORAGE_CLASS,
+    WORKLOAD_PRIORITY_CLASS,
+    Kind,
+)
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
@@ -28,13 +38,17 @@ def priority_classes(api: Api, needs: Needs) -> Iterator[Check]:
 
 
 def queue(api: Api, needs: Needs) -> Iterator[Check]:
-    """Whether the LocalQueue, or KAI's Queue, is there."""
+    """Whether the LocalQueue and the priority in it, or KAI's Queue, are there."""
     if needs.queue:
         remedy = (
             "a LocalQueue of that name in the namespace, pointing to a ClusterQueue with quota for the gang: "
             "https://kueue.sigs.k8s.io/docs/concepts/local_queue/"
         )
         yield from _named(api, LOCAL_QUEUE, needs.queue, f"queue {needs.queue}", remedy)
+    if needs.queue_priority:
+        what = f"queue priority {needs.queue_priority}"
+        remedy = "a WorkloadPriorityClass of that name: it has a value"
+        yield from _named(api, WORKLOAD_PRIORITY_CLASS, needs.queue_priority, what, remedy)
     if needs.kai_queue:
         remedy = "a Queue of that name: https://github.com/kai-scheduler/KAI-Scheduler/tree/main/docs/queues"
         yield from _named(api, KAI_QUEUE, needs.kai_queue, f"KAI queue {needs.kai_queue}", remedy)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from argosy.steps.cluster.api import Api
-from argosy.steps.cluster.kinds import NODE, RESOURCE_FLAVOR, TOPOLOGY, WORKLOAD_PRIORITY_CLASS
+from argosy.steps.cluster.kinds import NODE, RESOURCE_FLAVOR, TOPOLOGY
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
@@ -35,20 +35,9 @@ def labels(api: Api, needs: Needs) -> Iterator[Check]:
 
 
 def kueue(api: Api, needs: Needs) -> Iterator[Check]:
-    """Whether Kueue knows the level that the gang asks for, and the priority."""
+    """Whether Kueue knows the level that the gang asks for."""
     if needs.queue and needs.topology:
         yield from asked("Kueue topology", "kubectl get topologies.kueue.x-k8s.io", partial(_levels, api, needs))
-    if needs.queue_priority:
-        what = f"queue priority {needs.queue_priority}"
-        ask = f"kubectl get workloadpriorityclasses.kueue.x-k8s.io {needs.queue_priority}"
-
-        def look() -> Iterator[Check]:
-            if api.get(WORKLOAD_PRIORITY_CLASS, needs.queue_priority) is None:
-                yield Check("missing", what, "not there", "a WorkloadPriorityClass of that name: it has a value")
-            else:
-                yield Check("ok", what, "there")
-
-        yield from asked(what, ask, look)
 
 
 def _levels(api: Api, needs: Needs) -> Iterator[Check]:
