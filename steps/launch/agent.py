@@ -16,7 +16,7 @@ from argosy.steps.contract import env
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.pods import processes
 
-_TAIL_LINES = 60
+TAIL_LINES = 60
 _LOOK_SECONDS = 0.05
 PYTHON: Final = [sys.executable, "-P", "-m"]
 """-P: a file of the user's named like a module of ours or of torch must not shadow it."""
@@ -55,22 +55,14 @@ class Agent(ABC):
 
     def __init__(self, nproc_per_node: int) -> None:
         self._nproc = nproc_per_node
-        self._next: Agent | None = None
-        self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
-
-    def follow(self) -> None:
-        """Make the agent of the next restart now, so that it is ready when this one ends."""
-        if self._next is None:
-            self._next = type(self)(self._nproc)
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
 
     def next(self) -> Agent:
         """The agent of the next restart, after this one has ended."""
-        self.follow()
-        assert self._next is not None
-        return self._next
+        return type(self)(self._nproc)
 
-    def own(self) -> set[int]:
-        """Processes of an agent that has not begun."""
+    def stays(self) -> set[int]:
+        """Processes that outlive this agent's ranks."""
         return set()
 
     @abstractmethod
@@ -90,11 +82,10 @@ class Agent(ABC):
         """Wait for processes that have been killed."""
 
     def end(self, grace_seconds: float) -> None:
-        """SIGTERM, ``grace_seconds`` for ranks and their writers, then SIGKILL for all below us but the next agent."""
+        """SIGTERM, ``grace_seconds`` for ranks and their writers, then SIGKILL for all below us but what stays."""
         self.terminate()
         deadline = time.monotonic() + grace_seconds
         while (self.poll() is None or _writers()) and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-        kept = self._next
-        processes.kill_all(lambda: processes.descendants(os.getpid()) - (kept.own() if kept is not None else set()))
+        processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
         self.reap()

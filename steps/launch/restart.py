@@ -42,8 +42,6 @@ STOP_GRACE_SECONDS = 5.0
 LAST_SAVE_SECONDS = 10.0
 """After a SIGTERM: how long this node waits for the others, when every node gives its part of a checkpoint."""
 _HANG_UP_SECONDS = 5.0
-_SETTLED_SECONDS = 30.0
-"""Of ranks that tell no step: from then on the agent of the next restart is made ready beside them."""
 _CLEAN = (0, int(ExitCode.PREEMPTED))
 RANKS_FOLDER = "/argosy/tmp/ranks"
 
@@ -178,11 +176,8 @@ class NodeRestart:
             hub.release()
 
     def _watch(self, agent: Agent, hub: RankHub) -> None:
-        settled = time.monotonic() + _SETTLED_SECONDS
         while (code := agent.poll()) is None:
             orders = self._reporter.wait(LOOK_SECONDS)
-            if self._reporter.gang_step() or time.monotonic() > settled:
-                agent.follow()
             if self._terminated.is_set():
                 return self._terminate(agent, hub)
             if orders is not None:

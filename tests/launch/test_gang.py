@@ -117,6 +117,40 @@ def test_a_hanging_rank_prints_its_stack_and_nothing_is_left(make_gang: Callable
     assert gang.exit_codes() == [75]
 
 
+def _standing_by(gang: Gang) -> set[int]:
+    """Processes of the pod that have imported torchrun: the one that restarts are forked from, and forks of it."""
+    found = processes.carrying(names.POD_TOKEN, f"{gang.folder}-0")
+    return {pid for pid in found if b"argosy.steps.launch.standby" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+
+
+def test_torch_is_imported_once_a_pod_and_again_when_what_stood_by_was_killed(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    write(gang, HANGS)
+    gang.start(script="train.py", nproc_per_node=1)
+    for restart in range(3):
+        gang.reports.clear()
+        gang.assign(restart)
+        gang.until(lambda: bool(gang.steps()), 60, "steps")
+        if restart == 2:
+            break
+        agents = _standing_by(gang)
+        stands_by = min(agents, key=lambda pid: processes.start_time(pid) or 0)
+        assert len(agents) == 2
+        assert processes.descendants(stands_by) >= agents - {stands_by}
+        if restart == 0:
+            gang.order("stop", root={"cause": "unknown"})
+            gang.until(lambda: bool(gang.channel.check_ins()), 30, "check-in")
+            assert _standing_by(gang) == {stands_by}
+        else:
+            os.kill(stands_by, signal.SIGKILL)
+            gang.until(lambda: bool(gang.errors()), 30, "error")
+            assert "torchrun ended with signal 9 and no rank failed by itself" in gang.errors()[0]["message"]
+            gang.order("stop", root={"cause": "unknown"})
+    assert stands_by not in _standing_by(gang)
+    gang.order("exit", 75)
+    assert gang.exit_codes() == [75]
+
+
 SAVES_ON_SIGTERM = """
 import os, pathlib, signal, sys, time
 out = pathlib.Path("out"); out.mkdir(exist_ok=True)
