@@ -175,6 +175,7 @@ class LaunchArgs(StepArgs):
     workdir: str = option("folder the code is unpacked into and the script runs in", default="/argosy/workspace")
     nproc_per_node: int = option("ranks on this node", default=1)
     launcher: str = option("torchrun, plain or mpirun", default="torchrun")
+    preload: tuple[str, ...] = option("torchrun: module that ranks find imported; repeat", default=())
     staging: str = option("shared, node, stream or none", default="none")
     layout: str = option("replicated or sharded", default="replicated")
     data_path: str = option("folder of the staged data on the pod's own disk", default="/argosy/data")

@@ -55,6 +55,8 @@ class Agent(ABC):
 
     def __init__(self, nproc_per_node: int) -> None:
         self._nproc = nproc_per_node
+        self.ranks_from = ""
+        """Folder of the standby that ranks are forked from; empty: each is a Python of its own from the start."""
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
 
     def next(self) -> Agent:

@@ -13,7 +13,19 @@ from argosy.steps.launch.arithmetic import accumulation
 
 _WITHHELD = (names.CHANNEL_URL, names.CHANNEL_TOKEN, names.LIFELINE_FD, names.FAULT, names.INJECT, names.PROGRESS_FD)
 """Ours alone: a training script has no business with the control channel."""
+_READ_ONCE = {
+    "OMP_NUM_THREADS": "1",
+    # Lines must be out when a rank is killed, and a crash must leave its stack.
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONFAULTHANDLER": "1",
+}
+"""Defaults that Python and torch read once, when they start."""
 _WANDB_ID = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def standby_environment() -> dict[str, str]:
+    """What is read once, at the start of Python and of torch, is as ranks find it."""
+    return {**_READ_ONCE, **{name: value for name, value in os.environ.items() if name not in _WITHHELD}}
 
 
 def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str, data_uri: str) -> dict[str, str]:
@@ -71,10 +83,7 @@ def _defaults(args: LaunchArgs, assignment: Assignment) -> dict[str, str]:
         "WANDB_RUN_ID": _WANDB_ID.sub("-", assignment.run_id)[:64],
         "WANDB_RESUME": "allow",
         "MLFLOW_RUN_NAME": assignment.run_id,
-        "OMP_NUM_THREADS": "1",
-        # Lines must be out when a rank is killed, and a crash must leave its stack.
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONFAULTHANDLER": "1",
+        **_READ_ONCE,
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(args.grace_seconds),
     }
     if os.environ.get(names.GANG_HOST) == "processes" and assignment.master_addr.startswith("127."):

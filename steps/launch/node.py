@@ -74,7 +74,7 @@ class Node:
                 kept.wait(max(0.0, until - time.monotonic()))
 
     def _restarts(self) -> int:
-        last_restart, agent = -1, _AGENTS[self._args.launcher](self._args.nproc_per_node)
+        last_restart, agent = -1, self._first_agent()
         while True:
             try:
                 assignment = self._check_in(last_restart)
@@ -89,6 +89,10 @@ class Node:
             if orders.command == "exit":
                 return orders.exit_code
             last_restart, agent = assignment.restart, agent.next()
+
+    def _first_agent(self) -> Agent:
+        kind, nproc = _AGENTS[self._args.launcher], self._args.nproc_per_node
+        return Torchrun(nproc, self._args.preload) if kind is Torchrun else kind(nproc)
 
     def _on_sigterm(self, _number: int, _frame: object) -> None:
         self._terminated.set()

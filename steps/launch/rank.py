@@ -19,6 +19,7 @@ from typing import Any
 
 from argosy.steps.contract import env as names
 from argosy.steps.evidence.cgroup import oom_kills
+from argosy.steps.launch.forked import Forked
 from argosy.steps.launch.progress_lines import ProgressLines
 from argosy.steps.launch.rank_child import RankChild, start_rank
 from argosy.steps.launch.rank_faults import RankFault
@@ -69,15 +70,17 @@ class Shim:
             (wake, lambda: _drain(wake)),
         ):
             self._selector.register(source, selectors.EVENT_READ, reader)
+        if isinstance(child.process, Forked):
+            self._selector.register(child.process, selectors.EVENT_READ, child.process.poll)
         self._child = child
         began = time.monotonic()
         while child.process.poll() is None:
             self._turn(self._until_fault(began))
-        ended = time.time()
-        if child.process.returncode == -signal.SIGKILL and (killed := oom_kills() - self._oom_kills) > 0:
+        ended, code = time.time(), child.process.wait()
+        if code == -signal.SIGKILL and (killed := oom_kills() - self._oom_kills) > 0:
             self._output.say(f"argosy: the pod's control group counts oom_kill {killed} since this rank was started")
         self._finish_reading(child)
-        return self._end(child.process.returncode, ended)
+        return self._end(code, ended)
 
     def _start(self) -> tuple[int, RankChild]:
         wake, end = os.pipe()
@@ -88,7 +91,7 @@ class Shim:
         environ = dict(os.environ)
         if self._fault is not None:
             environ.update(self._fault.environment())
-        child = start_rank(self._command, environ)
+        child = start_rank(self._command, environ, self._settings.ranks_from)
         self._child = child
         self._tell({"type": "started", "pid": child.process.pid})
         for number in _FORWARDED:

@@ -125,6 +125,7 @@ class NodeRestart:
             node=self._identity.node,
             progress_pattern=args.progress_pattern,
             root_wait_seconds=ROOT_WAIT_SECONDS,
+            ranks_from=self._agent.ranks_from,
             fault=assignment.fault and {**assignment.fault, "include": args.checkpoint_include},
         ).to_json()
         self._network = self._transport(folder, workdir, environ)

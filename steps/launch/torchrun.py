@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import select
 import signal
-import socket
 import subprocess
 import threading
 from collections import deque
@@ -18,9 +15,12 @@ from typing import IO, Final
 from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.agent import PYTHON, TAIL_LINES, Agent, pass_on, shim
-from argosy.steps.pods import processes
+from argosy.steps.launch.environment import standby_environment
+from argosy.steps.launch.forked import Forked
+from argosy.steps.launch.wire import listen
+from argosy.steps.paths import resolve
 
-_READ: Final = 1 << 12
+_FOLDER: Final = "/argosy/tmp/standby"
 
 
 def _arguments(assignment: Assignment, nproc_per_node: int, command: Sequence[str]) -> list[str]:
@@ -38,64 +38,34 @@ def _arguments(assignment: Assignment, nproc_per_node: int, command: Sequence[st
 
 
 class _Standby:
-    """The process that has imported torchrun, and the one fork of it that runs; ``tail`` are their last lines."""
+    """The process that torchrun is forked from, and ranks are if they are to find modules imported."""
 
-    def __init__(self) -> None:
+    def __init__(self, preload: Sequence[str]) -> None:
         """Start it.
 
         Raises:
             OSError: it cannot be started.
         """
+        self.preload = preload
+        self.folder = resolve(_FOLDER)
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
-        self._socket, theirs = socket.socketpair()
-        with theirs:
+        with listen(self.folder) as listener:
             self.process = subprocess.Popen(
-                [*PYTHON, "argosy.steps.launch.standby"],
-                stdin=theirs.fileno(),
+                [*PYTHON, "argosy.steps.launch.standby", *preload],
+                env=standby_environment(),
+                stdin=listener.fileno(),
                 stderr=subprocess.PIPE,
                 start_new_session=True,
                 preexec_fn=die_with_parent(),
             )
         assert self.process.stderr is not None
-        self._read(self.process.stderr)
-        self._heard = b""
-        self._pid = 0
-        self._code: int | None = None
+        self.read(self.process.stderr)
 
-    def _read(self, stream: IO[bytes]) -> threading.Thread:
+    def read(self, stream: IO[bytes]) -> threading.Thread:
+        """Pass on what an agent says, to the end."""
         reader = threading.Thread(target=pass_on, args=(stream, Torchrun.name, self.tail), daemon=True)
         reader.start()
         return reader
-
-    def fork(self, order: dict[str, object]) -> threading.Thread:
-        """Have one run; what reads its stderr to the end. Whether it came so far is told by :meth:`poll`."""
-        self._pid, self._code = 0, None
-        ours, theirs = os.pipe()
-        line = json.dumps(order).encode() + b"\n"
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            sent = socket.send_fds(self._socket, [line], [theirs])
-            self._socket.sendall(line[sent:])
-        os.close(theirs)
-        return self._read(os.fdopen(ours, "rb"))
-
-    def poll(self, *, wait: bool = False) -> int | None:
-        """The fork's return code, None while it runs; the process's own when that has ended."""
-        while self._code is None and (wait or select.select([self._socket], [], [], 0)[0]):
-            try:
-                data = self._socket.recv(_READ)
-            except ConnectionResetError:
-                data = b""
-            if not data:
-                return self.process.wait()
-            *lines, self._heard = (self._heard + data).split(b"\n")
-            for told in map(json.loads, lines):
-                self._pid, self._code = told.get("pid", self._pid), told.get("code")
-        return self._code if self._code is not None else self.process.poll()
-
-    def terminate(self) -> None:
-        """SIGTERM for the fork. One that is not there yet will not come."""
-        if self.poll() is None:
-            processes.send(self._pid or self.process.pid, signal.SIGTERM)
 
 
 class Torchrun(Agent):
@@ -103,44 +73,57 @@ class Torchrun(Agent):
 
     name = "torchrun"
 
-    def __init__(self, nproc_per_node: int, standby: _Standby | None = None) -> None:
-        """Without ``standby``: start it.
+    def __init__(self, nproc_per_node: int, preload: Sequence[str] = (), standby: _Standby | None = None) -> None:
+        """Without ``standby``: start one.
 
         Raises:
             OSError: it cannot be started.
         """
         super().__init__(nproc_per_node)
-        self._standby = standby or _Standby()
+        self._standby = standby or _Standby(preload)
+        self.ranks_from = str(self._standby.folder) if preload else ""
+        self._agent: Forked | None = None
         self._reader: threading.Thread | None = None
         self.tail = self._standby.tail
 
     def next(self) -> Agent:
         """One that stood by for hours may have ended meanwhile, for memory for example; then there is another."""
+        preload = self._standby.preload
         if self._standby.process.poll() is not None:
-            return Torchrun(self._nproc)
+            return Torchrun(self._nproc, preload)
         self.tail.clear()
-        return Torchrun(self._nproc, self._standby)
+        return Torchrun(self._nproc, preload, self._standby)
 
     def stays(self) -> set[int]:
         """What later restarts are forked from."""
         return {self._standby.process.pid}
 
     def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
-        """One that could not even import torch has ended by now: :meth:`poll` and ``tail`` tell."""
-        arguments = _arguments(assignment, self._nproc, command)
-        self._reader = self._standby.fork({"argv": arguments, "env": dict(environ), "cwd": str(folder)})
+        """A standby that could not even import torch has ended by now: :meth:`poll` and ``tail`` tell."""
+        argv = _arguments(assignment, self._nproc, command)
+        ours, theirs = os.pipe()
+        with contextlib.suppress(OSError):
+            order = {"run": "torchrun", "argv": argv, "env": dict(environ), "cwd": str(folder)}
+            self._agent = Forked(self._standby.folder, order, {2: theirs})
+        os.close(theirs)
+        self._reader = self._standby.read(os.fdopen(ours, "rb"))
 
     def poll(self) -> int | None:
-        """torchrun's return code, or None while it runs."""
-        return self._standby.poll()
+        """torchrun's return code, or None while it runs; the standby's when that has failed."""
+        failed = self._standby.process.poll()
+        if self._agent is None:
+            return failed
+        code = self._agent.poll()
+        return failed if code is not None and failed is not None else code
 
     def terminate(self) -> None:
         """SIGTERM: torchrun passes it to its ranks and waits for them."""
-        if self._reader is not None:
-            self._standby.terminate()
+        if self._agent is not None:
+            self._agent.send_signal(signal.SIGTERM)
 
     def reap(self) -> None:
         """It, and the end of what it says."""
+        if self._agent is not None:
+            self._agent.wait()
         if self._reader is not None:
-            self._standby.poll(wait=True)
             self._reader.join(1.0)

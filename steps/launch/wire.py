@@ -23,13 +23,17 @@ SOCKET_NAME = "ranks.sock"
 
 @dataclass(frozen=True, kw_only=True)
 class ShimSettings:
-    """Settings of the shims of one restart; ``folder`` holds the socket and the ranks' logs."""
+    """Settings of the shims of one restart; ``folder`` holds the socket and the ranks' logs.
+
+    ``ranks_from``: folder of the standby that ranks are forked from; empty: they are not.
+    """
 
     folder: str
     pod: str
     node: str
     progress_pattern: str = ""
     root_wait_seconds: float = 10.0
+    ranks_from: str = ""
     fault: dict[str, Any] | None = None
 
     def to_json(self) -> str:

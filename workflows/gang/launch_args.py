@@ -25,6 +25,7 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         workdir=run.working_dir or LaunchArgs.workdir,
         nproc_per_node=gang.nproc_per_node,
         launcher=gang.launcher,
+        preload=gang.preload,
         staging=dataset.staging if dataset else "none",
         layout=dataset.layout if dataset else "replicated",
         data_path=DATA_PATH,

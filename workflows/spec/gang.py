@@ -20,6 +20,7 @@ from argosy.workflows.spec.texts import (
     LabelKey,
     LabelValue,
     Line,
+    ModuleName,
     QueueName,
     WholeNumber,
     quantity,
@@ -92,6 +93,12 @@ class Gang(Table):
         description="What starts the ranks on a node. torchrun. plain: nothing but us, for scripts without torch "
         "(XGBoost, TensorFlow): RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TF_CONFIG. mpirun: Open MPI, for "
         "scripts that meet over MPI (Horovod, mpi4py); the image has it, no sshd.",
+    )
+    preload: tuple[Annotated[ModuleName, Field(min_length=1)], ...] = Field(
+        default=(),
+        description='Modules of the image that ranks find imported, ["torch"] for example: each rank is then a fork of '
+        "a process that waits in the pod with them, and a restart saves their import (docs/gangs.md). Empty: each "
+        "rank is a Python of its own from the start. With launcher torchrun.",
     )
     fabric: Line = Field(
         default="",
@@ -204,6 +211,13 @@ class Gang(Table):
                 "leave preflight out",
                 field="preflight",
                 value=self.preflight,
+            )
+        if self.preload and self.launcher != "torchrun":
+            raise Refusal(
+                f"goes with torchrun: what launcher = {self.launcher!r} starts is no fork of ours",
+                "leave preload out",
+                field="preload",
+                value=list(self.preload),
             )
         gpu = self.resources.gpu
         if gpu and self.nproc_per_node > gpu:

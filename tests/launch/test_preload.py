@@ -1,0 +1,161 @@
+"""``gang.preload``: a rank that is forked from what waits in the pod finds what a Python of its own finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from argosy.steps.contract import env as names
+from argosy.steps.pods import processes
+
+if TYPE_CHECKING:
+    from tests.launch.conftest import Gang
+
+pytestmark = pytest.mark.torch
+
+LOOKS = """
+import sys
+imported = "torch" in sys.modules
+import atexit, json, multiprocessing, os, signal, stat, threading
+import numpy
+
+class Own:
+    pass
+
+def square(number):
+    return number * number
+
+def last():
+    print("at exit", flush=True)
+
+if __name__ == "__main__":
+    atexit.register(last)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        squares = pool.map(square, [3])
+    numbers = [int(name) for name in os.listdir("/proc/self/fd") if int(name) < 100]
+    said = {
+        "argv": sys.argv, "file": __file__, "own": Own.__module__, "path": sys.path, "cwd": os.getcwd(),
+        "environ": {**os.environ}, "squares": squares,
+        "stdin": os.readlink("/proc/self/fd/0"), "one pipe": os.fstat(1) == os.fstat(2),
+        "progress": stat.S_ISFIFO(os.fstat(int(os.environ["ARGOSY_PROGRESS_FD"])).st_mode),
+        "leads its group": os.getpgid(0) == os.getpid(),
+        "signals": {number: str(signal.getsignal(number)) for number in (2, 13, 15, 17)},
+        "threads": threading.active_count(), "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+    }
+    print("SAID " + json.dumps({"imported": imported, "draw": numpy.random.rand(), "said": said}), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL) if "kill" in sys.argv else None
+    raise SystemExit(7) if "leave" in sys.argv else ValueError("wrong on purpose")
+"""
+
+
+def _said(gang: Gang, index: int = 0) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in re.findall(r"SAID (.*)", gang.pods[index].text())]
+
+
+def _alike(said: dict[str, Any]) -> dict[str, Any]:
+    """Without what differs between any two starts: ports, times, numbers of file handles."""
+    own = ("ARGOSY_PROGRESS_FD", "ARGOSY_CHANNEL", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID", "ARGOSY_RESTART")
+    kept = {key: value for key, value in said["environ"].items() if key not in own}
+    return {**said, "environ": {key: value for key, value in kept.items() if "PORT" not in key}}
+
+
+@pytest.mark.parametrize("start", [{"script": "train.py"}, {"module": "train"}], ids=["script", "module"])
+def test_it_finds_what_a_python_of_its_own_finds(make_gang: Callable[[int], Gang], start: dict[str, str]) -> None:
+    for preload in ((), ("torch", "json")):
+        gang = make_gang(1)
+        (gang.workspace(0) / "train.py").write_text(LOOKS)
+        gang.start(**start, arg=("a", "--b=c d"), nproc_per_node=2, preload=preload)
+        gang.assign(0)
+        gang.until(lambda: bool(gang.endings()), 90, "endings")
+        gang.order("exit", 75)
+        assert gang.exit_codes() == [75]
+        said = _said(gang)
+        assert [each["imported"] for each in said] == [bool(preload)] * len(said)
+        text = gang.pods[0].text()
+        trace = re.findall(r"\[rank 0\] ((?:Traceback|  File|ValueError).*)", text)
+        assert "at exit" in text
+        if not preload:
+            before = {each["said"]["environ"]["RANK"]: _alike(each["said"]) for each in said}, trace
+    ranks, expected = before
+    assert len({each["draw"] for each in said}) == len(said)
+    for each in said:
+        rank = each["said"]["environ"]["RANK"]
+        if rank in ranks:
+            assert _alike(each["said"]) == ranks[rank]
+    if trace and expected:
+        assert [line for line in expected if "runpy" not in line] == trace
+
+
+@pytest.mark.parametrize(("word", "ending"), [("leave", {"exit_code": 7, "signal": None}), ("kill", {"signal": 9})])
+def test_its_end_is_seen_as_it_was(make_gang: Callable[[int], Gang], word: str, ending: dict[str, Any]) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(LOOKS)
+    gang.start(script="train.py", arg=(word,), preload=("torch",))
+    for restart in range(2):
+        gang.reports.clear()
+        gang.assign(restart)
+        gang.until(lambda: bool(gang.endings()), 60, "endings")
+        assert {key: gang.endings()[0][key] for key in ending} == ending
+        gang.order("stop", root={"cause": "unknown"})
+    gang.order("exit", 75)
+    assert gang.exit_codes() == [75]
+
+
+WAITS = """
+import os, pathlib, signal, sys, time
+def stop(*_):
+    pathlib.Path("saved").write_text("yes")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+pathlib.Path("pid").write_text(str(os.getpid()))
+for step in range(1, 10000):
+    print(f"step {step} loss 1.0", flush=True)
+    time.sleep(0.01)
+"""
+
+
+def test_it_saves_when_the_pod_is_told_to_stop(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(WAITS)
+    gang.start(script="train.py", preload=("torch",), grace_seconds=10)
+    gang.assign(0)
+    gang.until(lambda: bool(gang.steps()), 60, "steps")
+    os.kill(gang.pods[0].process.pid, signal.SIGTERM)
+    assert gang.exit_codes() == [76]
+    assert (gang.workspace(0) / "saved").exists()
+
+
+@pytest.mark.parametrize("victim", ["shim", "standby", "pod"])
+def test_it_does_not_outlive_who_started_it(make_gang: Callable[[int], Gang], victim: str) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(WAITS)
+    gang.start(script="train.py", preload=("torch",))
+    gang.assign(0)
+    gang.until(lambda: bool(gang.steps()), 60, "steps")
+    rank = int((gang.workspace(0) / "pid").read_text())
+    began = processes.start_time(rank)
+    assert began is not None
+    mine = processes.carrying(names.POD_TOKEN, f"{gang.folder}-0")
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in mine - {rank}}
+    shims = [pid for pid, line in words.items() if b"argosy.steps.launch.rank" in line]
+    standby = [pid for pid, line in words.items() if b"launch.standby" in line and rank in processes.descendants(pid)]
+    os.kill({"shim": shims, "standby": standby, "pod": [gang.pods[0].process.pid]}[victim][0], signal.SIGKILL)
+    gang.until(lambda: not processes.is_alive(rank, began), 20, "end of the rank")
+
+
+def test_a_module_that_is_not_there_is_named(make_gang: Callable[[int], Gang]) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(WAITS)
+    gang.start(script="train.py", preload=("torhc",))
+    gang.assign(0)
+    gang.until(lambda: bool(gang.errors()), 60, "error")
+    assert "No module named 'torhc'" in str(gang.errors()[0])
+    gang.order("exit", 78)
+    assert gang.exit_codes() == [78]
