@@ -20,13 +20,19 @@ Trial = Callable[[Path, float], Outcome]
 TRIALS: dict[str, Trial] = {
     "torchrun": torchrun,
     "sigkill": lambda folder, step: in_place(folder, step, Shape(1, 2)),
+    "preloaded": lambda folder, step: in_place(folder, step, Shape(1, 2, preload=True)),
     "sigkill-2": lambda folder, step: in_place(folder, step, Shape(2, 1)),
     "node-loss": lambda folder, step: lost_node(folder, step, Shape(2, 1)),
     "spare": lambda folder, step: lost_node(folder, step, Shape(2, 1, spares=1)),
     "hang": lambda folder, step: hung(folder, step, Shape(2, 1, act=True)),
 }
-"""sigkill is one node of two ranks, as torchrun's; sigkill-2 two nodes of one rank, as those below it."""
-RATIOS = (("sigkill", "torchrun", 1.1), ("sigkill-2", "torchrun", 1.1), ("spare", "sigkill-2", 1.5))
+"""sigkill is one node of two ranks, as torchrun's, and preloaded too; sigkill-2 two nodes of one, as those below it."""
+RATIOS = (
+    ("sigkill", "torchrun", 1.1),
+    ("preloaded", "torchrun", 1.1),
+    ("sigkill-2", "torchrun", 1.1),
+    ("spare", "sigkill-2", 1.5),
+)
 SECONDS = {"node-loss": 5.0, "hang": 5.0}
 _ROW = "{:<12} {:>9} {:>9} {:>9} {:>7}"
 Rounds = dict[str, list[Outcome]]

@@ -34,6 +34,7 @@ args = ["{told}", "{steps}", "{seconds}"]
 nnodes = {nnodes}
 nproc_per_node = {nproc}
 spares = {spares}
+preload = {preload}
 resources = {{ cpu = "1", memory = "1Gi" }}
 
 [checkpoint]
@@ -50,12 +51,13 @@ grace_seconds = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """Of one of our trainings; ``act``: a stall is a hang."""
+    """Of one of our trainings; ``act``: a stall is a hang; ``preload``: ranks find torch imported."""
 
     nnodes: int
     nproc: int
     spares: int = 0
     act: bool = False
+    preload: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,15 @@ def _ours(
     folder: Path, seconds: float, shape: Shape, inject: tuple[str, ...], hurt: Callable[[], None] | None
 ) -> Outcome:
     folder.mkdir()
-    told = {"told": folder, "steps": STEPS, "seconds": seconds, "nnodes": shape.nnodes, "nproc": shape.nproc}
-    (folder / "run.toml").write_text(RUN.format(**told, spares=shape.spares, stall="act" if shape.act else "observe"))
+    told: dict[str, object] = {
+        "told": folder,
+        "steps": STEPS,
+        "seconds": seconds,
+        "nnodes": shape.nnodes,
+        "nproc": shape.nproc,
+    }
+    told |= {"spares": shape.spares, "preload": '["torch"]' if shape.preload else "[]"}
+    (folder / "run.toml").write_text(RUN.format(**told, stall="act" if shape.act else "observe"))
     (folder / "ranks.py").write_text(RANKS.read_text())
     command = [str(Path(sys.executable).parent / "argosy"), "run", "run.toml", "--state-dir", str(folder / "state")]
     command += [word for text in inject for word in ("--inject", text)]

@@ -24,7 +24,7 @@ import socket
 import sys
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from typing import Any, Final
@@ -195,9 +195,14 @@ def _be_python(argv: list[str]) -> None:
         sys.path.insert(0, os.path.dirname(os.path.realpath(argv[0])))
         path = os.path.abspath(argv[0])
         main = sys.modules["__main__"] = types.ModuleType("__main__")
-        loader = main.__loader__ = SourceFileLoader("__main__", path)
+        loader = main.__loader__ = _Script("__main__", path)
         main.__file__ = path
-        exec(loader.source_to_code(loader.get_data(path), path), main.__dict__)
+        loader.exec_module(main)
+
+
+class _Script(SourceFileLoader):
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(f"{path} is a script, whose bytecode Python does not keep")
 
 
 def _without_our_frames(shown: Callable[..., Any]) -> Callable[..., None]:
