@@ -32,7 +32,7 @@ def lost(training: Training, spare: str) -> str:
 def test_a_spare_takes_over_and_the_next_one_comes(
     cluster: Cluster, namespace: str, tmp_path: Path, runtime: str
 ) -> None:
-    tables = {"gang": f'runtime = "{runtime}"\nspares = 1'}
+    tables = {"gang": f'runtime = "{runtime}"\nspares = 1\npreload = ["torch"]'}
     training = new_training(cluster, namespace, tmp_path / "run", steps=120, tables=tables)
     training.submit()
     training.until_committed(3)
