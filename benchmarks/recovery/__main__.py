@@ -22,9 +22,9 @@ TRIALS: dict[str, Trial] = {
     "sigkill": lambda folder, step: in_place(folder, step, Shape(1, 2)),
     "preloaded": lambda folder, step: in_place(folder, step, Shape(1, 2, preload=True)),
     "sigkill-2": lambda folder, step: in_place(folder, step, Shape(2, 1)),
-    "node-loss": lambda folder, step: lost_node(folder, step, Shape(2, 1)),
+    "node-loss": lambda folder, step: lost_node(folder, step, Shape(2, 1, preload=True)),
     "spare": lambda folder, step: lost_node(folder, step, Shape(2, 1, spares=1)),
-    "hang": lambda folder, step: hung(folder, step, Shape(2, 1, act=True)),
+    "hang": lambda folder, step: hung(folder, step, Shape(2, 1, act=True, preload=True)),
 }
 """sigkill is one node of two ranks, as torchrun's, and preloaded too; sigkill-2 two nodes of one, as those below it."""
 RATIOS = (
