@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -272,7 +273,7 @@ def test_a_report_of_a_long_run_stays_small(story, argosy) -> None:
     folder = story.finish("Running", None)
     assert argosy("report")[0] == 0
     assert (folder / "report.html").stat().st_size < 1_000_000
-    read_page(folder / "report.html")
+    assert re.search(r"8 h \d+ min\s*wall time so far", " ".join(read_page(folder / "report.html").text))
 
 
 def write_log(folder: Path, pod: str, text: str) -> Path:
