@@ -86,8 +86,9 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     finding = _finding(rule, problem, lines)
                     if finding.file in templates or (document is not None and bundle.is_patch(document)):
                         finding = replace(finding, level=Level(max(Level.NOTE, finding.level - 1)))
-                    elif problem.node.replaced(small=finding.rule in _SMALL):
-                        finding = replace(finding, level=min(Level.WARNING, finding.level))
+                    if problem.node.replaced(small=finding.rule in _SMALL):
+                        most = Level.NOTE if finding.rule in _SMALL else Level.WARNING
+                        finding = replace(finding, level=min(most, finding.level))
                     causes[_cause(finding, document, bundle)].append(finding)
     yield from (_joined(found) for found in causes.values())
 
