@@ -207,29 +207,41 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
-        seen_keys: dict[str, tuple[int, yaml.Node]] = {}
-        for key, value in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+        for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 yield Unreadable(
                     *("YAML001", key.start_mark.line + 1, key.start_mark.column + 1),
                     "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
                     'quote it ("{{ … }}")',
                 )
-            if name and name != "<<" and name in seen_keys:
-                mark, (line, first) = key.start_mark, seen_keys[name]
-                overridden = not isinstance(first, yaml.MappingNode) and all(map(_is_scalar, children(first)))
-                kept = _holds(value, first)
-                yield Unreadable(
-                    *("YAML002", mark.line + 1, mark.column + 1),
-                    f"the key {name!r} stands twice in one mapping, first on line {line}"
-                    + (", with the same value" if kept else ": what the first one says is lost"),
-                    "keep one: Kubernetes takes the last or refuses the file",
-                    harmless=overridden or kept,
-                )
-            seen_keys[name] = (key.start_mark.line + 1, value)
+        yield from _twice(node)
     for each in children(node):
         yield from _wrong_keys(each, seen)
+
+
+def _twice(node: yaml.MappingNode) -> Iterator[Unreadable]:
+    """One finding for all keys of a mapping that stand in it more than once, at the worst of them."""
+    firsts: dict[str, tuple[int, yaml.Node]] = {}
+    found: list[tuple[str, Unreadable]] = []
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else ""
+        if name and name != "<<" and name in firsts:
+            mark, (line, first) = key.start_mark, firsts[name]
+            kept = _holds(value, first)
+            overridden = not isinstance(first, yaml.MappingNode) and all(map(_is_scalar, children(first)))
+            said = f"the key {name!r} stands twice in one mapping, first on line {line}"
+            why = ", with the same value" if kept else ": what the first one says is lost"
+            remedy = "keep one: Kubernetes takes the last or refuses the file"
+            place = ("YAML002", mark.line + 1, mark.column + 1)
+            found.append((name, Unreadable(*place, said + why, remedy, harmless=overridden or kept)))
+        firsts[name] = (key.start_mark.line + 1, value)
+    if not found:
+        return
+    name, worst = min(found, key=lambda each: each[1].harmless)
+    others = sorted({repr(other) for other, _ in found} - {repr(name)})
+    message = worst.message + (f" (so do {', '.join(others[:8])})" if others else "")
+    apart = {"apiVersion", "kind"} <= {each for each, _ in found}
+    yield replace(worst, message=message, remedy="write --- between two objects" if apart else worst.remedy)
 
 
 def _holds(whole: yaml.Node, part: yaml.Node) -> bool:
