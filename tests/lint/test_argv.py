@@ -88,7 +88,6 @@ def test_what_works_is_left_alone(body: str) -> None:
         ('command: [bash, -c, "python train.py $(NONE)"]', ("ARGV020", "warning")),
         ("command: [python, train.py, $(JOB_COMPLETION_INDEX)]", ("ARGV020", "warning")),
         ("command: [python, train.py, $A]\nenv: [{name: A, value: b}]", ("ARGV021", "error")),
-        ("command: [python, train.py, '${A}']", ("ARGV021", "warning")),
         ("env: [{name: LD_LIBRARY_PATH, value: '/x:$LD_LIBRARY_PATH'}]", ("ARGV022", "warning")),
         ("env: [{name: A, value: $(B)}, {name: B, value: b}]", ("ARGV023", "error")),
         ("env: [{name: A, value: $(B)}]", ("ARGV023", "warning")),

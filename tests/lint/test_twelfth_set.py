@@ -87,3 +87,57 @@ def test_what_helm_fills_in_without_quotes_has_no_type() -> None:
 def test_two_objects_without_a_line_between_them_are_one_finding() -> None:
     one = pod()
     assert found(one + one.replace("train", "other"), "YAML") == [("YAML002", "error", 10)]
+
+
+CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {{name: data}}
+spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: train}}
+spec:
+  replicas: {count}
+  selector: {{matchLabels: {{app: train}}}}
+  template:
+    metadata: {{labels: {{app: train}}}}
+    spec:
+      containers:
+        - name: train
+          image: r/x:1
+          volumeMounts: [{{name: a, mountPath: /a}}, {{name: b, mountPath: /b}}]
+      volumes:
+        - {{name: a, persistentVolumeClaim: {{claimName: data}}}}
+        - {{name: b, persistentVolumeClaim: {{claimName: data}}}}
+"""
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, []), (2, [("STORE011", "warning")])])
+def test_two_volumes_of_one_pod_are_one_pod_of_the_claim(count: int, expected: list[tuple[str, str]]) -> None:
+    assert [each[:2] for each in found(CLAIM.format(count=count), "STORE")] == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("[serve, '${CORPUS}']", [("ARGV021", "note")]),
+        ("[serve, $HOME]", [("ARGV021", "warning")]),
+        ("[serve, $HOME, '${CORPUS}']", [("ARGV021", "warning"), ("ARGV021", "note")]),
+        ('[bash, -c, "python greeting_service.py || echo failed"]', []),
+        ('[bash, -c, "python train.py || echo failed"]', [("ARGV041", "warning")]),
+    ],
+)
+def test_what_a_command_means(command: str, expected: list[tuple[str, str]]) -> None:
+    assert [each[:2] for each in found(pod(f"command: {command}"), "ARGV")] == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [("while mpirun --version; do sleep 30; done", []), ("mpirun python train.py", [("RESTART024", "warning")])],
+)
+def test_a_program_that_is_asked_for_its_version_starts_nothing(command: str, expected: list[tuple[str, str]]) -> None:
+    probe = "livenessProbe: {exec: {command: [mpirun, --version]}, periodSeconds: 60}"
+    text = pod(f'command: [bash, -c, "{command}"]\n{probe}')
+    assert [each[:2] for each in found(text, "RESTART") if each[0] == "RESTART024"] == expected

@@ -7,7 +7,7 @@ variables, and leaves what it does not know as it stands. ``$VAR`` is for a shel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem, SetValue
@@ -20,6 +20,7 @@ from argosy.workflows.manifests.pod import Container
 
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][\w.-]*)\)")
 _UPPER: Final = re.compile(r"(?<![\$\\])\$\(([A-Z_][A-Z0-9_]*)\)")
+_OF_EVERY_IMAGE: Final = frozenset(("HOME", "HOSTNAME", "PATH", "PWD", "USER", "SHELL", "TMPDIR", "PYTHONPATH"))
 _DOLLAR: Final = re.compile(r"(?<![\$\\])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _PATHS: Final = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "LD_PRELOAD", "LIBRARY_PATH", "CPATH")
 
@@ -74,14 +75,21 @@ def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
         if not found or (template and not set(found) & _names(container)):
             continue
         known = all(name in _names(container) or _injected_surely(name, container) for name in found)
+        surely = None if reads_its_words(container) else Level.WARNING
         mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", node.text)
         yield Problem(
             node,
             f"no shell reads this command, so ${found[0]} stays the text ${found[0]}",
             f"write $({found[0]}), which the kubelet expands from env" if known else "run it with [sh, -c, SCRIPT]",
             edits=[SetValue(node, mended)] if known else (),
-            level=Level.NOTE if template else None if known and reads_its_words(container) else Level.WARNING,
+            level=Level.NOTE if template or not _expected(found, container) else surely if known else Level.WARNING,
         )
+
+
+def _expected(names: Sequence[str], container: Container) -> bool:
+    """Whether the pod or its image has one of them; what nobody has is envsubst's to fill in, as far as one can see."""
+    held = _names(container) | _OF_EVERY_IMAGE
+    return any(name in held or injected(name, container) for name in names) or bool(container.node["envFrom"])
 
 
 def _injected_surely(name: str, container: Container) -> bool:

@@ -16,7 +16,7 @@ from argosy.workflows.manifests.training import named_training
 from argosy.workflows.manifests.workload import Workload
 
 # What takes work from a queue as it comes, by the name of its module or script.
-_WAITS: Final = re.compile(r"worker|consumer|listener|scheduler|daemon|celery|watcher")
+_WAITS: Final = re.compile(r"worker|consumer|service|listener|scheduler|daemon|celery|watcher")
 _SERVES: Final = ("serve", "server", "api", "infer", "vllm", "triton", "gradio", "uvicorn")
 
 
