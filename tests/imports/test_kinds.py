@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.imports.convert import convert
+from argosy.workflows.manifests.reading import read_text
 from tests.imports.account import Account
 from tests.imports.cases import FOLDER
 
@@ -158,6 +160,13 @@ def test_shared_memory_fits_the_memory(imported: Imported, job: Job) -> None:
     run, account = imported(job({**TRAIN, **mount, **small}, volumes=volume))
     assert (run["gang"]["shm_size"], run["gang"]["resources"]["memory"]) == ("16Gi", "16Gi")
     assert account.why("counts towards the memory limit")
+
+
+def test_a_key_that_says_the_same_twice_stands_in_no_ones_way(job: Job) -> None:
+    manifest = yaml.safe_dump(job(TRAIN))
+    assert convert([read_text(f"{manifest}kind: Job\n".encode(), "x.yaml")]).kind == "Job"
+    with pytest.raises(InputError, match="stands twice"):
+        convert([read_text(f"{manifest}kind: CronJob\n".encode(), "x.yaml")])
 
 
 def test_a_pod_of_little_memory_has_little_shared_memory(imported: Imported, job: Job) -> None:

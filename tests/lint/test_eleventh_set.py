@@ -88,9 +88,9 @@ def test_what_a_template_leaves_open_is_not_told_of_at_the_default_level() -> No
 @pytest.mark.parametrize(
     ("first", "last", "level"),
     [
-        ("{a: b}", "{a: b}", "warning"),
-        ("{a: b}", "{c: d, a: b}", "warning"),
-        ("{a: {b: [c, d]}}", "{a: {b: [c, d]}}", "warning"),
+        ("{a: b}", "{a: b}", "note"),
+        ("{a: b}", "{c: d, a: b}", "note"),
+        ("{a: {b: [c, d]}}", "{a: {b: [c, d]}}", "note"),
         ("{a: b, c: d}", "{a: b}", "error"),
         ("{a: b}", "{a: c}", "error"),
         ("{a: [{b: c}]}", "{a: [{b: d}]}", "error"),

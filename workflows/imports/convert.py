@@ -74,7 +74,7 @@ def convert(files: Sequence[SourceFile], workload: str | None = None, script: st
         InputError: nothing that can be imported is in them, with the reason.
     """
     for file in files:
-        for bad in file.unreadable:
+        for bad in (each for each in file.unreadable if not each.lossless):
             raise InputError(f"{file.name}, line {bad.line}: {bad.message}; {bad.remedy}")
     bundle = Bundle(files)
     chosen = find_workload(bundle, workload)

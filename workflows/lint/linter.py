@@ -68,7 +68,8 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
     for file in files:
         for each in file.unreadable:
             place = (file.name, each.line, each.column, each.column + 1)
-            level = Level.WARNING if each.harmless else RULES[each.rule].level
+            known = Level.WARNING if each.harmless else RULES[each.rule].level
+            level = Level.NOTE if each.lossless else known
             yield Finding(each.rule, level, *place, each.message, each.remedy)
 
 

@@ -38,7 +38,10 @@ _LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILI
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A place in a file that is not YAML, or not what Kubernetes takes; ``harmless``: it changes nothing."""
+    """A place in a file that is not YAML, or not what Kubernetes takes.
+
+    ``harmless``: whoever applies the file may know of it; ``lossless``: what stands there says nothing else either way.
+    """
 
     rule: str
     line: int
@@ -46,6 +49,7 @@ class Unreadable:
     message: str
     remedy: str
     harmless: bool = False
+    lossless: bool = False
 
 
 @dataclass(slots=True)
@@ -233,11 +237,11 @@ def _twice(node: yaml.MappingNode) -> Iterator[Unreadable]:
             why = ", with the same value" if kept else ": what the first one says is lost"
             remedy = "keep one: Kubernetes takes the last or refuses the file"
             place = ("YAML002", mark.line + 1, mark.column + 1)
-            found.append((name, Unreadable(*place, said + why, remedy, harmless=overridden or kept)))
+            found.append((name, Unreadable(*place, said + why, remedy, harmless=overridden, lossless=kept)))
         firsts[name] = (key.start_mark.line + 1, value)
     if not found:
         return
-    name, worst = min(found, key=lambda each: each[1].harmless)
+    name, worst = min(found, key=lambda each: (each[1].lossless, each[1].harmless))
     others = sorted({repr(other) for other, _ in found} - {repr(name)})
     message = worst.message + (f" (so do {', '.join(others[:8])})" if others else "")
     apart = {"apiVersion", "kind"} <= {each for each, _ in found}

@@ -19,7 +19,8 @@ _SYSTEM: Final = (
 )
 # By their names: disks that are meant to be the node's own, and file systems that every node mounts.
 _MEANT: Final = re.compile(
-    r"^/mnt/|local|nvme|ssd|scratch|cache|ephemeral|disk|raid|tmp|stateful_partition|nfs|lustre|fsx|gpfs|weka|ceph|shared|efs"
+    r"^/mnt/|local|nvme|ssd|scratch|cache|ephemeral|disk|raid|tmp|stateful_partition"
+    r"|mount|s3|gcs|fuse|nfs|lustre|fsx|gpfs|weka|ceph|shared|efs"
 )
 
 
