@@ -5,7 +5,7 @@
     python scripts/public_manifests.py CLONES OUT third import  # and imports each: the fate of every value
 
 CLONES holds a git directory per repository, named OWNER+NAME. The list has repository, path, SHA-256, set: ``build``
-was looked at while rules were written; ``first`` to ``tenth`` were measured one after the other, each
+was looked at while rules were written; ``first`` to ``fourteenth`` were measured one after the other, each
 before anything in it was looked at; ``held`` is older. A file whose hash differs is told and left out. ``README.md#3``
 is the third fenced block of a page.
 """
@@ -87,6 +87,7 @@ def _not_accounted(path: Path) -> Iterator[str]:
     from argosy.workflows.compile import compile_run
     from argosy.workflows.imports.convert import convert
     from argosy.workflows.imports.record import record
+    from argosy.workflows.manifests.quantity import quantity
     from argosy.workflows.manifests.reading import read_file
     from argosy.workflows.spec.load import parse_run
     from tests.imports.account import Account, leaves
@@ -99,8 +100,10 @@ def _not_accounted(path: Path) -> Iterator[str]:
     values = [dict(leaves(document)) for document in documents]
     for each in account.entries:
         value = str(values[each["document"]].get(each["path"], "") if each["document"] < len(values) else "")
-        # A part of a command has its own words, a number of an option stands without it, shm's volume is a size.
-        told = each["part"] or each["advice"] or each["into"] in ("gang.shm_size", "gang.nproc_per_node")
+        # A part of a command has its own words, a number of an option stands without it, shm's volume is a size, and
+        # one amount of memory is written in several ways.
+        same = quantity(value) is not None and quantity(value) == quantity(account.run["gang"]["resources"]["memory"])
+        told = same or each["part"] or each["advice"] or each["into"] in ("gang.shm_size", "gang.nproc_per_node")
         if (
             each["fate"] == "kept"
             and not told

@@ -59,6 +59,8 @@ RULES: dict[str, Level] = {
 _FAMILIES = (gone, names, values, logging, interfaces, rdma, network, algorithms, leftovers, process, torch)
 _OF_THE_POD = frozenset({"NCCL048", "NCCL049", "NCCL050", "NCCL051"})
 """Rules on all variables at once: they do not explain a single one."""
+_BETWEEN_NODES = frozenset({"NCCL037", "NCCL053", *(f"NCCL{number:03d}" for number in range(27, 35))})
+"""How the network between nodes is used, which a job of one node does not."""
 
 
 def check_environment(env: Mapping[str, Value], facts: Facts) -> list[EnvironmentFinding]:
@@ -69,6 +71,8 @@ def check_environment(env: Mapping[str, Value], facts: Facts) -> list[Environmen
     """
     scene = Scene.of(env, facts)
     found = [finding for family in _FAMILIES for check in family.CHECKS for finding in check(scene)]
+    if facts.nodes == 1:  # NCCL050 says for all of them that there is no such network
+        found = [finding for finding in found if finding.rule not in _BETWEEN_NODES]
     covered = frozenset(name for finding in found if finding.rule not in _OF_THE_POD for name in finding.variables)
     found += [finding for check in leftovers.LAST for finding in check(scene, covered)]
     return sorted(_agreed(found), key=lambda finding: (finding.rule, finding.variables))

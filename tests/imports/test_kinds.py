@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.imports.convert import convert
+from argosy.workflows.manifests.reading import read_text
 from tests.imports.account import Account
 from tests.imports.cases import FOLDER
 
@@ -158,6 +160,27 @@ def test_shared_memory_fits_the_memory(imported: Imported, job: Job) -> None:
     run, account = imported(job({**TRAIN, **mount, **small}, volumes=volume))
     assert (run["gang"]["shm_size"], run["gang"]["resources"]["memory"]) == ("16Gi", "16Gi")
     assert account.why("counts towards the memory limit")
+
+
+def test_a_key_that_says_the_same_twice_stands_in_no_ones_way(job: Job) -> None:
+    manifest = yaml.safe_dump(job(TRAIN))
+    assert convert([read_text(f"{manifest}kind: Job\n".encode(), "x.yaml")]).kind == "Job"
+    with pytest.raises(InputError, match="stands twice"):
+        convert([read_text(f"{manifest}kind: CronJob\n".encode(), "x.yaml")])
+
+
+def test_a_pod_of_little_memory_has_little_shared_memory(imported: Imported, job: Job) -> None:
+    run, _ = imported(job({**TRAIN, "resources": {"limits": {"memory": "900Mi"}}}))
+    assert (run["gang"]["shm_size"], run["gang"]["resources"]["memory"]) == ("64Mi", "900Mi")
+
+
+def test_a_volume_whose_mount_is_refused_is_not_called_kept(imported: Imported, job: Job) -> None:
+    mounts = {"volumeMounts": [{"name": "a_b", "mountPath": "/a"}, {"name": "c", "mountPath": "/c"}]}
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": f"claim-{name[0]}"}} for name in ("a_b", "c")]
+    run, account = imported(job({**TRAIN, **mounts}, volumes=volumes))
+    assert [each["name"] for each in run["gang"]["pod"]["volumes"]] == ["c"]
+    volume = "spec.template.spec.volumes[{}].persistentVolumeClaim.claimName"
+    assert (account.fates_in(volume.format(0)), account.fates_in(volume.format(1))) == ({"by hand"}, {"kept"})
 
 
 def test_an_argument_that_a_run_does_not_take_keeps_its_place(imported: Imported, job: Job) -> None:

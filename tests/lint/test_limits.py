@@ -45,6 +45,7 @@ HOSTILE = {
     "pairs": ("".join(PAIR.replace("N", str(n)) for n in range(200)), "can be mended with --fix"),
     "containers": (POD + "".join(f"  - {{name: c{n}, image: r/x:1}}\n" for n in range(20_000)), "values"),
     "tags": (TEMPLATE % ("{{a.b}} " * 100_000), "ARGO010"),
+    "bare": ("a:\n" + "".join(f"  k{n}: {{{{x}}}}\n" for n in range(100_000)), "values"),
     "braces": (TEMPLATE % ("{{" * 300_000), ""),
     "word": (ONE % ("a" * 3_000_000), "no object of Kubernetes can hold it"),
     "quotes": (ONE % ('a " ' * 200_000), ""),

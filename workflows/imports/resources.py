@@ -20,6 +20,8 @@ _OTHERS: Final = {
 _LEAST: Final = 8
 _PER_GPU: Final = 16
 """GiB where no limit is given: little enough for small nodes, and what is too little is found in the first minutes."""
+_SHARED: Final = 2**30
+"""Bytes at ``/dev/shm`` of a run that says nothing."""
 _REMEDY: Final = "argosy's ranks are torchrun's over NCCL, RCCL or Gloo; keep this manifest"
 
 
@@ -109,6 +111,10 @@ def _same(one: Node, other: Node, account: Account) -> None:
 def fit_sizes(draft: Draft, account: Account, place: Node) -> None:
     """``/dev/shm`` counts towards the memory, so it must fit."""
     shared, memory = draft.get("gang.shm_size"), draft.get("gang.resources.memory")
+    if not shared and memory and (quantity(memory) or _SHARED) < _SHARED:
+        shared = "64Mi"
+        draft.put("gang.shm_size", shared)
+        draft.note("gang.shm_size", "what a container gets that mounts nothing there; a run's own 1Gi does not fit")
     size = quantity(shared) if shared else None
     limit = quantity(memory) if memory else None
     if limit is None:

@@ -72,8 +72,10 @@ def _keep(variable: Variable, account: Account) -> None:
         account.kept(node, into)
     else:
         reference = node.at("valueFrom.configMapKeyRef")
-        for held in (node["name"], node["value"], *(reference[key] for key in ("name", "key", "optional"))):
-            account.kept(held, into)
+        account.kept(node["name"], into)
+        account.kept(node["value"], into)
+        if reference:
+            account.changed(node["valueFrom"], "the ConfigMap's value is written into [env]", into)
 
 
 def _value(variable: Variable, variables: Mapping[str, Variable]) -> str | None:

@@ -62,6 +62,18 @@ def _take(name: str, path: str, mount: Node, volume: Node, draft: Draft, account
     return True
 
 
+def take_back_volumes(pod: Pod, container: Container, draft: Draft, account: Account) -> None:
+    """Nothing of a volume is kept whose every mount the run refused."""
+    held = {each["name"] for each in draft.get("gang.pod.volumes", [])}
+    for mount in container.node["volumeMounts"]:
+        name, path = mount["name"].text, mount["mountPath"].text.rstrip("/")
+        volume = pod.volumes.get(name)
+        if volume is None or _PLAIN_SHM.fullmatch(path) or held & {name, f"user-{name}"}:
+            continue
+        account.take_back(volume)
+        account.by_hand(volume, "the run has no mount of it: see there")
+
+
 def without_nulls(value: Any) -> Any:
     """The value as Kubernetes reads it: a key that is null is not there; TOML has no null."""
     if isinstance(value, dict):

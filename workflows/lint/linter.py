@@ -68,7 +68,8 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
     for file in files:
         for each in file.unreadable:
             place = (file.name, each.line, each.column, each.column + 1)
-            level = Level.WARNING if each.harmless else RULES[each.rule].level
+            known = Level.WARNING if each.harmless else RULES[each.rule].level
+            level = Level.NOTE if each.lossless else known
             yield Finding(each.rule, level, *place, each.message, each.remedy)
 
 
@@ -86,10 +87,18 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     finding = _finding(rule, problem, lines)
                     if finding.file in templates or (document is not None and bundle.is_patch(document)):
                         finding = replace(finding, level=Level(max(Level.NOTE, finding.level - 1)))
-                    elif problem.node.replaced(small=finding.rule in _SMALL):
-                        finding = replace(finding, level=min(Level.WARNING, finding.level))
+                    finding = replace(finding, level=min(_most(problem.node, finding.rule), finding.level))
                     causes[_cause(finding, document, bundle)].append(finding)
     yield from (_joined(found) for found in causes.values())
+
+
+def _most(node: Node, rule: str) -> Level:
+    """The worst that may be said of a value: not much of one that another program fills in."""
+    if node.is_mapping and node.open:  # {{ x }} without quotes: YAML001 says so
+        return Level.NOTE
+    if node.replaced(small=rule in _SMALL):
+        return Level.NOTE if rule in _SMALL else Level.WARNING
+    return Level.ERROR
 
 
 def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple[object, ...]:

@@ -104,6 +104,11 @@ class Bundle(Documents):
         return not described and not any(each.image for pod in pods for each in pod.all_containers)
 
     @cached_property
+    def filled_in(self) -> frozenset[str]:
+        """Names of the files with ``$VAR`` where only envsubst and its like fill it in."""
+        return frozenset(each.file for each in self.documents if each.substituted)
+
+    @cached_property
     def group_members(self) -> dict[str, list[Role]]:
         """The roles whose pods say that they belong to a pod group, by the group's name."""
         found: dict[str, list[Role]] = defaultdict(list)

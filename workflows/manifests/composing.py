@@ -35,10 +35,10 @@ def compose(text: str) -> Iterator[yaml.Node | TooMuch]:
     Raises:
         yaml.YAMLError: it is not YAML, behind the documents that are; yielded before.
     """
-    if may_be_deep(text):
-        line = deep_line(text)
-        if line:
-            yield TooMuch(line, f"values are nested more than {DEEPEST} deep", "flatten them; no manifest needs it")
+    if may_be_deep(text) or text.count("{") > MOST_VALUES:
+        found = _before_composing(text)
+        if found is not None:
+            yield found
             return
     for composed in yaml.compose_all(text, Loader=LOADER):
         if composed is not None:
@@ -57,20 +57,28 @@ def may_be_deep(text: str) -> bool:
     return deepest + widest + indent > DEEPEST
 
 
-def deep_line(text: str) -> int:
-    """The line, from 1, where values are nested too deep; 0 where they are not. Parsing is a loop, composing is not."""
-    depth = 0
+def _before_composing(text: str) -> TooMuch | None:
+    """Where values are too deep or too many; None where they are not. Parsing is a loop, composing is not."""
+    depth = values = line = 0
     try:
         for event in yaml.parse(text, Loader=LOADER):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > DEEPEST:
-                    return int(event.start_mark.line) + 1 if event.start_mark is not None else 1
+            here = int(event.start_mark.line) + 1 if event.start_mark is not None else 1
+            if isinstance(event, yaml.DocumentStartEvent):
+                values, line = 0, 0
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
+            elif isinstance(event, yaml.NodeEvent):
+                values, line = values + 1, line or here
+                depth += isinstance(event, yaml.CollectionStartEvent)
+            if depth > DEEPEST:
+                return TooMuch(
+                    here, f"values are nested more than {DEEPEST} deep", "flatten them; no manifest needs it"
+                )
+            if values > MOST_VALUES:
+                return _too_many(line)
     except yaml.YAMLError:
         pass  # composing says it with its place
-    return 0
+    return None
 
 
 def _too_much(root: yaml.Node) -> TooMuch | None:
@@ -82,12 +90,12 @@ def _too_much(root: yaml.Node) -> TooMuch | None:
         node, closing = stack.pop()
         below = children(node)
         if max(len(sizes), len(below)) > MOST_VALUES:
-            return _too_many(root)
+            return _too_many(root.start_mark.line + 1)
         if closing:
             open_ids.discard(id(node))
             sizes[id(node)] = min(1 + sum(sizes[id(each)] for each in below), MOST_VALUES + 1)
         elif id(node) in open_ids:
-            return _too_many(root)
+            return _too_many(root.start_mark.line + 1)
         elif not below:
             sizes[id(node)] = 1
             if isinstance(node, yaml.ScalarNode) and len(node.value) > LONGEST:
@@ -97,12 +105,12 @@ def _too_much(root: yaml.Node) -> TooMuch | None:
             open_ids.add(id(node))
             stack.append((node, True))
             stack.extend((each, False) for each in below if id(each) not in sizes)
-    return _too_many(root) if sizes[id(root)] > MOST_VALUES else None
+    return _too_many(root.start_mark.line + 1) if sizes[id(root)] > MOST_VALUES else None
 
 
-def _too_many(root: yaml.Node) -> TooMuch:
+def _too_many(line: int) -> TooMuch:
     message = f"more than {MOST_VALUES} values, aliases followed (or one that holds itself)"
-    return TooMuch(root.start_mark.line + 1, message, "write fewer, or split the object")
+    return TooMuch(line, message, "write fewer, or split the object")
 
 
 def children(node: yaml.Node) -> list[yaml.Node]:

@@ -10,6 +10,7 @@ from argosy.workflows.manifests.launchers import LAUNCHERS, TORCH
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Pod, Role
 from argosy.workflows.manifests.process import Process
+from argosy.workflows.manifests.training import tells_only
 from argosy.workflows.manifests.workload import Workload
 
 _RANK_VARIABLES: Final = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_NNODES", "TF_CONFIG", "NNODES")
@@ -24,7 +25,7 @@ def launches(pod: Pod, bundle: Bundle) -> Iterator[tuple[Container, Process]]:
     """(container, command) of every launcher that a pod starts."""
     for container in pod.containers:
         for process in bundle.processes(container):
-            if process.program in LAUNCHERS:
+            if process.program in LAUNCHERS and not tells_only(process.words):
                 yield container, process
 
 

@@ -25,6 +25,10 @@ _TEMPLATE: Final = re.compile(
     r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
     re.MULTILINE,
 )
+# A word that a script replaces, where only that keeps the line from being YAML: alone, or right behind its key's colon.
+_FILLED_IN: Final = re.compile(
+    r"[ \t]*(?:- )?(?:[\w./-]+:)?(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|__\w+__|\$\w+|\$?\{\w+\}|<[\w. -]+>)[ \t]*"
+)
 _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
 # A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
 _OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
@@ -34,7 +38,10 @@ _LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILI
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A place in a file that is not YAML, or not what Kubernetes takes; ``harmless``: it changes nothing."""
+    """A place in a file that is not YAML, or not what Kubernetes takes.
+
+    ``harmless``: whoever applies the file may know of it; ``lossless``: what stands there says nothing else either way.
+    """
 
     rule: str
     line: int
@@ -42,6 +49,7 @@ class Unreadable:
     message: str
     remedy: str
     harmless: bool = False
+    lossless: bool = False
 
 
 @dataclass(slots=True)
@@ -124,7 +132,7 @@ def _read_documents(source: SourceFile) -> None:
     except yaml.YAMLError as error:
         wrong.append(_not_yaml(error, source.text))
     first = next((each for each in wrong if each.rule == "YAML001"), None)
-    if first and (Path(source.name).suffix not in ("", *SUFFIXES) or _TEMPLATE.search(source.text)):
+    if first and (Path(source.name).suffix not in ("", *SUFFIXES) or _is_template(source.text, first.line)):
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
@@ -134,6 +142,12 @@ def _read_documents(source: SourceFile) -> None:
     elif first and (_OTHER_LANGUAGE.match(source.text) or not _OBJECT.search(source.text)):
         wrong = [replace(first, harmless=True)]
     source.unreadable.extend(wrong)
+
+
+def _is_template(text: str, line: int) -> bool:
+    """Whether another program fills the file in; a word in capitals counts only where the file stops being YAML."""
+    near = text.split("\n")[max(0, line - 2) : line]
+    return _TEMPLATE.search(text) is not None or any(map(_FILLED_IN.fullmatch, near))
 
 
 def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
@@ -197,34 +211,51 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
-        seen_keys: dict[str, tuple[int, yaml.Node]] = {}
-        for key, value in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+        for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 yield Unreadable(
                     *("YAML001", key.start_mark.line + 1, key.start_mark.column + 1),
                     "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
                     'quote it ("{{ … }}")',
                 )
-            if name and name != "<<" and name in seen_keys:
-                mark, (line, first) = key.start_mark, seen_keys[name]
-                same = _same(first, value)
-                overridden = not isinstance(first, yaml.MappingNode) and all(map(_is_scalar, children(first)))
-                yield Unreadable(
-                    *("YAML002", mark.line + 1, mark.column + 1),
-                    f"the key {name!r} stands twice in one mapping, first on line {line}"
-                    + (", with the same value" if same else ": what the first one says is lost"),
-                    "keep one: Kubernetes takes the last or refuses the file",
-                    harmless=overridden,
-                )
-            seen_keys[name] = (key.start_mark.line + 1, value)
+        yield from _twice(node)
     for each in children(node):
         yield from _wrong_keys(each, seen)
 
 
-def _same(one: yaml.Node, other: yaml.Node) -> bool:
-    """Whether two scalars say the same."""
-    return _is_scalar(one) and _is_scalar(other) and (one.tag, one.value) == (other.tag, other.value)
+def _twice(node: yaml.MappingNode) -> Iterator[Unreadable]:
+    """One finding for all keys of a mapping that stand in it more than once, at the worst of them."""
+    firsts: dict[str, tuple[int, yaml.Node]] = {}
+    found: list[tuple[str, Unreadable]] = []
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else ""
+        if name and name != "<<" and name in firsts:
+            mark, (line, first) = key.start_mark, firsts[name]
+            kept = _holds(value, first)
+            overridden = not isinstance(first, yaml.MappingNode) and all(map(_is_scalar, children(first)))
+            said = f"the key {name!r} stands twice in one mapping, first on line {line}"
+            why = ", with the same value" if kept else ": what the first one says is lost"
+            remedy = "keep one: Kubernetes takes the last or refuses the file"
+            place = ("YAML002", mark.line + 1, mark.column + 1)
+            found.append((name, Unreadable(*place, said + why, remedy, harmless=overridden, lossless=kept)))
+        firsts[name] = (key.start_mark.line + 1, value)
+    if not found:
+        return
+    name, worst = min(found, key=lambda each: (each[1].lossless, each[1].harmless))
+    others = sorted({repr(other) for other, _ in found} - {repr(name)})
+    message = worst.message + (f" (so do {', '.join(others[:8])})" if others else "")
+    apart = {"apiVersion", "kind"} <= {each for each, _ in found}
+    yield replace(worst, message=message, remedy="write --- between two objects" if apart else worst.remedy)
+
+
+def _holds(whole: yaml.Node, part: yaml.Node) -> bool:
+    """Whether one says all that the other does, so that nothing is lost when it takes the other's place."""
+    if isinstance(whole, yaml.MappingNode) and isinstance(part, yaml.MappingNode):
+        said = {str(key.value): value for key, value in whole.value}
+        return all(str(key.value) in said and _holds(said[str(key.value)], value) for key, value in part.value)
+    if isinstance(whole, yaml.SequenceNode) and isinstance(part, yaml.SequenceNode):
+        return len(whole.value) == len(part.value) and all(map(_holds, whole.value, part.value))
+    return _is_scalar(whole) and _is_scalar(part) and (whole.tag, whole.value) == (part.tag, part.value)
 
 
 def _is_scalar(node: yaml.Node) -> bool:

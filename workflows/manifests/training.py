@@ -14,7 +14,12 @@ _SCRIPT: Final = re.compile(r"[^\s=]*\.py")
 _LIKE_TRAINING: Final = re.compile(
     r"train|tun(e|ing)|sft|dpo|ppo|grpo|ddp|fsdp|distributed|mnist|cifar|imagenet|resnet|pretrain", re.IGNORECASE
 )
-_NOT_TRAINING: Final = re.compile(r"(setup|download|prepare|preprocess|convert|check|wait|test|hostfile|upload)\w*\.py")
+# What prepares, what waits for callers, and what looks at the outcome.
+_NOT_TRAINING: Final = re.compile(
+    r"(setup|download|prepare|preprocess|convert|check|wait|test|hostfile|upload)\w*\.py"
+    r"|(service|server|serve|serving|api|exporter|dashboard|monitor|consumer|producer|inference|predict)\.py"
+)
+_TOLD_ONLY: Final = frozenset(("--version", "-V", "--help", "-h"))
 
 
 def trains(words: Sequence[str], program: str = "") -> bool:
@@ -25,7 +30,7 @@ def trains(words: Sequence[str], program: str = "") -> bool:
     """
     program = program or program_of(words)
     if program in TRAINERS:
-        return True
+        return not tells_only(words)
     if program != "python":
         return False
     code = next((after for word, after in pairwise(words) if word == "-c"), "")
@@ -36,6 +41,11 @@ def trains(words: Sequence[str], program: str = "") -> bool:
     if script:
         return _NOT_TRAINING.search(script) is None
     return re.search(r"train|tune|sft|dpo|ppo", module) is not None
+
+
+def tells_only(words: Sequence[str]) -> bool:
+    """Whether a program is only asked what it is: ``mpirun --version``."""
+    return any(word in _TOLD_ONLY for word in words[1:2])
 
 
 def named_training(words: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ def without_end(workflow: ArgoWorkflow) -> Iterator[Problem]:
         if retry.exists and not retry["limit"] and not retry["expression"] and not retry.at("backoff.maxDuration"):
             yield Problem(
                 retry if retry else template.node["name"] or template.node,
-                f"{template.name!r} is retried without a limit: a step that cannot succeed runs for ever",
+                "retried without a limit: a step that cannot succeed runs for ever",
                 "set limit, the number of retries after the first attempt",
             )
 
@@ -54,8 +54,8 @@ def lost_pods(workflow: ArgoWorkflow) -> Iterator[Problem]:
         if policy.text == "OnFailure" or (not policy and not retry["expression"]):
             yield Problem(
                 policy or retry,
-                f"{template.name!r} is retried {'OnFailure' if policy else 'OnFailure (the default)'}: an evicted pod "
-                "or a lost node is an Error, and is not retried",
+                f"retried {'OnFailure' if policy else 'OnFailure (the default)'}: an evicted pod or a lost node is an "
+                "Error, and is not retried",
                 "set retryPolicy: Always, or an expression that tells which ends are worth another attempt",
                 level=Level.WARNING if policy else Level.NOTE,
             )

@@ -20,6 +20,7 @@ from argosy.workflows.manifests.pod import Container
 
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][\w.-]*)\)")
 _UPPER: Final = re.compile(r"(?<![\$\\])\$\(([A-Z_][A-Z0-9_]*)\)")
+_OF_EVERY_IMAGE: Final = frozenset(("HOME", "HOSTNAME", "PATH", "PWD", "USER", "SHELL", "TMPDIR", "PYTHONPATH"))
 _DOLLAR: Final = re.compile(r"(?<![\$\\])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _PATHS: Final = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "LD_PRELOAD", "LIBRARY_PATH", "CPATH")
 
@@ -70,22 +71,25 @@ def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
         return
     for node in words:
         found = [one or other for one, other in _DOLLAR.findall(node.text)]
-        if not found or _template(container, found, _names(container)):
+        template = container.pod.document.file in bundle.filled_in
+        if not found or (template and not set(found) & _names(container)):
             continue
         known = all(name in _names(container) or _injected_surely(name, container) for name in found)
+        surely = None if reads_its_words(container) else Level.WARNING
         mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", node.text)
         yield Problem(
             node,
             f"no shell reads this command, so ${found[0]} stays the text ${found[0]}",
             f"write $({found[0]}), which the kubelet expands from env" if known else "run it with [sh, -c, SCRIPT]",
             edits=[SetValue(node, mended)] if known else (),
-            level=None if known and reads_its_words(container) else Level.WARNING,
+            level=Level.NOTE if template or not _expected(found, container) else surely if known else Level.WARNING,
         )
 
 
-def _template(container: Container, names: Sequence[str], known: Set[str]) -> bool:
-    """Whether the variables are envsubst's: the file has some where nobody expands them in a cluster."""
-    return container.pod.document.substituted and not set(names) & known
+def _expected(names: Sequence[str], container: Container) -> bool:
+    """Whether the pod or its image has one of them; what nobody has is envsubst's to fill in, as far as one can see."""
+    held = _names(container) | _OF_EVERY_IMAGE
+    return any(name in held or injected(name, container) for name in names) or bool(container.node["envFrom"])
 
 
 def _injected_surely(name: str, container: Container) -> bool:
@@ -101,7 +105,8 @@ def _injected_surely(name: str, container: Container) -> bool:
 @rule("ARGV022", Level.WARNING, on=Container)
 def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """``$VAR`` in the value of an ``env`` item."""
-    texts = [(each, found) for each in container.node["env"] if (found := _unexpanded(each["value"], container))]
+    template = container.pod.document.file in bundle.filled_in
+    texts = [(each, found) for each in container.node["env"] if (found := _unexpanded(each["value"], template))]
     if not texts:
         return
     names = [item["name"].text or "the variable" for item, _ in texts]
@@ -113,12 +118,13 @@ def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
         + ", and what the image has there is lost" * lost,
         f"write $({found[0]}) with {found[0]} in an earlier item, or set {names[0]} in the command's shell",
         edits=[edit for item, found in texts if (edit := _by_the_kubelet(item, found))],
+        level=Level.NOTE if template else None,
     )
 
 
-def _unexpanded(value: Node, container: Container) -> list[str]:
+def _unexpanded(value: Node, template: bool) -> list[str]:
     found = [one or other for one, other in _DOLLAR.findall(value.text)] if value.is_scalar else []
-    others = "{{" in value.text or _template(container, found, _earlier(value))
+    others = "{{" in value.text or (template and not set(found) & _earlier(value))
     return [] if others else found
 
 

@@ -15,6 +15,8 @@ from argosy.workflows.manifests.process import Process
 from argosy.workflows.manifests.training import named_training
 from argosy.workflows.manifests.workload import Workload
 
+# What takes work from a queue as it comes, by the name of its module or script.
+_WAITS: Final = re.compile(r"worker|consumer|service|listener|scheduler|daemon|celery|watcher")
 _SERVES: Final = ("serve", "server", "api", "infer", "vllm", "triton", "gradio", "uvicorn")
 
 
@@ -35,6 +37,9 @@ def never_ends(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             if not (process.program in LAUNCHERS or (process.program == "python" and named_training(process.words))):
                 continue
             if any(part in word.lower() for word in process.words for part in _SERVES) or _stays(commands, role.pod):
+                continue
+            named = [word for word in process.words if not word.startswith("-")][:2]
+            if any(_WAITS.search(word.lower()) for word in named):
                 continue
             yield Problem(
                 workload.document.root["kind"],

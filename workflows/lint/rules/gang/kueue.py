@@ -11,7 +11,7 @@ from argosy.workflows.manifests.queue import KUEUE_QUEUE, kueue_queue
 from argosy.workflows.manifests.workload import Workload
 
 
-@rule("GANG017", Level.WARNING, on=Workload)
+@rule("GANG017", Level.NOTE, on=Workload)
 def nobody_resumes(workload: Workload) -> Iterator[Problem]:
     """A suspended object without a queue waits for a person."""
     run = workload.spec["runPolicy"]

@@ -49,4 +49,5 @@ def cluster_stays(workload: Workload) -> Iterator[Problem]:
         node,
         "shutdownAfterJobFinishes is not true: the Ray cluster stays, and holds its nodes, when the job has ended",
         "write shutdownAfterJobFinishes: true and ttlSecondsAfterFinished",
+        level=Level.NOTE if node.flag is False else None,  # who writes the default has thought of it
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from argosy.workflows.lint.finding import Level, Problem
@@ -10,8 +9,6 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.process import Process
-
-_PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&\n]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b")
 
 
 @rule("SEC020", Level.WARNING, on=Container)
@@ -45,17 +42,3 @@ def _loose(process: Process) -> str:
             continue
         return "" if "==" in word or "@" in word else word
     return ""
-
-
-@rule("SEC021", Level.WARNING, on=Container)
-def piped_into_a_shell(container: Container) -> Iterator[Problem]:
-    """A script from the network, run as it comes."""
-    for node in [*container.argv, container.node["source"]]:
-        found = _PIPED.search(node.text)
-        if found is not None:
-            yield Problem(
-                node,
-                f"{found.group()!r} runs whatever the other side sends, in every pod",
-                "build it into the image, or check its digest before it is run",
-                inside=found.group(),
-            )

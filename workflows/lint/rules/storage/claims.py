@@ -59,7 +59,8 @@ def too_many_pods(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         if claim is not None and not (claim.template and volume["ephemeral"]):
             users[claim.name].append((role, volume, claim))
     for name, found in users.items():
-        pods = sum(role.replicas or 0 for role, _, _ in found)
+        roles = {id(role): role for role, _, _ in found}  # two volumes of one pod may be of the same claim
+        pods = sum(role.replicas or 0 for role in roles.values())
         claim = found[0][2]
         node = found[0][1].at("persistentVolumeClaim.claimName") or found[0][1]
         if pods > 1 and "ReadWriteOncePod" in claim.modes:
