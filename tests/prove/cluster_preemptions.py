@@ -42,7 +42,7 @@ def _case(cluster: Cluster, number: int) -> dict[str, Any]:
         try:
             # torch would be imported by every rank of every restart, and has no part in what is shown.
             how: dict[str, Any] = {"script": WITHOUT_TORCH, "tables": {"gang": 'launcher = "plain"'}}
-            training = new_training(cluster, namespace, Path(folder) / "run", steps=8 * EACH, seconds=0.5, **how)
+            training = new_training(cluster, namespace, Path(folder) / "run", steps=16 * EACH, seconds=0.5, **how)
             training.submit()
             case |= _evict(training)
         except AssertionError as error:

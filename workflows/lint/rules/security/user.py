@@ -20,3 +20,18 @@ def root_and_not(container: Container) -> Iterator[Problem]:
             "runAsUser: 0 with runAsNonRoot: true: the kubelet refuses to start the container",
             "set runAsUser to a user that is not root, or drop runAsNonRoot",
         )
+
+
+@rule("SEC008", Level.ERROR, on=Container)
+def no_escalation_and_yet(container: Container) -> Iterator[Problem]:
+    """The API refuses to forbid what it has just been asked to grant."""
+    node = container.security["allowPrivilegeEscalation"]
+    granted = "privileged: true" if container.privileged else ""
+    if not granted and "SYS_ADMIN" in container.capabilities:
+        granted = "the capability SYS_ADMIN"
+    if node.flag is False and granted:
+        yield Problem(
+            node,
+            f"allowPrivilegeEscalation: false beside {granted}, which the API refuses",
+            f"drop {granted}, which says the opposite",
+        )
