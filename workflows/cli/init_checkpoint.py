@@ -20,7 +20,7 @@ from argosy.workflows.script.values import OUTSIDE
 
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
-MAYBE = re.compile(r"^(resume|restore|restart|reload|continue)(_|$)|^load_(checkpoint|ckpt|from)")
+MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
 """So is a flag called of which it was not seen what the script does with it."""
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""

@@ -49,8 +49,8 @@ class Calls(Statements, Library):
         function = self._super(node, frame) or self.evaluate(node.func, frame)
         args, named = self._given(node, frame)
         self.frame = frame
-        self.saw(node, args, named)
         self.keep(node.func, [each for each in choices(function) if isinstance(each, Unknown)])
+        self.saw(node, args, named)
         if isinstance(node.func, ast.Attribute):
             self.keep(node.func.value, [each.of for each in choices(function) if isinstance(each, Method)])
         return join(self.apply(each, args, named, node) for each in choices(function))

@@ -35,7 +35,7 @@ _MOST_STEPS = 250_000
 _MOST_SEEN = 60
 _MOST_MODULES = 30
 """Whose names are like one that only a run knows."""
-_SAVES = re.compile(r"^save|Checkpoint|^(fit|train|replace)$")
+_SAVES = re.compile(r"^(?!numpy|PIL|matplotlib|cv2).*(\.save\w*$|Checkpoint|Trainer\(\)\.(train|fit)$)")
 RANKS = re.compile(r"rank|gpu|world|device|nodes|nproc")
 """Flags that whoever starts the ranks may set."""
 
@@ -105,7 +105,7 @@ class Machine(Calls):
     def saw(self, node: ast.Call, args: list[Value], named: dict[str, Value]) -> None:
         """A call was come to."""
         self.calls.setdefault(node, []).append(self.needs)
-        self._saved = self._saved or _SAVES.search(last_name(node.func)) is not None
+        self._saved = self._saved or _SAVES.search(self.named(node.func)) is not None
         given = (
             dict(zip(node.args, args, strict=False))
             if not any(isinstance(each, ast.Starred) for each in node.args)

@@ -16,6 +16,8 @@ from argosy.workflows.script.values import Values
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
+_OF_LIBRARY = re.compile(r"super\(\)|_save_checkpoint|_maybe_log_save|TRAINER_STATE|PREFIX_CHECKPOINT")
+"""So does a train() of its own call what the library's does, which writes the same files."""
 _PARSED = re.compile(r"(?<!Data)TrainingArguments\b")
 _NEWEST = "get_last_checkpoint"
 _ZERO = "zero_optimization"
@@ -133,7 +135,7 @@ def _trains_itself(name: str, values: Values, depth: int = 4) -> ast.ClassDef | 
     """The class of the script's own that has another loop than the library, which knows nothing of its files then."""
     for kind in values.bindings.classes.get(name, []):
         methods = [each for each in kind.body if isinstance(each, Function) and each.name == "train"]
-        if methods and "super()" not in ast.unparse(methods[0]):
+        if methods and not _OF_LIBRARY.search(ast.unparse(methods[0])):
             return kind
         bases = [last_name(base) for base in kind.bases if last_name(base) != name and depth]
         if (found := next(filter(None, (_trains_itself(each, values, depth - 1) for each in bases)), None)) is not None:

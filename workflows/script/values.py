@@ -83,6 +83,10 @@ class Values:
             said = (self.conditions.flag(each.attribute) or "").rstrip("/")
             if len(said) > 1 and any(path.startswith(said) for path in outside):
                 return each
+        if isinstance(node, ast.Name):  # with open(path) as name
+            node = next(self.bindings.bound(node), node)
+        while isinstance(node, ast.Call | ast.BinOp) and (isinstance(node, ast.BinOp) or node.args):
+            node = node.left if isinstance(node, ast.BinOp) else node.args[0]
         flag = self._flags.get(key_of(node))
         now = None if flag is None or flag.computed else self.conditions.flag(flag.attribute)
         takes = flag is not None and flag.takes_value and not flag.computed
