@@ -119,7 +119,8 @@ cfg = Config.fromfile(args.config)
     "a flag of several programs that this one never reads": (
         {
             "main.py": "from flags import args\naccelerator.save_state(f'{args.out}/s_{step}')\n",
-            "flags.py": f'p = argparse.ArgumentParser()\np.add_argument("--out", default="o")\n{RESUME}',
+            "flags.py": f'p = argparse.ArgumentParser()\np.add_argument("--out", default="o")\n{RESUME}'
+            "args = p.parse_args()\n",
         },
         (),
         ("o", ["s_*/**/*"], None, 'expect = ["random_states_{rank}.pkl"]'),

@@ -135,8 +135,12 @@ save(s, epoch=7)
 p.add_argument("--model", default="r50")
 def name(opt):
     opt.folder = "save/{{}}_lr".format(opt.model)
-    if opt.cosine:
+    if torch.cuda.is_available():
         opt.folder = "{{}}_cosine".format(opt.folder)
+opt = p.parse_args()
+name(opt)
+if opt.resume:
+    torch.load(os.path.join(opt.folder, "last.pth"))
 torch.save({{"epoch": 1}}, os.path.join(opt.folder, "last.pth"))
 """
         },
@@ -273,7 +277,7 @@ REFUSED = {
     "a folder of the user's own": (
         'torch.save(m, os.path.join(os.path.expanduser("~"), "a.pt"))\n',
         "line 1: ~",
-        "--opaque FOLDER",
+        "write a folder below that one there",
     ),
     "a switch": (
         f'{ARGPARSE}p.add_argument("--save-model", action="store_true")\n'

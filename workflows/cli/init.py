@@ -161,6 +161,11 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
     here = gpus() if facts.cuda is not None else 0
     if ranks is not None:
         (nodes, each), why = ranks, ""
+    elif facts.launched:
+        nodes, each = 1, 1
+        why = (
+            f"{facts.launched} takes its rank from --local_rank, which torchrun does not give: let it read $LOCAL_RANK"
+        )
     elif facts.own_ranks:
         nodes, each, why = 1, 1, f"{facts.own_ranks}: the script starts and counts its ranks itself"
     elif facts.trainer is not None and not here and facts.trainer.library != "DeepSpeed":

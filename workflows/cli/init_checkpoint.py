@@ -20,6 +20,8 @@ from argosy.workflows.script.values import OUTSIDE
 
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
+MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
+"""So is a flag called of which it was not seen what the script does with it."""
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""
 
@@ -147,9 +149,10 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         raise refused(facts)
     if all(each.unless for each in usable):
         flag = facts.flag(usable[0].unless)
+        say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name
         raise InputError(
             f"SCRIPT: {usable[0].where} saves only with {flag.name}, so a killed run could not resume; "
-            f"say it after --, as in `argosy init SCRIPT -- {flag.name}{' VALUE' if flag.takes_value else ''}`"
+            f"say it after --, as in `argosy init SCRIPT -- {say}`"
         )
     usable = [each for each in usable if not each.unless]
     first = usable[0]
@@ -188,6 +191,8 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: S
         return list(given), ""
     flag = facts.resume_flag()
     other = facts.restored_by
+    if flag is not None and not flag.takes_value and facts.enough:
+        return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
     if flag is not None and not flag.takes_value and other is not None and other != flag:
         # The switch only says how far to go on from what the other flag names.
         path, why = _told(facts, other, folder, patterns)
@@ -198,6 +203,10 @@ def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: S
 def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """What the flag is given, or why nothing is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    if flag is not None and flag.truth:
+        which = f", and which file {', '.join(facts.numbers)} say: name them with --resume-arg" if facts.numbers else ""
+        words = [] if facts.numbers else words_of(flag.name, "True")
+        return words, f"{flag.where} declares {flag.name}, which is True or False{which}"
     whole = {each.pattern for each in facts.saves if each.whole}
     states = {each.unless: each.where for each in facts.saves if each.whole}
     if flag is not None and flag.takes_value and states and "" not in states:
@@ -227,6 +236,9 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
         return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
     if trainer is not None and trainer.resumes == "itself":
         return [], f"the script asks {trainer.library} for its newest checkpoint itself"
+    if trainer is not None and not trainer.resumes and facts.loads:
+        why = f"{facts.loads} looks in the folder by itself, but {trainer.library} is never told to go on"
+        return [], f"{why}: what the script loads there it begins with, at step 0"
     if trainer is not None and not trainer.resumes:
         why = f"the script never tells {trainer.library} to go on, so every restart begins anew"
         return [], f"{why}; let it, and name the flag with --resume-arg"
@@ -234,11 +246,26 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
         return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
     if facts.loads:
         return [], f"{facts.loads} looks for it and goes on by itself"
+    if facts.asked_for is not None:
+        return [], _asked_for(facts, str(Path(checkpoint)))
     if facts.of_model is not None:
         flag, where = facts.of_model
         path = str(Path(checkpoint)) if "*" not in checkpoint else "{newest}"
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words_of(flag.name, path))
         why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
         return [], f"{why}; with {say} it begins with the newest model"
+    maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
+    if maybe is not None and trainer is None:
+        return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     return [], f"{why}; name what makes the script go on with --resume-arg"
+
+
+def _asked_for(facts: ScriptFacts, path: str) -> str:
+    """Of a setting that no flag gives: where to write what it goes on from."""
+    name, where = facts.asked_for or ("", "")
+    key, file = next(((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == name), (name, ""))
+    what = facts.newest.get(name) or (path if "*" not in path else "the newest")
+    place = f"{key} of {file}" if file else name
+    way = "write" if file else "where its settings hold it, write"
+    return f"{where} goes on from what {place} names, which no flag was seen to give; {way} {what} there for a resume"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 
@@ -24,13 +25,19 @@ def refused(facts: ScriptFacts) -> InputError:
     # A file of settings or of data names no folder, however the path came of it.
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
-        say = f"{flag.name}VALUE" if flag.name.endswith("=") else f"{flag.name} VALUE"
+        say = " ".join(words_of(flag.name, "VALUE"))
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
             f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
             f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
         )
     for each in facts.saves:
+        if (outside := _of_default(facts, each.folder)) is not None:
+            flag, say = outside, " ".join(words_of(outside.name, "VALUE"))
+            return InputError(
+                f"SCRIPT: {each.where} saves where {flag.name} says, which is {each.folder} by default; name a folder "
+                f"below the one the script runs in, after --, as in `argosy init SCRIPT -- {say}`"
+            )
         begins = (value for value in facts.written if len(value) > 1 and each.folder.startswith(value.rstrip("/")))
         if (value := max(begins, key=len, default="")) and (each.folder.startswith(OUTSIDE) or is_empty(each.folder)):
             key, file = facts.written[value]
@@ -43,6 +50,15 @@ def refused(facts: ScriptFacts) -> InputError:
     lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
     more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
     seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
+    if lines and not facts.saves and facts.skipped.issuperset(lines):
+        seen = f"does not come to what it saves as its flags and settings are ({', '.join(lines[:MOST_LINES])})"
+    known = not any(where not in seen_at for where, _ in facts.unclear_saves)
+    if facts.saves and known and all(each.folder.startswith(OUTSIDE) for each in facts.saves):
+        where = ", ".join(dict.fromkeys(lines[:MOST_LINES]))
+        return InputError(
+            f"SCRIPT: saves outside the folder that it runs in, which is all that is kept ({where}); write a folder "
+            "below that one there, as in 'out'"
+        )
     way = facts.resume_flag()
     goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
@@ -64,6 +80,16 @@ def refused(facts: ScriptFacts) -> InputError:
         f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`, or use "
         "argosy.Checkpointer in the script"
     )
+
+
+def _of_default(facts: ScriptFacts, folder: str) -> Flag | None:
+    """The flag whose default, which is more than a text, begins a folder that lies outside."""
+    for flag in facts.flags if folder.startswith(OUTSIDE) else ():
+        for each in ast.walk(flag.node) if flag.node is not None else ():
+            text = each.value if isinstance(each, ast.Constant) and isinstance(each.value, str) else ""
+            if len(text) > 1 and folder.startswith(text.rstrip("/")):
+                return flag
+    return None
 
 
 def is_empty(path: str) -> bool:

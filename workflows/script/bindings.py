@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from argosy.workflows.script.source import Function, Scope, Source, argument, last_name, written_out
 
@@ -18,12 +18,6 @@ class Bindings:
         self._calls: dict[str, list[ast.Call]] = {}
         self.attributes: dict[str, list[tuple[str, ast.expr]]] = {}
         """Attribute -> (the name before it, what it is set to), in the order of the source."""
-        self.items: dict[str, list[tuple[str, ast.expr]]] = {}
-        """The same of ``name["key"] = ...``."""
-        self.fields: dict[str, list[ast.expr]] = {}
-        """What classes give the names in their bodies."""
-        self.keys: dict[str, ast.expr] = {}
-        """Keys of dicts that are written out."""
         self.classes: dict[str, list[ast.ClassDef]] = {}
         self.functions: dict[str, list[Function]] = {}
         self.globals: dict[str, list[ast.expr]] = {}
@@ -52,19 +46,12 @@ class Bindings:
             self._bind(node.target, node.value)
         elif isinstance(node, ast.AugAssign | ast.For):
             self._count(node)
-        elif isinstance(node, ast.Dict):
-            self._keep(written_out(node))
         elif isinstance(node, ast.ClassDef):
             self.classes.setdefault(node.name, []).append(node)
         elif isinstance(node, Function):
             self.functions.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Call):
             self._calls.setdefault(last_name(node.func), []).append(node)
-            self._keep(written_out(node))
-
-    def _keep(self, pairs: Sequence[tuple[str, ast.expr]]) -> None:
-        for key, value in pairs:
-            self.keys.setdefault(key, value)
 
     def _count(self, node: ast.AugAssign | ast.For) -> None:
         """A name that changes in a loop stands for nothing certain."""
@@ -84,42 +71,8 @@ class Bindings:
         elif isinstance(target, ast.Name):
             scope = next(self._source.scopes(target))
             self._assigned.setdefault((scope, target.id), []).append(value)
-            if self._source.class_of(target) is not None and isinstance(scope, ast.Module):
-                self.fields.setdefault(target.id, []).append(value)
-        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-            self.items.setdefault(str(target.slice.value), []).append((last_name(target.value), value))
         elif isinstance(target, ast.Attribute):
             self.attributes.setdefault(target.attr, []).append((last_name(target.value), value))
-
-    def alternatives(self, node: ast.expr, depth: int) -> Iterator[ast.expr]:
-        """The expressions that a name may stand for: each element of its loop, what each caller gives."""
-        if isinstance(node, ast.Name) and depth:
-            if (looped := self._looped(node)) is not None:
-                for each in looped:
-                    yield from self.alternatives(each, depth - 1)
-                return
-            passed = list(self.passed(node))
-            if passed:
-                for each in passed:
-                    yield from self.alternatives(each, depth - 1)
-                return
-        yield node
-
-    def is_counted(self, node: ast.expr) -> bool:
-        """Whether it is a name that changes in a loop."""
-        return isinstance(node, ast.Name) and any(
-            (scope, node.id) in self._counted for scope in self._source.scopes(node)
-        )
-
-    def _looped(self, node: ast.Name) -> Sequence[ast.expr] | None:
-        """The elements of ``for NAME in [a, b]``."""
-        for above in self._source.above(node):
-            if isinstance(above, ast.For) and isinstance(above.target, ast.Name) and above.target.id == node.id:
-                found: ast.expr | None = above.iter
-                if isinstance(found, ast.Name):
-                    found = next(self.bound(found), None)
-                return found.elts if isinstance(found, ast.List | ast.Tuple) and found.elts else None
-        return None
 
     def bound(self, node: ast.Name) -> Iterator[ast.expr]:
         """What the name was assigned, the nearest above first; a module's names may come from any module."""
@@ -136,12 +89,6 @@ class Bindings:
         for scope in self._source.scopes(node):
             if isinstance(scope, Function) and (scope, node.id) not in self._assigned:
                 yield from self._arguments(scope, node.id)
-
-    def given(self, node: ast.Name) -> Iterator[ast.expr]:
-        """What the name's own function is called with for it, also where it is assigned anew inside."""
-        scope = next(self._source.scopes(node))
-        if isinstance(scope, Function):
-            yield from self._arguments(scope, node.id)
 
     def _arguments(self, function: Function, name: str) -> Iterator[ast.expr]:
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
@@ -180,17 +127,6 @@ class Bindings:
             return True
         methods = (each for each in self.functions[function.name] if self._source.class_of(each) is not None)
         return bool(self._source.origin(call.func)) or next(methods, None) is None
-
-    def returned(self, call: ast.Call) -> list[ast.expr]:
-        """What the functions return that a call may mean, None apart."""
-        inside = (each for one in self.functions.get(last_name(call.func), []) for each in ast.walk(one))
-        found = (each.value for each in inside if isinstance(each, ast.Return) and each.value is not None)
-        return [each for each in found if not (isinstance(each, ast.Constant) and each.value is None)]
-
-    def elements(self, node: ast.Subscript, place: int) -> list[ast.expr]:
-        """What the tuples have there that ``node`` is taken of."""
-        made = self.returned(node.value) if isinstance(node.value, ast.Call) else self.origins(node.value)
-        return [each.elts[place] for each in made if isinstance(each, ast.Tuple | ast.List) and place < len(each.elts)]
 
     def origins(self, node: ast.expr) -> list[ast.expr]:
         """The expressions that a name may stand for, one step back and those of its callers."""

@@ -32,6 +32,9 @@ class Builtins(Methods):
         known = isinstance(args[0], str) and not self.has_holes(args[0])
         return self.evaluate(ast.parse(args[0], mode="eval").body, self.frame) if known else Unknown()
 
+    def _fn_literal_eval(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return args[0]  # a text stays one
+
     def _fn_hasattr(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         found = self.attribute(args[0], args[1]) if isinstance(args[1], str) else Unknown()
         return Unknown() if isinstance(found, Unknown | Method) else True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
 
 from argosy.workflows.script.domain import (
     LIBRARY,
@@ -26,6 +26,8 @@ _MOST_ENTRIES = 400
 """Of one function."""
 _SAME_NAME = 3
 """Classes that have a method of a name, at most, for an object of which nothing is known to be one of theirs."""
+_WRAPS = re.compile(r"Parallel|DDP$|FSDP$")
+"""So is a class called that keeps a model as its ``module``."""
 _USUAL = frozenset({
     "forward", "train", "eval", "step", "update", "to", "cuda", "items", "keys", "values", "get", "append",
     "backward", "zero_grad", "add", "format", "state_dict", "load_state_dict", "parameters", "join", "split",
@@ -47,6 +49,7 @@ class Calls(Statements, Library):
         function = self._super(node, frame) or self.evaluate(node.func, frame)
         args, named = self._given(node, frame)
         self.frame = frame
+        self.keep(node.func, [each for each in choices(function) if isinstance(each, Unknown)])
         self.saw(node, args, named)
         if isinstance(node.func, ast.Attribute):
             self.keep(node.func.value, [each.of for each in choices(function) if isinstance(each, Method)])
@@ -54,10 +57,6 @@ class Calls(Statements, Library):
 
     def saw(self, node: ast.Call, args: list[Value], named: dict[str, Value]) -> None:
         """A call was come to."""
-        raise NotImplementedError
-
-    def keep(self, node: ast.expr, values: Sequence[Value]) -> None:
-        """An expression was found to be these."""
         raise NotImplementedError
 
     def _given(self, node: ast.Call, frame: Frame) -> tuple[list[Value], dict[str, Value]]:
@@ -104,13 +103,18 @@ class Calls(Statements, Library):
             return self.of_python(function, args, named)
         if not isinstance(function, Unknown):
             return Unknown()
+        if function.name.endswith("app.run") and not args and (main := self.frame.names.get("main")) is not None:
+            args = [main]  # absl's and TensorFlow's
         known = self.of_library(function, args, named)
         if known is not None:
             return known.value
         self._call_back(args, named)
         if function.kind != LIBRARY and isinstance(node and node.func, ast.Attribute):
             return self._by_name(function.name.rpartition(".")[2], args, named)
-        return Unknown(f"{function.name}()", LIBRARY if function.kind == LIBRARY else "")
+        made = Unknown(f"{function.name}()", LIBRARY if function.kind == LIBRARY else "")
+        if args and isinstance(args[0], Instance) and _WRAPS.search(function.name):
+            made.attributes["module"] = args[0]
+        return made
 
     def _call_back(self, args: list[Value], named: dict[str, Value]) -> None:
         """Functions that a library is given are called: ``spawn(main, args=(1,))``, ``run(main)``."""
@@ -195,10 +199,6 @@ class Calls(Statements, Library):
         """What the command line makes of a parameter whose function is a command; None where its default counts."""
         raise NotImplementedError
 
-    def told_by_name(self) -> Value:
-        """What the command line gives a function with ``**options``."""
-        raise NotImplementedError
-
     def _untold(self, name: str, default: ast.expr | None, more: Value, frame: Frame, entry: bool) -> Value:
         if isinstance(more, Unknown):
             return self.attribute(more, name)
@@ -215,6 +215,7 @@ class Calls(Statements, Library):
         if any(each in ("Enum", "IntEnum", "StrEnum") for each in bases):
             return Unknown()
         made = Instance(kind)
+        kind.attributes.setdefault("<any>", made)
         start = self.method(made, "__init__")
         if start is None:
             self._fields(kind, made, args, named)

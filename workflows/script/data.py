@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,9 +91,9 @@ def _asked(node: ast.AST) -> str:
 _OF_OUTPUT = re.compile(r"(LOG|OUT|OUTPUT|SAVE|CKPT|CHECKPOINT|WORK|RUN)S?_?(DIR|PATH|ROOT|FOLDER)$")
 
 
-def output_variables(source: Source) -> tuple[str, ...]:
-    """The variables of the environment that may say where it writes."""
-    asked = (_asked(node) for node in source.nodes)
+def output_variables(source: Source, come_to: Container[ast.Call]) -> tuple[str, ...]:
+    """The variables of the environment that may say where it writes; ``come_to``: the calls that a run comes to."""
+    asked = (_asked(node) for node in source.nodes if not isinstance(node, ast.Call) or node in come_to)
     return tuple(dict.fromkeys(name for name in asked if _OF_OUTPUT.search(name)))
 
 

@@ -56,6 +56,8 @@ class Expressions(Names):
         for key, value in zip(node.keys, node.values, strict=True):
             what = self.evaluate(value, frame)
             name = None if key is None else self.evaluate(key, frame)
+            if name == "dirpath":
+                self.keep(value, choices(what))
             if key is None and isinstance(what, dict):
                 found |= what
             elif key is not None and isinstance(name, _PLAIN):
@@ -80,8 +82,9 @@ class Expressions(Names):
     def _operated(self, how: ast.operator, a: Value, b: Value) -> Value:
         if isinstance(how, ast.Mod) and isinstance(a, str):
             return self.filled(a, [*b] if isinstance(b, tuple) else [b])
-        if isinstance(how, ast.Div) and (isinstance(a, str | PurePosixPath | File) or _unclear(a)):
-            if isinstance(b, str | PurePosixPath | Unknown) or isinstance(a, PurePosixPath):
+        if isinstance(how, ast.Div) and (isinstance(a, str | PurePosixPath | File | Absent) or _unclear(a)):
+            counted = isinstance(b, Unknown) and b.kind == NUMBER
+            if isinstance(a, PurePosixPath) or (isinstance(b, str | PurePosixPath | Unknown) and not counted):
                 return PurePosixPath(self.text(a)) / self.text(b)
             return Unknown("", NUMBER)
         if isinstance(how, ast.Add) and (isinstance(a, str) or isinstance(b, str)):
@@ -118,9 +121,18 @@ class Expressions(Names):
         return -value if number else Unknown("", NUMBER)
 
     def _ifexp(self, node: ast.IfExp, frame: Frame) -> Value:
-        truth = self.truth(self.evaluate(node.test, frame))
+        truth, flags = self.test(node.test, frame)
+        self.deciding += flags
         ways = [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse]
-        return join(self.evaluate(each, frame) for each in ways)
+        value = join(self.evaluate(each, frame) for each in ways)
+        return Absent(flags[-1], None) if value is None and flags else value
+
+    def test(self, node: ast.expr, frame: Frame) -> tuple[bool | None, list]:  # type: ignore[type-arg]
+        """Whether a test holds, and the flags that are not given and that it asks for."""
+        before, self.deciding = self.deciding, []
+        holds, flags = self.truth(self.evaluate(node, frame)), self.deciding
+        self.deciding = before
+        return holds, flags
 
     def _compare(self, node: ast.Compare, frame: Frame) -> Value:
         left, right = self.evaluate(node.left, frame), self.evaluate(node.comparators[0], frame)

@@ -12,19 +12,22 @@ from pathlib import Path
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
-from argosy.workflows.script.going_on import loaded
+from argosy.workflows.script.globs import key_of
+from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
+    asked_for,
     folder_flags,
     goes_on,
     loading_flag,
     model_flag,
+    numbers,
     resume_flag,
     words_for_newest,
 )
 from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
-from argosy.workflows.script.source import Source, argument, last_name, read_source
+from argosy.workflows.script.source import Source, argument, last_name, plain, read_source
 from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
 from argosy.workflows.script.values import Values
 
@@ -63,8 +66,20 @@ class ScriptFacts:
     """How it is told where its data lie."""
     own_ranks: str = ""
     """Where it starts or counts its ranks itself, whatever torchrun says."""
+    launched: str = ""
+    """Where it takes its rank from a flag that a launcher before torchrun gave."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    skipped: frozenset[str] = frozenset()
+    """Where calls stand that a run does not come to, as the flags and settings are."""
+    enough: str = ""
+    """Where it loads what it saved with nothing but the flag that makes it go on."""
+    numbers: tuple[str, ...] = ()
+    """The flags that number the file which it goes on from."""
+    asked_for: tuple[str, str] | None = None
+    """A setting with the path that it goes on from, where no flag is of that name, and the place."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None
     """The flag with the path of a model that it begins with, and the place."""
     newest: Mapping[str, str] = field(default_factory=dict)
@@ -131,25 +146,37 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         distributed=next(((name, where) for name, where in used if name in (*DISTRIBUTED, *wrappers)), None),
         cuda=next((where for name, where in used if name in ("cuda", "nccl")), None),
         init_from=_init_from(source),
-        loads=loaded(source, values, fixed(places)),
+        loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
         own_ranks=_own_ranks(source, values),
+        launched=_launched(source, flags),
+        skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         restored_by=loading_flag(source, values, whole),
         of_model=model_flag(source, values, whole),
+        asked_for=asked_for(source, flags),
+        numbers=numbers(source, values, flags),
+        keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
-        variables=output_variables(source),
+        variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
         newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
-    return replace(facts, beside=beside(source, values, facts.resume_flag()))
+    flag = facts.resume_flag()
+    return replace(facts, beside=beside(source, values, flag), enough=enough(source, values, fixed(places), flag))
+
+
+def _of_trainer(trainer: TrainerFacts | None) -> tuple[SavedAt, ...]:
+    """The folders that it writes, where the script may look for the newest by itself."""
+    known = trainer is not None and trainer.folder is not None and bool(trainer.marker)
+    return (SavedAt(trainer.folder or "", "checkpoint-*", ""),) if known and trainer is not None else ()
 
 
 def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:
     """Flags without use, where the script was gone through as far as a save."""
-    saved = values.machine.parsed and any(last_name(call.func).startswith("save") for call in values.machine.calls)
+    saved = values.machine.parsed and values.machine.followed
     return frozenset({flag.attribute for flag in flags} - values.machine.read) if saved else frozenset()
 
 
@@ -183,9 +210,16 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
         if (
             name in (*DISTRIBUTED, *_WRAPPERS, "cuda", "nccl")
             and not compared
+            and not _is_alone(next(source.above(node), None), node)
             and values.conditions.runs(node) is not False
         ):
             yield name, source.where(node)
+
+
+def _is_alone(call: ast.AST | None, function: ast.AST) -> bool:
+    """Whether a group of one is made, where nobody has made another: ``init_process_group(world_size=1, rank=0)``."""
+    own = isinstance(call, ast.Call) and call.func is function
+    return own and plain(argument(call, "world_size")) == "1"  # type: ignore[arg-type]
 
 
 def _own_ranks(source: Source, values: Values) -> str:
@@ -198,7 +232,8 @@ def _own_ranks(source: Source, values: Values) -> str:
     if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
         return ""
     # Of several ways to start, the one that its flags lead to.
-    starts = [call for call in source.calls if last_name(call.func) in ("spawn", "init_process_group")]
+    starts = [call for call in source.calls if last_name(call.func) in ("spawn", "init_process_group")
+              and not _is_alone(call, call.func)]  # fmt: skip
     come_to = [call for call in starts if values.machine.needed(call) == ()]
     own = (
         call
@@ -207,6 +242,15 @@ def _own_ranks(source: Source, values: Values) -> str:
         or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
     )
     return next((source.where(call) for call in own), "")
+
+
+def _launched(source: Source, flags: Sequence[Flag]) -> str:
+    """``init_process_group(rank=args.local_rank)``, where nothing reads $LOCAL_RANK."""
+    told = any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes)
+    groups = [call for call in source.calls if last_name(call.func) == "init_process_group"]
+    ranks = [(call, key_of(argument(call, "rank"))) for call in groups if not told]
+    flag = {flag.attribute for flag in flags} & {"local_rank"}
+    return next((source.where(call) for call, name in ranks if name in flag), "")
 
 
 def _checkpointer(source: Source) -> str | None:

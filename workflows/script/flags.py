@@ -13,6 +13,8 @@ _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_ar
 _PARSERS_CALLED = {"HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "draccus"}
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
+_OF_DOCOPT = re.compile(r"\s*(?:-\w,? )?(--[\w-]+)([= ](?:<[^<>]+>|[A-Z_]+))?(?=\s|$)(?:.*\[default: (.*?)\])?")
+_OF_TRUTH = re.compile(r"(?i)bool$")
 _OF_ABSL = "DEFINE_"
 _OF_YACS = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 
@@ -31,6 +33,8 @@ class Flag:
     """It has a default, which is no text."""
     aliases: tuple[str, ...] = ()
     """Other names that the command line may have, as ``-o`` is."""
+    truth: bool = False
+    """It takes a value, which is true or false."""
     node: ast.expr | None = field(default=None, compare=False, repr=False)
     """The default that is more than a constant."""
 
@@ -49,7 +53,7 @@ def declared(source: Source) -> tuple[Flag, ...]:
         flag = _argument(call, source) or _of_absl(call, source)
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    for flag in (*_fields(source), *_of_fire(source)):
+    for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source)):
         found.setdefault(flag.name, flag)
     return tuple(found.values())
 
@@ -107,6 +111,7 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
         aliases=tuple(name for name in names if name != long[0] and name.startswith("-")),
+        truth=bool(_OF_TRUTH.search(ast.unparse(keywords["type"]))) if "type" in keywords else False,
         node=None if isinstance(keywords.get("default"), ast.Constant) else keywords.get("default"),
     )
 
@@ -158,6 +163,16 @@ def _of_fire(source: Source) -> list[Flag]:
                 name = f"--{each.arg}{'=true' * (switch and named[(source.file(function), function.name)])}"
                 found.append(Flag(name, not switch, plain(value), value is None, source.where(each), dest=each.arg))
     return found
+
+
+def _of_docopt(source: Source) -> list[Flag]:
+    """The options in the script's own text, where docopt reads them."""
+    if not any(source.origin(call.func) == "docopt.docopt" for call in source.calls):
+        return []
+    trees = (node for node in source.nodes if isinstance(node, ast.Module) and not source.file(node))
+    lines = (ast.get_docstring(next(trees)) or "").splitlines()
+    found = [(number, match) for number, line in enumerate(lines, 1) if (match := _OF_DOCOPT.match(line))]
+    return [Flag(each[1], bool(each[2]), each[3], False, f"line {number}") for number, each in found]
 
 
 def _fields(source: Source) -> list[Flag]:

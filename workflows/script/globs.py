@@ -20,18 +20,6 @@ def key_of(node: ast.expr | None) -> str:
     return node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def is_place(node: ast.expr) -> bool:
-    """Whether a text begins with what is filled in."""
-    return bool(re.match(r"%|\{", plain(node) or ""))
-
-
-def joined(texts: Sequence[str | None]) -> str | None:
-    """As os.path.join does: nothing stands before an absolute part, and an empty one is no folder."""
-    if not texts or (texts[0] is None and len(texts) == 1):
-        return None
-    return posixpath.join(texts[0] or UNKNOWN, *("*" if text is None else text for text in texts[1:]))
-
-
 def either(texts: Sequence[str]) -> str:
     """One glob for all of them."""
     begin = posixpath.commonprefix(list(texts))

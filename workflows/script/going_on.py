@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.source import Source, last_name
 from argosy.workflows.script.values import Values
@@ -24,24 +25,47 @@ _REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
     """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
-    for call in (call for call in source.calls if not _is_asked_for(call, source, values)):
+    late = _late(source, values, places)
+    for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)
         if (
-            name in _SEARCHES
+            name in (*_SEARCHES, _NEWEST)
             and _is_searched(call, values, places)
             and not (_clears_up(call, source) or _stops(call, source))
         ):
             return source.where(call)
         asked = _path_words(call)
-        if not (name in _LOOKS and _is_read_then(call, source)) and not (name in _TRIES and _may_miss(call, source)):
+        if not (name in _LOOKS and _is_read_then(call, source)) and not (
+            name in _TRIES and _may_miss(call, source, values)
+        ):
             continue
         for glob in (glob for each in asked for glob in values.guesses(each)):
             path = PurePosixPath(glob)
             if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
                 return source.where(call)
     return ""
+
+
+def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag | None) -> str:
+    """Where it loads a file that it saves, with nothing but ``flag``; "" for nowhere."""
+    for call in source.calls if flag is not None else ():
+        if last_name(call.func) == "load" and values.machine.needed(call) == (flag,):
+            paths = [glob for each in call.args[:1] for glob in values.guesses(each)]
+            if any(fnmatchcase(path, str(PurePosixPath(one.folder, one.pattern))) for path in paths for one in places):
+                return source.where(call)
+    return ""
+
+
+def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:
+    """The calls that are first come to after a save: what they look for, this start has written."""
+    at, come_to = {each.where for each in places}, [*values.machine.calls]
+    saves = (
+        place for place, call in enumerate(come_to) if source.where(call) in at and last_name(call.func)[:1].islower()
+    )  # no callback that is only made
+    first = next(saves, len(come_to))
+    return {*come_to[first + 1 :]}
 
 
 def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
@@ -58,6 +82,8 @@ def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> b
     wholes = [PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern]
     # Of a folder that each start makes anew nothing old is found.
     wholes = [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
+    # A folder of which nothing is known, as that of a dataset, is any.
+    found = [each for each in found if each.parts[:1] != ("*",)]
     return any(_alike(path, whole) or _alike(path, whole.parent) for whole in wholes for path in found)
 
 
@@ -110,12 +136,14 @@ def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:
     return len(ones) == len(others) and all(fnmatchcase(a, b) or fnmatchcase(b, a) for a, b in pairs)
 
 
-def _may_miss(call: ast.Call, source: Source) -> bool:
-    """Whether a file that is not there is no error."""
+def _may_miss(call: ast.Call, source: Source, values: Values, depth: int = 2) -> bool:
+    """Whether a file that is not there is no error, here or where the function around it is called."""
     tries = (above for above in source.above(call) if isinstance(above, ast.Try) and call in _inside(above.body))
-    return any(
-        not isinstance(each.body[-1], ast.Raise) and _catches_all(each) for one in tries for each in one.handlers
-    )
+    if any(not isinstance(each.body[-1], ast.Raise) and _catches_all(each) for one in tries for each in one.handlers):
+        return True
+    around = source.function_of(call)
+    callers = values.bindings.calls_of(around) if around is not None and depth else []
+    return any(_may_miss(each, source, values, depth - 1) for each in callers)
 
 
 def _inside(body: Sequence[ast.stmt]) -> set[ast.AST]:

@@ -41,7 +41,7 @@ _TABLES = frozenset({
 })  # fmt: skip
 _PARSED = frozenset({
     "parse_args", "parse", "parse_args_into_dataclasses", "parse_known_args", "parse_intermixed_args",
-    "parse_args_and_config", "get_args",
+    "parse_args_and_config", "parse_json_file", "parse_yaml_file", "parse_dict", "get_args", "docopt",
 })  # fmt: skip
 _CLOCKS = ("", "time", "datetime", "date", "uuid", "tempfile", "dt", "arrow", "pendulum")
 _CLASS_PARSERS = ("tyro.cli", "simple_parsing.parse", "draccus.parse", "pyrallis.parse", "Tap")
@@ -51,7 +51,19 @@ _PLACE = ast.Lambda(_NOTHING, ast.Name("place", ast.Load()))
 _READERS = frozenset({
     "load", "safe_load", "full_load", "loads", "load_yaml", "unsafe_load", "read_yaml",
 })  # fmt: skip
-_FORMATS = ("json", "yaml", "toml", "tomllib", "YAML", "OmegaConf", "pyyaml", "hjson", "simplejson", "commentjson")
+_FORMATS = (
+    "json",
+    "yaml",
+    "toml",
+    "tomllib",
+    "tomli",
+    "YAML",
+    "OmegaConf",
+    "pyyaml",
+    "hjson",
+    "simplejson",
+    "commentjson",
+)
 
 
 @dataclass(frozen=True)
@@ -145,6 +157,10 @@ class Library(Builtins):
     def _fn_relpath(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         here = len(args) < 2 or self.text(args[1]) in ("", ".")
         return self._path("normpath", args[0]) if here else Unknown()
+
+    def _fn_isabs(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        first = [self.text(each)[:1] for each in choices(args[0])]
+        return join(Unknown() if self.has_holes(each) else each == "/" for each in first)
 
     def _fn_basename(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self._with_text(posixpath.basename, args)

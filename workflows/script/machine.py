@@ -13,26 +13,29 @@ from argosy.workflows.script.calls import Calls
 from argosy.workflows.script.domain import (
     ANEW,
     FIRST_HOLE,
+    LIBRARY,
     NUMBER,
     Absent,
     ClassValue,
     File,
     Frame,
+    FunctionValue,
     ModuleValue,
     Unknown,
     Value,
     choices,
 )
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.globs import UNKNOWN
+from argosy.workflows.script.globs import UNKNOWN, key_of
 from argosy.workflows.script.methods import WRONG
-from argosy.workflows.script.settings import read_settings, typed
+from argosy.workflows.script.settings import changed, read_settings, typed
 from argosy.workflows.script.source import Source, last_name
 
 _MOST_STEPS = 250_000
 _MOST_SEEN = 60
 _MOST_MODULES = 30
 """Whose names are like one that only a run knows."""
+_SAVES = re.compile(r"^(?!numpy|PIL|matplotlib|cv2).*(\.save\w*$|Checkpoint|Trainer\(\)\.(train|fit)$)")
 RANKS = re.compile(r"rank|gpu|world|device|nodes|nproc")
 """Flags that whoever starts the ranks may set."""
 
@@ -60,17 +63,38 @@ class Machine(Calls):
         self._cwd = cwd.resolve()
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
+        self._saved = False
         self.arguments = arguments
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
         """The calls that were come to, and the flags that this needed, each time."""
-        self.counted = {last_name(node.target) for node in source.nodes if isinstance(node, ast.AugAssign)}
+        self.counted = {
+            last_name(node.target) or key_of(node.target) for node in source.nodes if isinstance(node, ast.AugAssign)
+        }
+        self.followed = False
+        """Whether it came to a save from its first line."""
         self.finished = False
         """Whether it came to the end."""
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
+            self.followed = self._saved
+            for each in ([source.path], [*self._modules]):
+                self._uncalled(each)
             self.finished = True
+
+    def _uncalled(self, paths: Sequence[Path]) -> None:
+        """What nobody was seen to call, as long as nothing is saved: a library, or another script, may call it."""
+        for frame in (self._modules[path].frame for path in paths):
+            own = [each for each in frame.names.values() if getattr(each, "frame", None) is frame]
+            kinds = [each for each in own if isinstance(each, ClassValue)]
+            inside = [(one, kind) for kind in kinds for one in kind.attributes.values()]
+            for each, kind in [*((one, None) for one in own), *inside]:
+                if self._saved:
+                    return
+                if isinstance(each, FunctionValue) and each.node not in self._entered:
+                    given = () if kind is None else (self._any_object(kind),)
+                    self._enter(FunctionValue(each.node, each.frame, each.owner, given), [], {}, entry=True)
 
     def spend(self) -> None:
         """Count what is looked at."""
@@ -81,6 +105,7 @@ class Machine(Calls):
     def saw(self, node: ast.Call, args: list[Value], named: dict[str, Value]) -> None:
         """A call was come to."""
         self.calls.setdefault(node, []).append(self.needs)
+        self._saved = self._saved or _SAVES.search(self.named(node.func)) is not None
         given = (
             dict(zip(node.args, args, strict=False))
             if not any(isinstance(each, ast.Starred) for each in node.args)
@@ -198,6 +223,10 @@ class Machine(Calls):
         known = self.told(below) if below else None
         known = self.told(name) if known is None else known
         flag = self._flags.get(name)
+        if known is None and flag is None and name.isupper():  # of a module, however an object came by it
+            known = next(
+                (text for each in self._modules.values() if isinstance(text := each.frame.names.get(name), str)), None
+            )
         if known is not None or flag is None:
             return Unknown(path) if known is None else known
         if RANKS.search(name):
@@ -223,13 +252,19 @@ class Machine(Calls):
     def read_file(self, path: str) -> object:
         """What a file of settings holds; None where it cannot be read."""
         tried = (self._cwd / path, self._source.path.parent / path)
-        return next((found for each in tried if each.is_file() and (found := read_settings(each)) is not None), None)
+        found = next((found for each in tried if each.is_file() and (found := read_settings(each)) is not None), None)
+        return changed(found, self.arguments)
 
     # Answers.
 
     def needed(self, call: ast.Call) -> tuple[Flag, ...] | None:
         """The flags without which a call is not come to; None where it never is."""
         return min(self.calls[call], key=len) if call in self.calls else None
+
+    def named(self, node: ast.expr) -> str:
+        """What a library calls the function that stands there; "" for none of a library's."""
+        found = (each for each in self.seen.get(node, []) if isinstance(each, Unknown) and each.kind == LIBRARY)
+        return next((each.name for each in found), "")
 
     def globs(self, node: ast.expr) -> list[str]:
         """The paths that an argument was, with ``*`` and UNKNOWN for their holes."""
@@ -259,9 +294,3 @@ class Machine(Calls):
                 hole = self._hole(each) if ord(each) >= FIRST_HOLE else None
                 if hole is not None and hole.flag is not None:
                     yield hole.flag
-
-    def is_anew(self, node: ast.expr) -> bool:
-        """Whether a path has a part that no other start has."""
-        texts = [self.text(each) for each in self.seen.get(node, []) if not isinstance(each, dict | list)]
-        holes = [self._hole(each) for text in texts for each in text if ord(each) >= FIRST_HOLE]
-        return any(isinstance(hole, Unknown) and hole.kind == ANEW for hole in holes)

@@ -75,6 +75,7 @@ class Methods(Texts):
             return [*map(tuple, of.items())] if name == "items" else [*getattr(of, name)()]
         if name in ("update", "merge_from_other_cfg"):
             for each in (*args, named):
+                each = self.told_by_name() if each is self.settings else each
                 self.merge(of, each) if isinstance(each, dict) else None
         elif name == "merge_from_file" and args:
             self._merge_file(of, args[0])
@@ -119,14 +120,18 @@ class Methods(Texts):
             return [*of] if name == "copy" else self.any_of(of)
         return None
 
-    def table(self, value: Value) -> Value:
-        """A dict, and those in it, with keys as attributes."""
+    def table(self, value: Value, made: dict[int, Value] | None = None) -> Value:
+        """A dict, and those in it, each once, with keys as attributes."""
         self.spend()
+        made = {} if made is None else made
         if isinstance(value, Instance):
             return value
         if not isinstance(value, dict):
             return value if value is not None else Table()
-        return Table({key: self.table(each) if isinstance(each, dict) else each for key, each in value.items()})
+        if id(value) not in made:
+            below = {key: self.table(each, made) if isinstance(each, dict) else each for key, each in value.items()}
+            made[id(value)] = Table(below)
+        return made[id(value)]
 
     def merge(self, table: Value, more: Value) -> None:
         """Put the keys of one into the other, level by level."""
@@ -136,7 +141,7 @@ class Methods(Texts):
             if isinstance(value, dict) and isinstance(below, dict | Instance):
                 self.merge(below.attributes if isinstance(below, Instance) else below, value)
             else:
-                self.write(table, key, self.table(value))
+                self.write(table, key, None if value is None else self.table(value))
 
     def _loaded(self, value: Value) -> Value:
         texts = [self.text(each) for each in choices(value) if isinstance(each, File | str | PurePosixPath)]

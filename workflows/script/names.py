@@ -72,6 +72,14 @@ class Names(Memory):
         """Go through statements."""
         raise NotImplementedError
 
+    def keep(self, node: ast.expr, values: Sequence[Value]) -> None:
+        """An expression was found to be these."""
+        raise NotImplementedError
+
+    def told_by_name(self) -> Value:
+        """What the command line gives a function with ``**options``."""
+        raise NotImplementedError
+
     def bind(self, target: ast.expr, value: Value, frame: Frame) -> None:
         """Give a name a value."""
         raise NotImplementedError
@@ -196,12 +204,15 @@ class Names(Memory):
             if owner.kind == LIBRARY and owner.name.endswith("environ"):
                 return self.setting("", f"${name}")
             if name is not None and owner.kind != LIBRARY:
-                return self._unknown_attribute(owner, name)
+                dashed = name.startswith("--")  # as docopt's keys are
+                return self._unknown_attribute(owner, name[2:].replace("-", "_") if dashed else name)
             return Unknown(owner.name, owner.kind)
         try:
             if isinstance(owner, dict):
-                return owner[key] if key in owner else Unknown(str(key))
-            if isinstance(owner, list | tuple | str) and isinstance(key, int):
+                return self._certain(owner[key], str(key)) if key in owner else Unknown(str(key))
+            if isinstance(owner, str) and key == 0:
+                return owner  # the first of a flag that may have several
+            if isinstance(owner, list | tuple) and isinstance(key, int):
                 return owner[key]
         except (TypeError, IndexError):
             pass

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, last_name, plain
+from argosy.workflows.script.globs import key_of
+from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
 _KNOWN = ("resume", "resume_from_checkpoint", "resume_from", "resume_checkpoint", "resume_from_step", "auto_resume")
@@ -18,9 +19,15 @@ NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|it
 """So is a flag called that names a checkpoint by its number."""
 _GOES_ON = re.compile(r"(?i)opt(\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
 _LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
+_NEWEST = "latest_checkpoint"
+"""TensorFlow's, of a folder: all that was saved is restored of it."""
 _OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
 _OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
-_STARTS = re.compile(r"pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
+_PATH = re.compile(
+    r"^resume(_from)?(_checkpoint|_ckpt|_path)?$|^(load_|restore_)?(checkpoint|ckpt)_path$|^restore(_from)?$"
+)
+_COUNTS = re.compile(r"epoch|iter|step|session|^check")
+_STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
 
 
 def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
@@ -41,7 +48,7 @@ def words_for_newest(source: Source) -> dict[str, str]:
     """Of each flag the word that makes the script look for its newest checkpoint: ``args.resume == "latest"``."""
     found = dict[str, str]()
     for node in source.nodes:
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
             word = plain(node.comparators[0])
             if word in _NEWEST_WORDS:
                 found.setdefault(last_name(node.left), word)
@@ -59,8 +66,9 @@ def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] 
     ``whole``: it loads its optimizer's state, too (:func:`goes_on`).
     """
     for call in () if whole else source.calls:
-        if last_name(call.func) in _LOADS and call.args:
-            flag, needed = values.untold(call.args[0]), values.machine.needed(call)
+        of_saver = values.machine.named(call.func).endswith(".Saver().restore")
+        if (last_name(call.func) in _LOADS or of_saver) and call.args:
+            flag, needed = values.untold(call.args[-1 if of_saver else 0]), values.machine.needed(call)
             if needed is None or not {*needed} <= {flag}:
                 continue  # it is not come to in a training
             if flag is not None and _OF_MODEL.search(flag.attribute) and not _OTHERS.search(flag.attribute):
@@ -70,8 +78,9 @@ def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] 
 
 def folder_flags(source: Source, values: Values) -> frozenset[str]:
     """The flags that name the folder of what is loaded: ``torch.load(Path(args.load_path) / "net.pt")``."""
-    paths = [call.args[0] for call in source.calls if last_name(call.func) in _LOADS and call.args]
-    named = [values.untold(path) for path in paths if _is_below(path)]
+    loads = [call for call in source.calls if last_name(call.func) in (*_LOADS, _NEWEST) and call.args]
+    paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST or _is_below(each.args[0])]
+    named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
     return frozenset(flag.attribute for flag in named if flag is not None)
 
 
@@ -85,9 +94,42 @@ def _is_below(path: ast.expr) -> bool:
 
 def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
-    for call in source.calls if whole else ():
-        if last_name(call.func) == "load" and call.args and "torch" in ast.unparse(call.func):
-            flag = values.untold(call.args[0])
-            if flag is not None and _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):
-                return flag
+    for call in source.calls:
+        of_torch = whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func)
+        of_torch = of_torch or values.machine.named(call.func).endswith("keras.models.load_model")
+        if call.args and (of_torch or last_name(call.func) == _NEWEST):
+            told = values.untold(call.args[0])
+            for flag in [*values.machine.flags_in(call.args[0])] or ([told] if told is not None else []):
+                if _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):
+                    return flag
     return None
+
+
+def asked_for(source: Source, flags: Sequence[Flag]) -> tuple[str, str] | None:
+    """A setting that no flag gives, and where the script loads what it names: ``if config.resume: load(...)``."""
+    known = {flag.attribute for flag in flags}
+    for call in source.calls:
+        if last_name(call.func) not in (*_LOADS, "load_state"):
+            continue
+        for test in (above.test for above in source.above(call) if isinstance(above, ast.If)):
+            names = (key_of(node) or last_name(node) for node in ast.walk(test) if isinstance(node, ast.expr))
+            if name := next((each for each in names if _PATH.search(each) and each not in known), ""):
+                return name, source.where(call)
+    return None
+
+
+def folders_of_deepspeed(source: Source) -> list[ast.expr]:
+    """What its ``load_checkpoint`` is given: a folder, of which it takes the newest."""
+    loads = (
+        call for call in source.calls if last_name(call.func) == "load_checkpoint" and "deepspeed" in source.packages
+    )
+    return [place for call in loads if (place := argument(call, "load_dir", 0)) is not None]
+
+
+def numbers(source: Source, values: Values, flags: Sequence[Flag]) -> tuple[str, ...]:
+    """The flags with counts that the name of what is loaded is made of: ``torch.load(f"m_{args.checkepoch}.pt")``."""
+    named = {flag.attribute: flag.name for flag in flags if flag.takes_value and _COUNTS.search(flag.attribute)}
+    loads = [call.args[0] for call in source.calls if last_name(call.func) in _LOADS and call.args]
+    shown = [each for path in loads for each in (path, *values.bindings.origins(path))]
+    found = (node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute))
+    return tuple(dict.fromkeys(named[name] for name in found if name in named))

@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.globs import either
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
-from argosy.workflows.script.writers import MOVES, targets, wrappers_of
+from argosy.workflows.script.writers import MOVES, SAVER, targets, wrappers_of
 
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
@@ -52,15 +53,16 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     unclear, wrappers, written = [], wrappers_of(source), list[str]()
     known = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
     for call in _come_to(known, source, values, wrappers):
-        for target, ending in targets(call, source, wrappers, values.bindings):
+        for target, ending in targets(call, source, wrappers, values):
             globs = values.folders(target) if ending[:1] == "/" else values.guesses(target)
-            by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending else ("", "")
+            globs = _branches(globs)
+            by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole = (bool(ending) and not model_only) or _holds_a_state(call, values)
+            whole = (bool(ending) and (ending == SAVER or not model_only)) or _holds_a_state(call, values)
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
-            if needed is None and not unless and _never(call, source, values):
+            if _is_of_dataset(call, source) or (needed is None and not unless and _never(call, source, values)):
                 continue
             if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):
                 continue
@@ -68,7 +70,8 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             # A move into a folder of which nothing is known may move anything.
             if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
-            for path in (PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)):
+            paths = [PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)]
+            for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending == SAVER)):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 found.setdefault((saved.folder, saved.pattern), saved)
@@ -76,15 +79,25 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
 
 
+def _branches(globs: Sequence[str]) -> list[str]:
+    """Files of one name, in folders whose names a branch makes longer, are one."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in globs:
+        pure = PurePosixPath(each)
+        near = pure.parent.name[:1] if pure.parent.name not in ("", "..") else each
+        found.setdefault((f"{pure.parent.parent}/{near}", pure.name), []).append(each)
+    return [either(each) for each in found.values()]
+
+
 def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers: set[str]) -> list[ast.Call]:
     """Those that a run comes to, where it saves in some of them; a library may call the methods of its classes."""
-    saving = [call for call in calls if next(targets(call, source, wrappers, values.bindings), None) is not None]
+    saving = [call for call in calls if next(targets(call, source, wrappers, values), None) is not None]
     needs = {call: values.machine.needed(call) for call in saving}
     sure = [call for call in saving if needs[call] == () or (values.machine.finished and needs[call] is not None)]
     if not any(
         values.guesses(each) or values.folders(each)
         for call in sure
-        for each, _ in targets(call, source, wrappers, values.bindings)
+        for each, _ in targets(call, source, wrappers, values)
     ):
         return saving
     return [call for call in saving if values.machine.needed(call) is not None or _is_called_back(call, source)]
@@ -93,6 +106,12 @@ def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers
 def _is_called_back(call: ast.Call, source: Source) -> bool:
     kind = source.class_of(call)
     return kind is not None and any(source.origin(base) for base in kind.bases)
+
+
+def _is_of_dataset(call: ast.Call, source: Source) -> bool:
+    """Whether a dataset keeps there what it has read."""
+    kind = source.class_of(call)
+    return kind is not None and any(last_name(base).endswith("Dataset") for base in kind.bases)
 
 
 def _is_of_a_save(call: ast.Call, values: Values, written: Sequence[str]) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +18,7 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.source import Function, Source
 
 RUN_DIR = "hydra.run.dir"
-_FILES = (".json", ".yaml", ".yml")
+_FILES = (".json", ".yaml", ".yml", ".toml")
 _LARGEST = 1 << 20
 _MOST_FILES = 100
 _CWD = "."
@@ -33,6 +35,8 @@ class Settings:
     flags: list[Flag] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     """Key -> the file of its value, as the arguments name it."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """The same, also of keys that have no value."""
     hydra: str = ""
     """Where the script is handed to Hydra."""
     moves: bool = False
@@ -75,8 +79,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
     for text in told:
         if text.endswith(_FILES):
-            known = {*found.values}
-            _take(found, read_settings(Path(text) if Path(text).is_file() else folder / text), "")
+            known, content = {*found.values}, read_settings(Path(text) if Path(text).is_file() else folder / text)
+            _take(found, content, "")
+            found.keys |= dict.fromkeys(_keys(content), text)
             found.files |= {key: text for key in found.values if key not in known}
     return found
 
@@ -118,9 +123,22 @@ def read_settings(path: Path) -> object:
         if path.stat().st_size > _LARGEST:
             return None
         text = path.read_text(encoding="utf-8")
-        return json.loads(text) if path.suffix == ".json" else yaml.load(text, _Loader)
+        read = {".json": json.loads, ".toml": tomllib.loads}.get(path.suffix, partial(yaml.load, Loader=_Loader))
+        return read(text)
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError):
         return None
+
+
+def changed(content: Any, words: Sequence[str]) -> object:
+    """The content with what words of the command line, as ``train.out=x``, give its keys."""
+    for word in words:
+        *above, last = word.partition("=")[0].split(".")
+        place = content
+        for key in above:
+            place = place.get(key) if isinstance(place, dict) else None
+        if above and "=" in word and isinstance(place, dict) and last in place:
+            place[last] = typed(word.partition("=")[2])
+    return content
 
 
 def _take(found: Settings, content: object, group: str) -> None:
@@ -139,6 +157,14 @@ def _take(found: Settings, content: object, group: str) -> None:
                 found.values.setdefault(name, str(each))
         elif found.hydra:
             found.flags.append(Flag(f"{key}=", True, None, False, "its settings", dest=key.rpartition(".")[2]))
+
+
+def _keys(content: object, above: str = "", depth: int = 8) -> list[str]:
+    """All of them, whole."""
+    if not isinstance(content, dict) or not depth:
+        return []
+    names = [(f"{above}{name}", each) for name, each in content.items()]
+    return [key for name, each in names for key in (name, *_keys(each, f"{name}.", depth - 1))]
 
 
 def typed(text: str | None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -193,7 +194,9 @@ def _parsed(path: Path) -> ast.Module:
     except OSError as error:
         raise InputError(f"SCRIPT {path}: {error.strerror}; name your training script") from error
     except SyntaxError as error:
-        raise InputError(f"SCRIPT {path}:{error.lineno or 1}: not Python ({error.msg}); name a .py file") from error
+        here = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+        where = f"SCRIPT {path}:{error.lineno or 1}"
+        raise InputError(f"{where}: not {here} ({error.msg}); name a .py file that it can run") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"SCRIPT {path}: not Python ({error}); name a .py file") from error
 

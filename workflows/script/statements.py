@@ -98,13 +98,6 @@ class Statements(Expressions):
             self.suppose(frame, flags, partial(self.block, other, frame))
         return self.block(taken, frame)
 
-    def test(self, node: ast.expr, frame: Frame) -> tuple[bool | None, list]:  # type: ignore[type-arg]
-        """Whether a test holds, and the flags that are not given and that it asks for."""
-        before, self.deciding = self.deciding, []
-        holds, flags = self.truth(self.evaluate(node, frame)), self.deciding
-        self.deciding = before
-        return holds, flags
-
     def _for_(self, node: ast.For | ast.AsyncFor, frame: Frame) -> str:
         several = self.evaluate(node.iter, frame)
         elements = self.elements(several)

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from argosy.workflows.script.domain import Unknown
+from argosy.workflows.script.resuming import folders_of_deepspeed
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
 from argosy.workflows.script.values import Values
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
+_OF_LIBRARY = re.compile(r"super\(\)|_save_checkpoint|_maybe_log_save|TRAINER_STATE|PREFIX_CHECKPOINT")
+"""So does a train() of its own call what the library's does, which writes the same files."""
 _PARSED = re.compile(r"(?<!Data)TrainingArguments\b")
 _NEWEST = "get_last_checkpoint"
 _ZERO = "zero_optimization"
@@ -105,6 +108,10 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
         settings = None  # made by the parser; what else the modules make of them is another's
     if trainer is None or (settings is None and parser is None):
         return None
+    kind = _trains_itself(last_name(trainer.func), values)
+    if kind is not None and any(source.origin(base).startswith("transformers") for base in kind.bases):
+        remedy = "it has a train() of its own; name the folder and its files with --opaque FOLDER --include GLOB"
+        return TrainerFacts(kind.name, source.where(trainer), None, remedy)
     place = argument(settings, "output_dir", 0) if settings is not None else None
     told = values.conditions.flag("output_dir") if parser is not None else None
     folder = told or (None if place is None else _certain(values, place))
@@ -124,17 +131,34 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
     )
 
 
+def _trains_itself(name: str, values: Values, depth: int = 4) -> ast.ClassDef | None:
+    """The class of the script's own that has another loop than the library, which knows nothing of its files then."""
+    for kind in values.bindings.classes.get(name, []):
+        methods = [each for each in kind.body if isinstance(each, Function) and each.name == "train"]
+        if methods and not _OF_LIBRARY.search(ast.unparse(methods[0])):
+            return kind
+        bases = [last_name(base) for base in kind.bases if last_name(base) != name and depth]
+        if (found := next(filter(None, (_trains_itself(each, values, depth - 1) for each in bases)), None)) is not None:
+            return found
+    return None
+
+
 def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     made = (call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
             or last_name(call.func) in ("Trainer", "LightningCLI"))  # fmt: skip
     if (trainer := next(made, None)) is None:
         return None
     saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
-    place = argument(saver, "dirpath", 0) if saver is not None else _written_place(source)
+    # Before Lightning 1.0 one text named the folder and the files.
+    old = None if saver is None else argument(saver, "filepath")
+    place = old or (argument(saver, "dirpath", 0) if saver is not None else _written_place(source))
     devices = argument(trainer, "devices")
     by_cli, by_flags = last_name(trainer.func) == "LightningCLI", _OF_ARGUMENTS in ast.unparse(trainer.func)
     resumes = "variable" if by_cli or by_flags else _resumes(source.calls, "fit", "ckpt_path")
     folder, include = (None if place is None else _certain(values, place)), ("*.ckpt",)
+    if old is not None:
+        above = posixpath.dirname(values.folder(old) or "*/")
+        folder = None if "*" in above else above or "."
     if place is not None and folder is None and by_flags:
         # Of a run's own folder the flag names the file to go on from.
         first, _, below = (values.folder(place) or "*").partition("/")
@@ -147,6 +171,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         logs = not _is_false(_setting(trainer, "logger"))
         folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
     named = saver is not None and argument(saver, "filename", 1) is not None
+    named = named or (old is not None and "{epoch" not in ast.unparse(old))
     return TrainerFacts(
         library=f"lightning.{'Trainer' if by_flags else last_name(trainer.func)}",
         where=source.where(saver or trainer),
@@ -154,7 +179,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         remedy="write ModelCheckpoint(dirpath='checkpoints', save_last=True) into it, and fit(..., ckpt_path='last')",
         include=include,
         unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
-        resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls)),
+        resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}")
         if by_cli
         else ("--resume_from_checkpoint", "{newest}")
@@ -166,9 +191,10 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     )
 
 
-def _setting_of_fit(calls: Sequence[ast.Call]) -> list[str]:
-    """``trainer.fit(model, ckpt_path=config.train.ckpt)``."""
+def _setting_of_fit(calls: Sequence[ast.Call], trainer: ast.Call) -> list[str]:
+    """``trainer.fit(model, ckpt_path=config.train.ckpt)``, ``Trainer(resume_from_checkpoint=args.ckpt)``."""
     given = [argument(call, "ckpt_path") for call in calls if last_name(call.func) == "fit"]
+    given.append(argument(trainer, "resume_from_checkpoint"))
     return [each.attr for each in given if isinstance(each, ast.Attribute)]
 
 
@@ -222,19 +248,23 @@ def _is_false(node: ast.expr | None) -> bool:
 
 def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     saver = next(
-        (call for call in source.calls if last_name(call.func) == "save_checkpoint" and call.args + call.keywords), None
-    )
-    if saver is None or not isinstance(saver.func, ast.Attribute):
+        (call for call in source.calls if isinstance(call.func, ast.Attribute) and not source.origin(call.func)
+         and call.func.attr == "save_checkpoint" and call.args + call.keywords), None
+    )  # fmt: skip
+    if saver is None:
         return None
     place = argument(saver, "save_dir", 0)
     zero = any(isinstance(node, ast.Constant) and node.value == _ZERO for node in source.nodes) or settings.has(_ZERO)
     loads = [call for call in source.calls if last_name(call.func) == "load_checkpoint"]
+    told = [flag for place in folders_of_deepspeed(source) if (flag := values.untold(place)) is not None]
     itself = any(not any(isinstance(each, ast.If) for each in source.above(call)) for call in loads)
     return TrainerFacts(
         library="DeepSpeed",
         where=source.where(saver),
         folder=None if place is None else _certain(values, place),
-        remedy="name the folder with --opaque FOLDER (relative, as the script writes it)",
+        remedy="name the folder with --opaque FOLDER (relative, as the script writes it)"
+        + "".join(f", and --resume-arg={flag.name} --resume-arg=FOLDER, which goes on from it" for flag in told[:1]),
+        resume_flags=tuple(flag.name for flag in told[:1]),
         expect=("*zero_pp_rank_{rank}_*optim_states.pt",) if zero else (),
         marker="latest",
         resumes="itself" if itself else "variable" if loads else "",

@@ -5,18 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.values import Values
 
 _OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
 _FILES = {"save": 1, "save_file": 1}
 """torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 MOVES = ("replace", "rename", "move")
+SAVER = "-*"
+"""What TensorFlow's Saver adds to a name; beside it lies a file ``checkpoint`` that names the newest."""
 _TF = ("keras", "tensorflow", "tf_keras")
 _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".ModelCheckpoint", 0, "filepath", ""),
     (_TF, ".BackupAndRestore", 0, "backup_dir", "/**/*"),
     (_TF, ".CheckpointManager", 1, "directory", "/**/*"),
+    (_TF, ".Saver().save", 1, "save_path", SAVER),
     (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
@@ -29,11 +32,11 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
 """By the names that a library is imported by: what is called, which argument names the place, what is written there."""
 
 
-def targets(call: ast.Call, source: Source, wrappers: set[str], bindings: Bindings) -> Iterator[tuple[ast.expr, str]]:
+def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) -> Iterator[tuple[ast.expr, str]]:
     """What names the file (or folder: with ``/`` and what it writes there) in calls that write a checkpoint or move one
     into place.
     """
-    if (known := _of_library(call, source, bindings)) is not None:
+    if (known := _of_library(call, source, values)) is not None:
         yield known
         return
     if not isinstance(call.func, ast.Attribute):
@@ -78,9 +81,9 @@ def wrappers_of(source: Source) -> set[str]:
     }
 
 
-def _of_library(call: ast.Call, source: Source, bindings: Bindings) -> tuple[ast.expr, str] | None:
+def _of_library(call: ast.Call, source: Source, values: Values) -> tuple[ast.expr, str] | None:
     """What a call of a library that writes checkpoints is told."""
-    called = _whose(call.func, source, bindings)
+    called = _whose(call.func, source, values)
     for roots, name, place, keyword, ending in _LIBRARIES if called else ():
         if called.partition(".")[0] in roots and called.endswith(name):
             target = argument(call, keyword, place)
@@ -88,8 +91,8 @@ def _of_library(call: ast.Call, source: Source, bindings: Bindings) -> tuple[ast
     return None
 
 
-def _whose(node: ast.expr, source: Source, bindings: Bindings) -> str:
+def _whose(node: ast.expr, source: Source, values: Values) -> str:
     """What is called as its library names it; a class of the script by what it inherits from."""
-    found = source.origin(node)
-    named = bindings.classes.get(found.rpartition(".")[2] or last_name(node), [])
+    found = source.origin(node) or values.machine.named(node)
+    named = values.bindings.classes.get(found.rpartition(".")[2] or last_name(node), [])
     return next((text for each in named for base in each.bases if (text := source.origin(base))), found)
