@@ -47,7 +47,7 @@ Made by `scripts/engine_support.py` from the engine's own tables; a test sees th
 
 - **Argo refuses it**: an unknown field, a value of the wrong kind, or a rule of Argo's own validator. These are the
   rules of Argo {argo_version()}, held to its `argo lint --offline --strict` by `tests/validation`. Two answers
-  differ on purpose: a workflow parameter without a value, and a name that Kubernetes takes for no object, are
+  differ on purpose: a workflow parameter without a value, and a name or label that Kubernetes does not take, are
   refused here as `argo submit` and the API server do it; `argo lint` lets both pass.
 - **The engine cannot run it**: the field stands in the last column below, or a rule under the table says why.
 

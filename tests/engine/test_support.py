@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -210,3 +211,25 @@ def test_a_name_that_no_cluster_takes_makes_no_folder(
     with pytest.raises(InputError, match="is no Kubernetes name"):
         run(text, RunOptions(state_dir=tmp_path / "state"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (b"{name: wf}", b"{name: wf, labels: {who: wf-}}", "metadata.labels.who: 'wf-' is no label's value"),
+        (b"{name: wf}", b"{name: wf, labels: {who/x/y: ''}}", "metadata.labels: 'who/x/y' is no label's key"),
+        (b"{name: wf}", b"{name: wf, labels: {who: '" + b"w" * 64 + b"'}}", "is no label's value"),
+        (
+            b"- name: main",
+            b"- metadata: {labels: {who: a b}}\n    name: main",
+            "templates.main.metadata.labels.who: 'a b'",
+        ),
+    ],
+)
+def test_a_label_that_no_api_server_takes(
+    old: bytes, new: bytes, told: str, tmp_path: Path, make_workflow: Callable[..., bytes]
+) -> None:
+    text = make_workflow(MAIN)
+    assert old in text
+    with pytest.raises(InputError, match=re.escape(told)):
+        run(text.replace(old, new, 1), RunOptions(state_dir=tmp_path))
