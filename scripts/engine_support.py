@@ -31,6 +31,7 @@ ROWS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("`retryStrategy.backoff`", "Backoff", schema.BACKOFF),
     ("`synchronization`", "Synchronization", schema.SYNCHRONIZATION),
     ("a mutex", "Mutex", schema.MUTEX),
+    ("a semaphore", "SemaphoreRef", schema.SEMAPHORE),
     ("a parameter", "Parameter", schema.PARAMETER),
     ("`valueFrom` of a parameter", "ValueFrom", schema.VALUE_FROM),
     ("an artifact", "Artifact", schema.ARTIFACT),

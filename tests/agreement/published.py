@@ -31,6 +31,8 @@ _DICE = (
     (r"Math\.random\(\)", "0.SEED"),
     (r"/dev/urandom", "/dev/zero"),
     ("/etc/os-release", "/etc/nsswitch.conf"),
+    ("/mnt/", "/tmp/"),
+    (r"path: /etc\b", "path: /usr/share/doc/bash"),
     (r"\bRANDOM\b", "SEED"),
 )
 _REFERENCE = re.compile(r'"(?:\w+Ref)": \{[^}]*"name": "([^"]+)"')

@@ -18,6 +18,16 @@ from argosy.workflows.engine.fields import supported_fields
 MAIN = "- name: main\n  container: {image: i, command: ['true']}\n"
 
 REFUSED = {
+    "templates.main.synchronization.semaphores[0].configMapKeyRef: ConfigMap 'c' was not given": (
+        "- {name: main, synchronization: {semaphores: [{configMapKeyRef: {name: c, key: k}}]}, container: {image: i, command: [x]}}"
+    ),
+    "semaphores[0].configMapKeyRef: a tag in a semaphore's name": (
+        "- {name: main, synchronization: {semaphores: [{configMapKeyRef: {name: c, key: '{{workflow.name}}'}}]}, container: {image: i, command: [x]}}"
+    ),
+    "semaphores[0].configMapKeyRef: missing": "- {name: main, synchronization: {semaphores: [{}]}, container: {image: i, command: [x]}}",
+    "synchronization.mutexes[1]: stands twice": (
+        "- {name: main, synchronization: {mutexes: [{name: m}, {name: m}]}, container: {image: i, command: [x]}}"
+    ),
     "spec.templates[0].daemon: not supported": "- {name: main, daemon: true, container: {image: i, command: [x]}}",
     "spec.templates[0].contaner: unknown field; did you mean container?": "- {name: main, contaner: {image: i}}",
     "spec.templates[0].container.comand: unknown field": "- {name: main, container: {image: i, comand: [x]}}",

@@ -16,6 +16,9 @@ RESULT_BYTES = 256 * 1024
 SOURCES = ("stored", "raw", "s3")
 """Where an artifact may come from: an earlier pod of this run, the YAML itself, a key of its own."""
 
+_LINKS = 40
+"""Linux follows no more of them."""
+
 
 class InputMissing(Exception):
     """An artifact that the template needs has no source."""
@@ -34,9 +37,26 @@ class PodFiles:
 
     def at(self, path: str) -> Path:
         """Where a path of the pod lies."""
-        absolute = os.path.normpath("/" + path.lstrip("/"))  # normpath keeps two leading slashes
-        under = mounted(absolute, self._mounts)
-        return under if under is not None else Path(f"{self._root}{absolute}")
+        under = mounted(_absolute(path), self._mounts)
+        return under if under is not None else Path(f"{self._root}{_absolute(path)}")
+
+    def real(self, path: str) -> Path:
+        """Where a file lies that the pod finds at a path: a link leads through the pod's folders, not the machine's."""
+        found = self.at(path)
+        for _ in range(_LINKS):
+            if not found.is_symlink():
+                break
+            path = os.path.join(os.path.dirname(path), found.readlink())
+            found = self.at(path)
+        return found
+
+    def on_volume(self, path: str) -> bool:
+        """Whether a path of the pod lies on a volume."""
+        return mounted(_absolute(path), self._mounts) is not None
+
+
+def _absolute(path: str) -> str:
+    return os.path.normpath("/" + path.lstrip("/"))  # normpath keeps two leading slashes
 
 
 def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: ArtifactRepository) -> None:
@@ -67,7 +87,12 @@ def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: Artif
 
 def _load(artifact: Mapping[str, Any], target: Path, repository: ArtifactRepository) -> None:
     if "stored" in artifact:
-        copy_tree(Path(artifact["stored"]), target)
+        stored = Path(artifact["stored"])
+        if not stored.exists() and not stored.is_symlink():
+            raise KeyAbsent
+        if "none" not in (artifact.get("archive") or {}):
+            _refuse_links(stored, stored.name)
+        copy_tree(stored, target)
     elif "raw" in artifact:
         target.write_text(any_string(artifact["raw"].get("data") or ""), encoding="utf-8")
     else:
@@ -75,11 +100,42 @@ def _load(artifact: Mapping[str, Any], target: Path, repository: ArtifactReposit
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a file or a folder; a folder is merged into one that is there."""
-    if source.is_dir():
+    """Copy a file, a folder or a link; a folder is merged into one that is there."""
+    if source.is_symlink():
+        target.symlink_to(source.readlink())
+    elif source.is_dir():
         shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
     else:
         shutil.copy2(source, target)
+
+
+def _refuse_links(path: Path, name: str) -> None:
+    """Argo unpacks no link that leads out of the artifact; ``name`` is what its archive calls the path.
+
+    Raises:
+        OSError: there is one.
+    """
+    if path.is_symlink():
+        goal = os.path.normpath(os.path.join("/-", os.path.dirname(name), path.readlink()))
+        if not goal.startswith("/-/"):
+            raise OSError(f"illegal symlink target: {name} -> {path.readlink()}")
+    elif path.is_dir():
+        for each in sorted(path.iterdir()):
+            _refuse_links(each, f"{name}/{each.name}")
+
+
+def _copy_files(source: Path, target: Path) -> None:
+    """Copy what an object store keeps of a folder that is not packed: its files, no links, no empty folders."""
+    if not source.is_dir():
+        shutil.copy2(source, target)
+        return
+    for folder, _, names in os.walk(source):
+        for name in names:
+            file = Path(folder) / name
+            if not file.is_symlink():
+                place = target / file.relative_to(source)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, place)
 
 
 def collect_parameters(template: Mapping[str, Any], files: PodFiles, *, strict: bool) -> dict[str, str]:
@@ -96,7 +152,7 @@ def collect_parameters(template: Mapping[str, Any], files: PodFiles, *, strict: 
                 found[parameter["name"]] = any_string(parameter["value"])
             continue
         try:
-            text = files.at(str(source["path"])).read_text(encoding="utf-8", errors="replace")
+            text = files.real(str(source["path"])).read_text(encoding="utf-8", errors="replace")
             found[parameter["name"]] = text.removesuffix("\n")
         except OSError as error:
             if source.get("default") is not None:
@@ -118,19 +174,29 @@ def collect_artifacts(
     """
     found = {}
     for artifact in (template.get("outputs") or {}).get("artifacts") or []:
-        path = str(artifact["path"])
-        source, target = files.at(path), store / str(artifact["name"])
-        if source.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir():
-                shutil.rmtree(target)
-            copy_tree(source, target)
+        path, archive = str(artifact["path"]), artifact.get("archive") or {}
+        target, real = store / str(artifact["name"]), files.real(path)
+        if real.exists():
+            # In Argo's archive a link to a folder is a link, one to a file is the file.
+            source = files.at(path) if real.is_dir() else real
+            if ("none" in archive or "zip" in archive) and not files.on_volume(path):
+                _refuse_links(source, os.path.basename(path))
+            _clear(target)
+            (_copy_files if "none" in archive else copy_tree)(source, target)
             if (artifact.get("s3") or {}).get("key"):
                 repository.save(artifact, target)
             found[artifact["name"]] = str(target)
         elif strict and not artifact.get("optional"):
             raise OutputMissing(f"failed to save artifact {artifact['name']}: {path}: no such file or directory")
     return found
+
+
+def _clear(target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
 
 
 def read_result(path: Path) -> str:
