@@ -5,12 +5,13 @@ python scripts/engine_support.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from argosy.workflows.engine import schema
 from argosy.workflows.engine.expression.functions import FUNCTIONS
+from argosy.workflows.engine.expression.predicates import PREDICATES
 from argosy.workflows.engine.schema import Ignore, Refuse
 from argosy.workflows.engine.validation.decoding import argo_version, fields_of
 
@@ -66,7 +67,7 @@ What is not a field of its own:
 - **Hooks** other than `exit` are refused.
 - **Expressions** (`{{=…}}`, `retryStrategy.expression`, `hooks.exit.expression`) know these functions:
   FUNCTIONS.
-  `sprig` and closures are refused.
+  In PREDICATES, `#` is the item. Other functions, and in `jsonpath` what is no name and no number, are refused.
 - **Containers** need a `command`: no image is there whose entry point could be run. Variables from Secrets need
   `ARGOSY_SECRET_NAME_KEY` in the engine's environment; volumes are `emptyDir`, claims, ConfigMaps, optional Secrets.
 - **ConfigMaps** stand beside the Workflow, in its YAML or in files of `--templates`; what takes one that is not there
@@ -86,8 +87,15 @@ def main() -> None:
 
 def page() -> str:
     """The page as it has to be now."""
-    functions = ", ".join(f"`{name}`" for name in FUNCTIONS)
-    return HEAD + "".join(_row(*row) for row in ROWS) + RULES.replace("FUNCTIONS", functions)
+    return (
+        HEAD
+        + "".join(_row(*row) for row in ROWS)
+        + RULES.replace("FUNCTIONS", _listed(FUNCTIONS)).replace("PREDICATES", _listed(PREDICATES))
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _row(title: str, type_name: str, fields: dict[str, Any]) -> str:

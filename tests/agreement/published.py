@@ -23,17 +23,20 @@ from tests.cluster.pin import pins
 
 FOLDER = "ARGOSY_ARGO_EXAMPLES"
 CHANGED = (
-    "Changed in each: its name and namespace, its images (to one that is there; argosay is its script), no service "
-    "account, node selector or repository; dice that fall for both engines as the name of their node and the seed say."
+    "Changed in each: its name and namespace; its images (to one that is there; argosay is its script) and what that "
+    "one has not (/mnt, /etc/os-release); no service account, node selector or repository; smaller requests; dice that "
+    "fall for both engines as the name of their node and the seed say."
 )
-_DICE = (
+_CHANGES = (
     (r"\bimport random\b", "import os, random; random.seed(os.environ['ARGO_NODE_ID'] + 'SEED')"),
     (r"Math\.random\(\)", "0.SEED"),
-    (r"/dev/urandom", "/dev/zero"),
-    ("/etc/os-release", "/etc/nsswitch.conf"),
-    ("/mnt/", "/tmp/"),
-    (r"path: /etc\b", "path: /usr/share/doc/bash"),
     (r"\bRANDOM\b", "SEED"),
+    ("/dev/urandom", "/dev/zero"),
+    ("/etc/os-release", "/etc/nsswitch.conf"),
+    (r'"path": "/etc"', '"path": "/usr/share/doc/bash"'),
+    ("/mnt/", "/tmp/"),
+    ("2000m", "100m"),
+    ("10Gi", "64Mi"),
 )
 _REFERENCE = re.compile(r'"(?:\w+Ref)": \{[^}]*"name": "([^"]+)"')
 _Manifest = dict[str, Any]
@@ -108,7 +111,7 @@ def _needed(spec: _Manifest, library: dict[tuple[str, str], _Manifest]) -> Itera
 
 def _dressed(manifest: _Manifest, seed: int) -> _Manifest:
     text = json.dumps(manifest)
-    for pattern, instead in _DICE:
+    for pattern, instead in _CHANGES:
         text = re.sub(pattern, instead.replace("SEED", str(seed)), text)
     dressed: _Manifest = copy.deepcopy(json.loads(text))
     dressed["metadata"].pop("namespace", None)

@@ -51,7 +51,7 @@ REFUSED = {
     ),
     "steps[0][0]: templates.exit.inputs.parameters.code: was not supplied": "- {name: main, steps: [[{name: a, template: exit}]]}",
     "stands twice; names are unique": "- {name: main, steps: [[{name: a, template: ok}], [{name: a, template: ok}]]}",
-    "sprig functions are not supported": "- {name: main, container: {image: i, command: [x, \"{{=sprig.trim('x')}}\"]}}",
+    "function sprig.nope: not supported": "- {name: main, container: {image: i, command: [x, \"{{=sprig.nope('x')}}\"]}}",
     "{{inputs.parameters.q}}: the template declares no such input": "- {name: main, container: {image: i, command: [x, '{{inputs.parameters.q}}']}}",
     "{{workflow.parameters.q}}: the workflow has nothing of this name": "- {name: main, container: {image: i, command: [x, '{{workflow.parameters.q}}']}}",
     "retryPolicy: 'Sometimes' is none of": "- {name: main, retryStrategy: {retryPolicy: Sometimes}, container: {image: i, command: [x]}}",
