@@ -243,3 +243,22 @@ def test_a_label_that_no_api_server_takes(
     assert old in text
     with pytest.raises(InputError, match=re.escape(told)):
         run(text.replace(old, new, 1), RunOptions(state_dir=tmp_path))
+
+
+def test_only_the_templates_that_are_used_have_to_be_supported(tmp_path: Path) -> None:
+    library = """
+        apiVersion: argoproj.io/v1alpha1
+        kind: WorkflowTemplate
+        metadata: {name: %s}
+        spec: {templates: [{name: t, %s}]}
+        """
+    call = "steps: [[{name: a, templateRef: {name: %s, template: t}}]]"
+    parts = [("good", call % "deep"), ("deep", "container: {image: i, command: ['true']}"), ("bad", "http: {url: x}")]
+    (tmp_path / "library.yaml").write_text("---".join(textwrap.dedent(library % each) for each in parts))
+    options = RunOptions(state_dir=tmp_path, templates=(tmp_path / "library.yaml",))
+    head = (
+        "{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {name: wf}, spec: {entrypoint: main, templates: "
+    )
+    assert run(f"{head}[{{name: main, {call % 'good'}}}]}}}}".encode(), options).phase == "Succeeded"
+    with pytest.raises(InputError, match=r"bad\.spec\.templates\[0\]\.http: not supported"):
+        check(f"{head}[{{name: main, {call % 'bad'}}}]}}}}".encode(), options)

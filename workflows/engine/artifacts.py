@@ -24,6 +24,10 @@ class InputMissing(Exception):
     """An artifact that the template needs has no source."""
 
 
+class LinkOut(OSError):
+    """A link that leads out of an artifact: Argo's executor does not unpack it."""
+
+
 class OutputMissing(Exception):
     """A file that the template declares as output is not there."""
 
@@ -64,6 +68,7 @@ def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: Artif
 
     Raises:
         InputMissing: one is not optional and comes from nowhere, or cannot be had; the message is the pod's.
+        LookupError: one was a link when it was stored.
         OSError: its place cannot be made.
     """
     for artifact in (template.get("inputs") or {}).get("artifacts") or []:
@@ -80,7 +85,8 @@ def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: Artif
                 # The kubelet makes a folder of what a mount wants and nobody has put there.
                 target.mkdir(exist_ok=True)
                 continue
-            raise InputMissing(f"artifact {artifact['name']} failed to load: {error}") from error
+            loading = "" if isinstance(error, LinkOut) else f"artifact {artifact['name']} failed to load: "
+            raise InputMissing(f"{loading}{error}") from error
         if artifact.get("mode") is not None:
             target.chmod(int(artifact["mode"]))
 
@@ -88,7 +94,9 @@ def place_inputs(template: Mapping[str, Any], files: PodFiles, repository: Artif
 def _load(artifact: Mapping[str, Any], target: Path, repository: ArtifactRepository) -> None:
     if "stored" in artifact:
         stored = Path(artifact["stored"])
-        if not stored.exists() and not stored.is_symlink():
+        if stored.is_symlink():
+            raise LookupError(f"artifact {artifact['name']} is a link, which the kubelet mounts into no pod")
+        if not stored.exists():
             raise KeyAbsent
         if "none" not in (artifact.get("archive") or {}):
             _refuse_links(stored, stored.name)
@@ -110,15 +118,15 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def _refuse_links(path: Path, name: str) -> None:
-    """Argo unpacks no link that leads out of the artifact; ``name`` is what its archive calls the path.
+    """Look for links that lead out of the artifact; ``name`` is what its archive calls the path.
 
     Raises:
-        OSError: there is one.
+        LinkOut: there is one.
     """
     if path.is_symlink():
         goal = os.path.normpath(os.path.join("/-", os.path.dirname(name), path.readlink()))
         if not goal.startswith("/-/"):
-            raise OSError(f"illegal symlink target: {name} -> {path.readlink()}")
+            raise LinkOut(f"illegal symlink target: {name} -> {path.readlink()}")
     elif path.is_dir():
         for each in sorted(path.iterdir()):
             _refuse_links(each, f"{name}/{each.name}")
