@@ -25,6 +25,9 @@ REFUSED = {
         "- {name: main, synchronization: {semaphores: [{configMapKeyRef: {name: c, key: '{{workflow.name}}'}}]}, container: {image: i, command: [x]}}"
     ),
     "semaphores[0].configMapKeyRef: missing": "- {name: main, synchronization: {semaphores: [{}]}, container: {image: i, command: [x]}}",
+    "templates.main.outputs.artifacts[0].path: '/etc' lies in /etc, which a pod shares": (
+        "- {name: main, outputs: {artifacts: [{name: a, path: /etc}]}, container: {image: i, command: [x]}}"
+    ),
     "synchronization.mutexes[1]: stands twice": (
         "- {name: main, synchronization: {mutexes: [{name: m}, {name: m}]}, container: {image: i, command: [x]}}"
     ),

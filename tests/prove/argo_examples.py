@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from argosy.workflows.engine.reading import read_documents
-from argosy.workflows.engine.support import BY_ARGO
+from argosy.workflows.engine.support import BY_ARGO, BY_US
 from tests.agreement.answer import Answer
 from tests.agreement.corpus import Case
 from tests.agreement.published import CHANGED, cases, folder
@@ -84,7 +84,7 @@ def _volumes() -> Iterator[dict[str, Any]]:
 
 def _runs_or_is_invalid(ours: Answer) -> bool:
     """Whether Argo has to be asked."""
-    return ours["phase"] != "refused" or BY_ARGO in ours["message"]
+    return ours["phase"] != "refused" or BY_US not in ours["message"] or BY_ARGO in ours["message"]
 
 
 def _line(name: str, theirs: Answer | None, ours: Answer) -> dict[str, Any]:

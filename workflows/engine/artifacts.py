@@ -132,18 +132,24 @@ def _refuse_links(path: Path, name: str) -> None:
             _refuse_links(each, f"{name}/{each.name}")
 
 
-def _copy_files(source: Path, target: Path) -> None:
-    """Copy what an object store keeps of a folder that is not packed: its files, no links, no empty folders."""
+def _copy_files(source: Path, target: Path, *, zipped: bool) -> None:
+    """Copy what is kept of a folder that is zipped, or stored file by file: no empty folders, and no links.
+
+    A link in a zip is an empty file.
+    """
     if not source.is_dir():
         shutil.copy2(source, target)
         return
-    for folder, _, names in os.walk(source):
-        for name in names:
+    for folder, folders, names in os.walk(source):
+        for name in [*names, *(each for each in folders if (Path(folder) / each).is_symlink())]:
             file = Path(folder) / name
-            if not file.is_symlink():
-                place = target / file.relative_to(source)
+            place = target / file.relative_to(source)
+            if zipped or not file.is_symlink():
                 place.parent.mkdir(parents=True, exist_ok=True)
+            if not file.is_symlink():
                 shutil.copy2(file, place)
+            elif zipped:
+                place.touch()
 
 
 def collect_parameters(template: Mapping[str, Any], files: PodFiles, *, strict: bool) -> dict[str, str]:
@@ -187,10 +193,14 @@ def collect_artifacts(
         if real.exists():
             # In Argo's archive a link to a folder is a link, one to a file is the file.
             source = files.at(path) if real.is_dir() else real
-            if ("none" in archive or "zip" in archive) and not files.on_volume(path):
+            packed = "none" not in archive and "zip" not in archive
+            if not packed and not files.on_volume(path):
                 _refuse_links(source, os.path.basename(path))
             _clear(target)
-            (_copy_files if "none" in archive else copy_tree)(source, target)
+            if packed:
+                copy_tree(source, target)
+            else:
+                _copy_files(source, target, zipped="zip" in archive)
             if (artifact.get("s3") or {}).get("key"):
                 repository.save(artifact, target)
             found[artifact["name"]] = str(target)
