@@ -24,8 +24,8 @@ from tests.cluster.pin import pins
 FOLDER = "ARGOSY_ARGO_EXAMPLES"
 CHANGED = (
     "Changed in each: its name and namespace; its images (to one that is there; argosay is its script) and what that "
-    "one has not (/mnt, /etc/os-release); no service account, node selector or repository; smaller requests; dice that "
-    "fall for both engines as the name of their node and the seed say."
+    "one has not (/mnt, /etc/os-release); no service account, node selector or repository; smaller requests; one sleep "
+    "beside a timeout; dice that fall for both engines as the name of their node and the seed say."
 )
 _CHANGES = (
     (r"\bimport random\b", "import os, random; random.seed(os.environ['ARGO_NODE_ID'] + 'SEED')"),
@@ -36,6 +36,7 @@ _CHANGES = (
     ("/mnt/", "/tmp/"),
     ("2000m", "100m"),
     ("10Gi", "64Mi"),
+    (r'"15s"', '"11s"'),
 )
 _REFERENCE = re.compile(r'"(?:\w+Ref)": \{[^}]*"name": "([^"]+)"')
 _Manifest = dict[str, Any]

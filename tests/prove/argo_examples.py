@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from argosy.steps.contract.errors import InputError
+from argosy.workflows.engine.api import RunOptions, check
 from argosy.workflows.engine.reading import read_documents
 from argosy.workflows.engine.support import BY_ARGO, BY_US
 from tests.agreement.answer import Answer
@@ -26,6 +28,7 @@ from tests.prove.record import Record
 
 COUNT = 1000
 AT_ONCE = 10
+BATCH = 40
 PATIENCE = 60.0
 COLUMNS = ["example", "verdict", "phase", "nodes", "told", "held"]
 ENDLESS = ("forever",)
@@ -37,35 +40,49 @@ _CLAIMS = 8
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """The examples that are not recorded yet; 0 when both agree on all but what the engine refuses to run."""
     record, deadline = Record("argo-examples", seed), time.monotonic() + minutes * 60
-    done = {line["example"] for line in record.cases()}
-    left = [case for name, case in list(cases(seed).items())[:count] if name not in done and name not in ENDLESS]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        ours = dict(zip((case.name for case in left), pool.map(heard_here, left), strict=True))
-    asked = [case for case in left if _runs_or_is_invalid(ours[case.name])]
-    for case in left:
-        if case not in asked:
-            record.add(_line(case.name, None, ours[case.name]))
-    if asked:
-        _ask(record, asked, ours, deadline)
+    done = {*ENDLESS, *(line["example"] for line in record.cases())}
+    left = {name: case for name, case in list(cases(seed).items())[:count] if name not in done}
+    refusals = {name: _refusal(case) for name, case in left.items()}
+    for name, refusal in refusals.items():
+        if _is_ours(refusal):
+            record.add(_line(name, None, {"phase": "refused", "message": refusal, "nodes": {}}))
+    if asked := [case for name, case in left.items() if not _is_ours(refusals[name])]:
+        _ask(record, asked, deadline)
     title = f"Argo's own examples, on Argo {ARGO} and on the local engine"
     return record.told(title, COLUMNS, count=0, note=_note(record))
 
 
-def _ask(record: Record, asked: list[Case], ours: dict[str, Answer], deadline: float) -> None:
+def _refusal(case: Case) -> str:
+    try:
+        check(case.yaml(), RunOptions())
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _is_ours(refusal: str) -> bool:
+    """Whether Argo need not be asked: it takes the example, the engine says that it cannot run it."""
+    return BY_US in refusal and BY_ARGO not in refusal
+
+
+def _ask(record: Record, asked: list[Case], deadline: float) -> None:
     cluster = Cluster()
     with cluster.lent():
         questions = Questions(cluster)
         cluster.api.apply((*_volumes(), *(each for case in asked for each in case.others)), NAMESPACE)
-        # Several need the same templates: none of them is taken away with the first that has ended.
-        asked = [replace(case, others=()) for case in asked]
-        for at in range(0, len(asked), AT_ONCE * 2):
+        for at in range(0, len(asked), BATCH):
             if time.monotonic() > deadline:
                 print("run the same command to go on", flush=True)
                 return
-            for name, theirs in ask(questions, asked[at : at + AT_ONCE * 2], at_once=AT_ONCE, patience=PATIENCE):
-                line = _line(name, theirs, ours[name])
-                record.add(line)
-                print(line, flush=True)
+            batch = asked[at : at + BATCH]
+            # Several need the same templates: none of them is taken away with the first that has ended.
+            bare = [replace(case, others=()) for case in batch]
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                ours = {case.name: pool.submit(heard_here, case) for case in batch}
+                for name, theirs in ask(questions, bare, at_once=AT_ONCE, patience=PATIENCE):
+                    line = _line(name, theirs, ours[name].result())
+                    record.add(line)
+                    print(line, flush=True)
 
 
 def _volumes() -> Iterator[dict[str, Any]]:
@@ -80,11 +97,6 @@ def _volumes() -> Iterator[dict[str, Any]]:
         }
         yield {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"examples-{number}"}, "spec": spec}
     yield from read_documents((folder() / "testvolume.yaml").read_bytes(), "testvolume.yaml")
-
-
-def _runs_or_is_invalid(ours: Answer) -> bool:
-    """Whether Argo has to be asked."""
-    return ours["phase"] != "refused" or BY_US not in ours["message"] or BY_ARGO in ours["message"]
 
 
 def _line(name: str, theirs: Answer | None, ours: Answer) -> dict[str, Any]:
