@@ -115,8 +115,11 @@ def _line(name: str, theirs: Answer | None, ours: Answer) -> dict[str, Any]:
 
 
 def _class(problem: str) -> str:
-    """``spec.templates[0].resource: needs a cluster`` -> ``resource``."""
-    return re.sub(r"\[\d+\]|'.*", "", problem.partition(": ")[0]).strip().rpartition(".")[2]
+    """``spec.templates[0].resource: needs a cluster`` -> ``resource``; the kind of what has no field of its own."""
+    path, _, reason = problem.strip().partition(": ")
+    if re.fullmatch(r"(\S+\.)?templates\.[^.]+", path):
+        return "expression" if reason[:1] in "'\"" else reason.split()[0]
+    return re.sub(r"\[\d+\]", "", path).rpartition(".")[2]
 
 
 def _note(record: Record) -> str:
