@@ -24,8 +24,8 @@ from tests.cluster.pin import pins
 FOLDER = "ARGOSY_ARGO_EXAMPLES"
 CHANGED = (
     "Changed in each: its name and namespace; its images (to one that is there; argosay is its script) and what that "
-    "one has not (/mnt, /etc/os-release); no service account, node selector or repository; smaller requests; one sleep "
-    "beside a timeout; dice that fall for both engines as the name of their node and the seed say."
+    "one has not (/mnt, /etc/os-release); no service account, node selector or repository; smaller requests; "
+    "timeouts that have time for slow pods; dice that fall for both engines as the name of their node and the seed say."
 )
 _CHANGES = (
     (r"\bimport random\b", "import os, random; random.seed(os.environ['ARGO_NODE_ID'] + 'SEED')"),
@@ -36,7 +36,9 @@ _CHANGES = (
     ("/mnt/", "/tmp/"),
     ("2000m", "100m"),
     ("10Gi", "64Mi"),
-    (r'"15s"', '"11s"'),
+    ('"10s"', '"25s"'),
+    ('"15s"', '"45s"'),
+    ('"20s"', '"90s"'),
 )
 _REFERENCE = re.compile(r'"(?:\w+Ref)": \{[^}]*"name": "([^"]+)"')
 _Manifest = dict[str, Any]

@@ -249,6 +249,7 @@ class _Call:
         op = self.op
         if node is None:
             node = self._make(name, "Pod", PENDING, retried=retried)
+        if not node.pod:  # it may have waited for a lock
             node.attempt = attempt
             node.pod = op.pod_name(name, self.template_name)
         if node.phase != PENDING:
