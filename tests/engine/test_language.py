@@ -210,3 +210,9 @@ def test_conditions_know_times_and_bits(when: str, holds: bool) -> None:
 )  # fmt: skip
 def test_predicates_and_sprig(text: str, value: Any) -> None:
     assert evaluate(text, {}) == value
+
+
+def test_json_may_have_pairs_of_escapes() -> None:
+    assert read_documents(rb'{"a": "\ud83d\udd53", "b": "\\ud83d\\udd53"}', "x") == [
+        {"a": "\U0001f553", "b": r"\ud83d\udd53"}
+    ]
