@@ -5,12 +5,13 @@ python scripts/engine_support.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from argosy.workflows.engine import schema
 from argosy.workflows.engine.expression.functions import FUNCTIONS
+from argosy.workflows.engine.expression.predicates import PREDICATES
 from argosy.workflows.engine.schema import Ignore, Refuse
 from argosy.workflows.engine.validation.decoding import argo_version, fields_of
 
@@ -31,6 +32,7 @@ ROWS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("`retryStrategy.backoff`", "Backoff", schema.BACKOFF),
     ("`synchronization`", "Synchronization", schema.SYNCHRONIZATION),
     ("a mutex", "Mutex", schema.MUTEX),
+    ("a semaphore", "SemaphoreRef", schema.SEMAPHORE),
     ("a parameter", "Parameter", schema.PARAMETER),
     ("`valueFrom` of a parameter", "ValueFrom", schema.VALUE_FROM),
     ("an artifact", "Artifact", schema.ARTIFACT),
@@ -47,7 +49,7 @@ Made by `scripts/engine_support.py` from the engine's own tables; a test sees th
 
 - **Argo refuses it**: an unknown field, a value of the wrong kind, or a rule of Argo's own validator. These are the
   rules of Argo {argo_version()}, held to its `argo lint --offline --strict` by `tests/validation`. Two answers
-  differ on purpose: a workflow parameter without a value, and a name that Kubernetes takes for no object, are
+  differ on purpose: a workflow parameter without a value, and a name or label that Kubernetes does not take, are
   refused here as `argo submit` and the API server do it; `argo lint` lets both pass.
 - **The engine cannot run it**: the field stands in the last column below, or a rule under the table says why.
 
@@ -65,7 +67,7 @@ What is not a field of its own:
 - **Hooks** other than `exit` are refused.
 - **Expressions** (`{{=…}}`, `retryStrategy.expression`, `hooks.exit.expression`) know these functions:
   FUNCTIONS.
-  `sprig` and closures are refused.
+  In PREDICATES, `#` is the item. Other functions, and in `jsonpath` what is no name and no number, are refused.
 - **Containers** need a `command`: no image is there whose entry point could be run. Variables from Secrets need
   `ARGOSY_SECRET_NAME_KEY` in the engine's environment; volumes are `emptyDir`, claims, ConfigMaps, optional Secrets.
 - **ConfigMaps** stand beside the Workflow, in its YAML or in files of `--templates`; what takes one that is not there
@@ -85,8 +87,15 @@ def main() -> None:
 
 def page() -> str:
     """The page as it has to be now."""
-    functions = ", ".join(f"`{name}`" for name in FUNCTIONS)
-    return HEAD + "".join(_row(*row) for row in ROWS) + RULES.replace("FUNCTIONS", functions)
+    return (
+        HEAD
+        + "".join(_row(*row) for row in ROWS)
+        + RULES.replace("FUNCTIONS", _listed(FUNCTIONS)).replace("PREDICATES", _listed(PREDICATES))
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _row(title: str, type_name: str, fields: dict[str, Any]) -> str:

@@ -99,6 +99,8 @@ _CLASSES = (
     # Three clocks race for a deadline in the real controller: which of them writes the message is chance.
     (re.compile(r"Pod was active on the node longer than the specified deadline|Step exceeded its deadline|timeout"),
      "deadline"),
+    # What the archive calls its folder: here the artifact's name, there the last part of its path.
+    (re.compile(r"(.*illegal symlink target: )[^/]*(/.*?)(; )?"), r"\1…\2"),
     # What follows is the text of a Go library about where in an expression it stumbled.
     (re.compile(r"(.*?(?:Invalid 'when' expression '.*?': |wait: Error \(exit code 64\)"
                 r"|unable to resolve outputs from scope: (?!Unable to resolve)"

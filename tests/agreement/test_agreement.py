@@ -14,10 +14,9 @@ from tests.agreement.table import heard_here, judged
 
 REFUSED = {
     "container-set": "containerSet", "daemon": "daemon", "daemon-dag": "daemon",
-    "expression-closures": "templates.main",
-    "expression-jsonpath-filter": "jsonpath", "expression-sprig": "sprig", "inline-in-a-template-ref-twice": "inline",
+    "expression-jsonpath-filter": "jsonpath", "inline-in-a-template-ref-twice": "inline",
     "named-hooks": "hooks.done",
-    "on-exit-after-failure": "templates.bye", "suspend-fraction": "suspend.duration",
+    "suspend-fraction": "suspend.duration",
     **dict.fromkeys(("set-fails", "set-of-a-step", "set-main-fails", "set-retried", "set-in-a-retry"), "containerSet"),
     **dict.fromkeys(("daemon-answers", "daemon-then-failure", "daemon-last"), "daemon"),
     **dict.fromkeys(("daemon-never-ready", "daemon-nested"), "daemon"),

@@ -11,6 +11,8 @@ import pytest
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.main import invoke
 from argosy.workflows.engine.api import RunOptions, check, run
+from argosy.workflows.engine.config_maps import ConfigMaps
+from argosy.workflows.engine.locks import Lock, Locks, lock_problems, locks_of
 from tests.engine.conftest import workflow
 
 MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {k: v}}"
@@ -69,3 +71,21 @@ def test_submit_creates_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     file.write_bytes(MAP.encode() + b"\n---\n" + workflow(ENV))
     assert invoke(["submit", str(file)]) == 2
     assert "holds the ConfigMap 'm', which `argosy submit` does not create" in capsys.readouterr().err
+
+
+def test_a_semaphore_has_room_for_as_many_as_its_config_map_says(tmp_path: Path) -> None:
+    configs = ConfigMaps()
+    configs.add({"metadata": {"name": "c"}, "data": {"two": "2", "none": "0", "word": "x"}}, "here")
+    wanted = {"semaphores": [{"configMapKeyRef": {"name": "c", "key": "two"}}], "mutexes": [{"name": "m"}]}
+    semaphore, mutex = locks_of(wanted, configs)
+    assert (semaphore, mutex) == (Lock("ConfigMap/c/two", 2), Lock("Mutex/m"))
+    one, other = Locks(tmp_path), Locks(tmp_path)
+    assert (one.acquire("a", [semaphore, mutex]), one.acquire("a", [semaphore])) == (None, None)
+    assert other.acquire("b", [semaphore, mutex]) == mutex, "and the semaphore is given back"
+    assert other.acquire("b", [semaphore]) is None
+    assert other.acquire("c", [semaphore]) == semaphore
+    one.release("a")
+    assert other.acquire("c", [semaphore]) is None
+    for key in ("none", "word"):
+        told = [*lock_problems({"semaphores": [{"configMapKeyRef": {"name": "c", "key": key}}]}, configs, "spec")]
+        assert "is no limit" in told[0]

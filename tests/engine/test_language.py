@@ -97,7 +97,23 @@ def test_expressions(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["sprig.trim('x')", "nope(1)", "1 +", "a.b.c", "1 < 'a'", "!1", "asInt('x')", "[1][5]"]
+    "text",
+    [
+        "sprig.nope('x')",
+        "nope(1)",
+        "# + 1",
+        "1 # 2",
+        "upper({#})",
+        "filter([1])",
+        "filter(1, {#})",
+        "filter([1], {#})",
+        "1 +",
+        "a.b.c",
+        "1 < 'a'",
+        "!1",
+        "asInt('x')",
+        "[1][5]",
+    ],
 )
 def test_expression_errors(text: str) -> None:
     with pytest.raises(ExpressionError):
@@ -174,3 +190,29 @@ def test_loop_names() -> None:
 )  # fmt: skip
 def test_conditions_know_times_and_bits(when: str, holds: bool) -> None:
     assert should_execute(when) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("filter([1, 2, 3], {# > 1})", [2, 3]),
+        ("map([1, 2], # * 2 + #index)", [2, 5]),
+        ("map([{a: 1}, {a: 2}], .a)", [1, 2]),
+        ("map([[1, 2], [3]], {len(filter(#, {# > 1}))})", [1, 1]),
+        ("[all([1, 2], # > 0), any([1], {# > 1}), none([1], # > 1), one([1, 1], # == 1), count([1, 2], {# > 1})]",
+         [True, False, True, False, 1]),
+        ("[find([1, 2], # > 1), find([], #), findIndex([1, 2], # > 1)]", [2, None, 1]),
+        ("sprig.add(1, '2', 3.9, 'none') /* in all */ / 5 // 1.2", 1.2),
+        ("sprig.b64dec(sprig.b64enc('ä')) + sprig.trim(' x ')", "äx"),
+        ("[sprig.min(3, '2'), sprig.max(3, '0x10'), sprig.sub(1, 2), sprig.mul(2, 3), sprig.int('7')]",
+         [2, 16, -1, 6, 7]),
+    ],
+)  # fmt: skip
+def test_predicates_and_sprig(text: str, value: Any) -> None:
+    assert evaluate(text, {}) == value
+
+
+def test_json_may_have_pairs_of_escapes() -> None:
+    assert read_documents(rb'{"a": "\ud83d\udd53", "b": "\\ud83d\\udd53"}', "x") == [
+        {"a": "\U0001f553", "b": r"\ud83d\udd53"}
+    ]

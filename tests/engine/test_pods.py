@@ -145,3 +145,23 @@ def test_our_steps_run_unchanged_and_find_their_paths(run_workflow: Callable[...
     assert found["[0].gate"].exit_code == 2
     assert found["[0].gate"].outputs["parameters"] == {"decision": ""}
     assert not os.path.exists("/argosy/outputs/decision")
+
+
+def test_a_link_to_a_folder_as_an_artifact_reaches_no_pod(run_workflow: Callable[..., Any]) -> None:
+    found = run_workflow(
+        """
+        - name: main
+          steps:
+          - - {name: a, template: make}
+          - - {name: b, template: use, arguments: {artifacts: [{name: g, from: "{{steps.a.outputs.artifacts.f}}"}]}}
+        - name: make
+          outputs: {artifacts: [{name: f, path: /tmp/latest}]}
+          container: {image: i, command: [sh, -c, "mkdir /tmp/step-1; ln -s step-1 /tmp/latest"]}
+        - name: use
+          inputs: {artifacts: [{name: g, path: /tmp/g}]}
+          container: {image: i, command: ["true"]}
+        """
+    )
+    assert found["[0].a"].phase == "Succeeded"
+    assert "artifact g is a link" in found["[1].b"].message
+    assert "Argo would keep this pod Pending for ever" in found["[1].b"].message

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,19 @@ from argosy.workflows.engine.fields import supported_fields
 MAIN = "- name: main\n  container: {image: i, command: ['true']}\n"
 
 REFUSED = {
+    "templates.main.synchronization.semaphores[0].configMapKeyRef: ConfigMap 'c' was not given": (
+        "- {name: main, synchronization: {semaphores: [{configMapKeyRef: {name: c, key: k}}]}, container: {image: i, command: [x]}}"
+    ),
+    "semaphores[0].configMapKeyRef: a tag in a semaphore's name": (
+        "- {name: main, synchronization: {semaphores: [{configMapKeyRef: {name: c, key: '{{workflow.name}}'}}]}, container: {image: i, command: [x]}}"
+    ),
+    "semaphores[0].configMapKeyRef: missing": "- {name: main, synchronization: {semaphores: [{}]}, container: {image: i, command: [x]}}",
+    "templates.main.outputs.artifacts[0].path: '/etc' lies in /etc, which a pod shares": (
+        "- {name: main, outputs: {artifacts: [{name: a, path: /etc}]}, container: {image: i, command: [x]}}"
+    ),
+    "synchronization.mutexes[1]: stands twice": (
+        "- {name: main, synchronization: {mutexes: [{name: m}, {name: m}]}, container: {image: i, command: [x]}}"
+    ),
     "spec.templates[0].daemon: not supported": "- {name: main, daemon: true, container: {image: i, command: [x]}}",
     "spec.templates[0].contaner: unknown field; did you mean container?": "- {name: main, contaner: {image: i}}",
     "spec.templates[0].container.comand: unknown field": "- {name: main, container: {image: i, comand: [x]}}",
@@ -40,7 +54,7 @@ REFUSED = {
     ),
     "steps[0][0]: templates.exit.inputs.parameters.code: was not supplied": "- {name: main, steps: [[{name: a, template: exit}]]}",
     "stands twice; names are unique": "- {name: main, steps: [[{name: a, template: ok}], [{name: a, template: ok}]]}",
-    "sprig functions are not supported": "- {name: main, container: {image: i, command: [x, \"{{=sprig.trim('x')}}\"]}}",
+    "function sprig.nope: not supported": "- {name: main, container: {image: i, command: [x, \"{{=sprig.nope('x')}}\"]}}",
     "{{inputs.parameters.q}}: the template declares no such input": "- {name: main, container: {image: i, command: [x, '{{inputs.parameters.q}}']}}",
     "{{workflow.parameters.q}}: the workflow has nothing of this name": "- {name: main, container: {image: i, command: [x, '{{workflow.parameters.q}}']}}",
     "retryPolicy: 'Sometimes' is none of": "- {name: main, retryStrategy: {retryPolicy: Sometimes}, container: {image: i, command: [x]}}",
@@ -210,3 +224,44 @@ def test_a_name_that_no_cluster_takes_makes_no_folder(
     with pytest.raises(InputError, match="is no Kubernetes name"):
         run(text, RunOptions(state_dir=tmp_path / "state"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (b"{name: wf}", b"{name: wf, labels: {who: wf-}}", "metadata.labels.who: 'wf-' is no label's value"),
+        (b"{name: wf}", b"{name: wf, labels: {who/x/y: ''}}", "metadata.labels: 'who/x/y' is no label's key"),
+        (b"{name: wf}", b"{name: wf, labels: {who: '" + b"w" * 64 + b"'}}", "is no label's value"),
+        (
+            b"- name: main",
+            b"- metadata: {labels: {who: a b}}\n    name: main",
+            "templates.main.metadata.labels.who: 'a b'",
+        ),
+    ],
+)
+def test_a_label_that_no_api_server_takes(
+    old: bytes, new: bytes, told: str, tmp_path: Path, make_workflow: Callable[..., bytes]
+) -> None:
+    text = make_workflow(MAIN)
+    assert old in text
+    with pytest.raises(InputError, match=re.escape(told)):
+        run(text.replace(old, new, 1), RunOptions(state_dir=tmp_path))
+
+
+def test_only_the_templates_that_are_used_have_to_be_supported(tmp_path: Path) -> None:
+    library = """
+        apiVersion: argoproj.io/v1alpha1
+        kind: WorkflowTemplate
+        metadata: {name: %s}
+        spec: {templates: [{name: t, %s}]}
+        """
+    call = "steps: [[{name: a, templateRef: {name: %s, template: t}}]]"
+    parts = [("good", call % "deep"), ("deep", "container: {image: i, command: ['true']}"), ("bad", "http: {url: x}")]
+    (tmp_path / "library.yaml").write_text("---".join(textwrap.dedent(library % each) for each in parts))
+    options = RunOptions(state_dir=tmp_path, templates=(tmp_path / "library.yaml",))
+    head = (
+        "{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {name: wf}, spec: {entrypoint: main, templates: "
+    )
+    assert run(f"{head}[{{name: main, {call % 'good'}}}]}}}}".encode(), options).phase == "Succeeded"
+    with pytest.raises(InputError, match=r"bad\.spec\.templates\[0\]\.http: not supported"):
+        check(f"{head}[{{name: main, {call % 'bad'}}}]}}}}".encode(), options)

@@ -75,6 +75,30 @@ def test_a_mutex_serializes_nodes(run_workflow: Callable[..., Any]) -> None:
     assert found.phase == "Succeeded"
 
 
+def test_pods_that_waited_for_a_semaphore_run_side_by_side(tmp_path: Path, make_workflow: Callable[..., bytes]) -> None:
+    text = make_workflow(
+        """
+        - name: main
+          dag:
+            tasks:
+            - name: a
+              template: critical
+              withItems: [0, 1, 2, 3]
+              arguments: {parameters: [{name: i, value: "{{item}}"}]}
+        - name: critical
+          inputs: {parameters: [{name: i}]}
+          synchronization: {semaphores: [{configMapKeyRef: {name: c, key: two}}]}
+          container: {image: i, command: [sh, -c, "echo $0; sleep 0.3", "{{inputs.parameters.i}}"]}
+        """
+    )
+    config = b"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {two: '2'}}"
+    state = run(text + config, RunOptions(state_dir=tmp_path))
+    pods = sorted((node for node in state.nodes.values() if node.type == "Pod"), key=lambda node: node.finished)
+    assert (state.phase, len(pods)) == ("Succeeded", 4)
+    assert sorted(Path(node.log).read_text() for node in pods) == ["0\n", "1\n", "2\n", "3\n"], "a log each"
+    assert pods[2].finished - pods[0].finished >= 0.3, "two at a time"
+
+
 def test_a_mutex_holds_between_engines(tmp_path: Path, make_workflow: Callable[..., bytes]) -> None:
     text = make_workflow(
         "- name: main\n  container: {image: i, command: [sleep, '0.4']}\n",

@@ -37,7 +37,6 @@ NOT_BUILT_IN = {
     "retry expression that is none": "'a ==': unexpected end",
     "an unknown function": "function zz: not supported by the local engine",
     "a broken expression": "'1 +': unexpected end",
-    "sprig": "sprig functions are not supported by the local engine",
     "mounts: no such volume": "no volume is called 'v'",
 }
 

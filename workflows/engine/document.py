@@ -13,6 +13,7 @@ from typing import Any
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.engine.config_maps import ConfigMaps
 from argosy.workflows.engine.gotext import any_string
+from argosy.workflows.engine.labels import wrong_labels
 from argosy.workflows.engine.reading import read_documents
 
 API_GROUP = "argoproj.io/"
@@ -175,7 +176,8 @@ def assemble(
     """The one Workflow with everything it refers to; a lone WorkflowTemplate is run as it is.
 
     Raises:
-        InputError: no Workflow or several, a reference to a template nobody gave, a name given twice.
+        InputError: no Workflow or several, a reference to a template nobody gave, a name given twice, a name or label
+            that Kubernetes does not take.
     """
     if not workflows and len(references) == 1:
         workflows = [_submitted(references[0])]
@@ -187,6 +189,8 @@ def assemble(
     for key, text in (("name", document.metadata.get("name")), ("generateName", document.metadata.get("generateName"))):
         if text is not None and not NAME.fullmatch(str(text) + ("x" if key == "generateName" else "")):
             raise InputError(f"{where}: metadata.{key}: {text!r} is no Kubernetes name; use a-z, 0-9, '-' and '.'")
+    for wrong in wrong_labels(document.metadata.get("labels"), "metadata.labels"):
+        raise InputError(f"{where}: {wrong}")
     for source in configs:
         other = (source.manifest.get("metadata") or {}).get("namespace")
         if other and document.metadata.get("namespace") and other != document.namespace:

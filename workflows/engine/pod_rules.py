@@ -42,7 +42,7 @@ def pod_problems(document: Document, template: Mapping[str, Any], kind: str, pat
     for index, mount in enumerate(container.get("volumeMounts") or []):
         if mount.get("name") not in known:
             yield f"{where}.volumeMounts[{index}].name: no volume is called {mount.get('name')!r}"
-        yield from _path(mount.get("mountPath"), [], isolated, f"{where}.volumeMounts[{index}].mountPath")
+        yield from _path(mount.get("mountPath"), [], isolated, f"{where}.volumeMounts[{index}].mountPath", mount=True)
         sub_path = str(mount.get("subPath") or "")
         if sub_path.startswith("/") or ".." in sub_path.split("/"):
             yield f"{where}.volumeMounts[{index}].subPath: {sub_path!r} must be a relative path without '..'"
@@ -112,8 +112,11 @@ def _files(template: Mapping[str, Any], mounts: list[str], isolated: bool, path:
             yield f"{where}.path: missing; a pod's output parameter comes from a file"
 
 
-def _path(file: Any, mounts: list[str], isolated: bool, where: str) -> Iterator[str]:
-    """A file that a foreign container and we must both reach: below a folder that is the pod's own."""
+def _path(file: Any, mounts: list[str], isolated: bool, where: str, *, mount: bool = False) -> Iterator[str]:
+    """A file that a foreign container and we must both reach: below a folder that is the pod's own.
+
+    What is mounted may also cover a folder of the machine.
+    """
     text = os.path.normpath(str(file))
     if "{{" in text or not isolated:
         return
@@ -123,7 +126,7 @@ def _path(file: Any, mounts: list[str], isolated: bool, where: str) -> Iterator[
     if any(text == mount or text.startswith(mount.rstrip("/") + "/") for mount in mounts):
         return
     top = text.split("/")[1]
-    if top not in PRIVATE and os.path.lexists(f"/{top}") and not (text == "/dev/shm" or os.path.isdir(text)):
+    if top not in PRIVATE and os.path.lexists(f"/{top}") and not (mount and os.path.isdir(text)):
         yield (
             f"{where}: {file!r} lies in /{top}, which a pod shares with this machine; "
             f"use a path below /{', /'.join(PRIVATE[:4])} or a volume"

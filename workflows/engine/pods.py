@@ -224,6 +224,7 @@ class PodRunner:
             script = job.files.at(_SCRIPT_PATH)
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text(str(job.template["script"].get("source") or ""), encoding="utf-8")
+            script.chmod(0o755)  # "sh -c" runs it as a program
             command = (*command, _SCRIPT_PATH)
         if job.keep_result:
             kept = _RESULT_PATH if isolated else f"{root}{_RESULT_PATH}"

@@ -16,6 +16,8 @@ _FLOAT = re.compile(
     r"^(?:[-+]?(?:[0-9][0-9_]*)?\.[0-9_]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*\.(?:[eE][-+]?[0-9]+)?"
     r"|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
 )
+_PAIR = re.compile(r"\\\\|\\u(d[89ab]..)\\u(d[c-f]..)", re.IGNORECASE)
+"""A character beyond 16 bits as JSON has it, which YAML's parser does not know; or an escaped backslash, to be left."""
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -64,6 +66,10 @@ def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
 _prepare()
 
 
+def _paired(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[1] + found[2]).decode("utf-16-be") if found[1] else found[0]
+
+
 def read_documents(data: bytes, where: str) -> list[dict[str, Any]]:
     """Every YAML document in ``data`` that is not empty.
 
@@ -71,7 +77,9 @@ def read_documents(data: bytes, where: str) -> list[dict[str, Any]]:
         InputError: not UTF-8, not YAML, or a document is not a map; names ``where`` and the line.
     """
     try:
-        documents = list(yaml.load_all(data.decode(), Loader=_Loader))
+        text = data.decode()
+        text = _PAIR.sub(_paired, text) if text.lstrip().startswith("{") else text
+        documents = list(yaml.load_all(text, Loader=_Loader))
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except yaml.YAMLError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import shutil
 import tarfile
 import tempfile
@@ -67,7 +68,7 @@ class ArtifactRepository:
         archive = artifact.get("archive") or {"tar": {}}
         if "none" in archive:
             for file, below in _files(source):
-                bucket.put(f"{key}/{below}" if below else key, file)
+                bucket.put(posixpath.join(key, below) if below else key, file)
             return
         with tempfile.TemporaryDirectory(dir=source.parent, prefix=".artifact.") as work:
             packed = Path(work) / "packed"

@@ -15,7 +15,7 @@ from types import FrameType
 from argosy.steps.pods.leftovers import sweep
 from argosy.workflows.engine import endings, hooks, template
 from argosy.workflows.engine.document import Document
-from argosy.workflows.engine.locks import Locks
+from argosy.workflows.engine.locks import Locks, locks_of
 from argosy.workflows.engine.node import FAILED, FULFILLED, PENDING, RUNNING, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError, TimedOut, Waiting
 from argosy.workflows.engine.pods import PodRunner
@@ -208,9 +208,9 @@ class Scheduler:
 
     def _hold_workflow_locks(self) -> bool:
         op, state = self._operation, self._state
-        wanted = op.document.spec.get("synchronization") or {}
-        blocked = self._locks.acquire("", [str(each["name"]) for each in wanted.get("mutexes") or []])
-        if not blocked:
+        wanted = locks_of(op.document.spec.get("synchronization"), op.document.configs)
+        blocked = self._locks.acquire("", wanted)
+        if blocked is None:
             return True
         message = template.waiting_message(op, blocked)
         if state.message != message:

@@ -137,8 +137,10 @@ RETRY = {
     "limit": WHOLE, "retryPolicy": TEXT, "expression": TEXT, "backoff": BACKOFF,
     "affinity": Ignore("placement: there is one machine"),
 }  # fmt: skip
-MUTEX = {"name": TEXT, "namespace": Refuse("a mutex of another namespace"), "database": Refuse("no database is there")}
-SYNCHRONIZATION = {"mutexes": ListOf(MUTEX), "semaphores": _LATER}
+_ELSEWHERE = {"namespace": Refuse("a lock of another namespace"), "database": Refuse("no database is there")}
+MUTEX = {"name": TEXT, **_ELSEWHERE}
+SEMAPHORE = {"configMapKeyRef": _KEY, **_ELSEWHERE}
+SYNCHRONIZATION = {"mutexes": ListOf(MUTEX), "semaphores": ListOf(SEMAPHORE)}
 TEMPLATE_REF = {"name": TEXT, "template": TEXT, "clusterScope": FLAG}
 HOOK = {"template": TEXT, "templateRef": TEMPLATE_REF, "arguments": ARGUMENTS, "expression": TEXT}
 HOOKS = {"exit": HOOK}

@@ -10,6 +10,7 @@ from argosy.workflows.engine.arguments import processed
 from argosy.workflows.engine.dag import execute_dag
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import float_text
+from argosy.workflows.engine.locks import Lock, locks_of
 from argosy.workflows.engine.node import ERROR, FAILED, PENDING, RUNNING, SUCCEEDED, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError, TimedOut
 from argosy.workflows.engine.pod_patch import patch_problems
@@ -142,9 +143,9 @@ class _Call:
 
     def _lock(self, node: NodeState | None) -> NodeState | None:
         op = self.op
-        names = [str(each["name"]) for each in self.template["synchronization"].get("mutexes") or []]
-        blocked = op.locks.acquire(op.node_id(self.name), names)
-        if not blocked:
+        wanted = locks_of(self.template["synchronization"], op.document.configs)
+        blocked = op.locks.acquire(op.node_id(self.name), wanted)
+        if blocked is None:
             if node is not None and node.message.startswith("Waiting for "):
                 op.mark(node, node.phase, "")
             return node
@@ -248,6 +249,7 @@ class _Call:
         op = self.op
         if node is None:
             node = self._make(name, "Pod", PENDING, retried=retried)
+        if not node.pod:  # it may have waited for a lock
             node.attempt = attempt
             node.pod = op.pod_name(name, self.template_name)
         if node.phase != PENDING:
@@ -276,7 +278,7 @@ class _Call:
         return node
 
 
-def waiting_message(op: Operation, mutex: str) -> str:
-    """What a node says while somebody else holds its lock; asks for a look soon, as locks wake nobody."""
+def waiting_message(op: Operation, lock: Lock) -> str:
+    """What a node says while others hold its lock; asks for a look soon, as locks wake nobody."""
     op.wake_at(op.now + 0.1)
-    return f"Waiting for {op.document.namespace}/Mutex/{mutex} lock. Lock status: 0/1"
+    return f"Waiting for {op.document.namespace}/{lock.name} lock. Lock status: 0/{lock.limit}"

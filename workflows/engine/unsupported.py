@@ -10,6 +10,8 @@ from argosy.workflows.engine.dag import condition_of
 from argosy.workflows.engine.document import Document, calls_of
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import duration_seconds
+from argosy.workflows.engine.labels import wrong_labels
+from argosy.workflows.engine.locks import lock_problems
 from argosy.workflows.engine.pod_patch import patch_problems
 from argosy.workflows.engine.pod_rules import pod_problems
 from argosy.workflows.engine.validation.kinds import kind_of
@@ -24,6 +26,8 @@ def problems_of(document: Document) -> Iterator[str]:
     yield from _number(spec, "activeDeadlineSeconds", "spec", float)
     yield from _number(spec, "parallelism", "spec", int)
     yield from patch_problems(spec, "spec")
+    yield from lock_problems(spec.get("synchronization"), document.configs, "spec")
+    yield from wrong_labels((spec.get("podMetadata") or {}).get("labels"), "spec.podMetadata.labels")
     yield from _hooks(document, spec, "", "spec")
     for scope, templates in document.scopes.items():
         if scope:
@@ -37,6 +41,7 @@ def problems_of(document: Document) -> Iterator[str]:
 def _template(document: Document, template: Mapping[str, Any], scope: str, path: str) -> Iterator[str]:
     kind = kind_of(template)
     yield from _retry(with_defaults(document.spec, template).get("retryStrategy"), f"{path}.retryStrategy")
+    yield from lock_problems(with_defaults(document.spec, template).get("synchronization"), document.configs, path)
     yield from _number(template, "activeDeadlineSeconds", path, float)
     yield from _duration(template.get("timeout"), f"{path}.timeout")
     for index, parameter in enumerate((template.get("inputs") or {}).get("parameters") or []):
@@ -56,6 +61,7 @@ def _template(document: Document, template: Mapping[str, Any], scope: str, path:
         yield from _chosen_outputs(template, path)
         yield from _dag(document, template["dag"], scope, path)
     elif kind:
+        yield from wrong_labels((template.get("metadata") or {}).get("labels"), f"{path}.metadata.labels")
         yield from pod_problems(document, with_defaults(document.spec, template), kind, path)
         yield from patch_problems(template, path)
     else:

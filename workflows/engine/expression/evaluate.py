@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lark import Token, Tree
 
-from argosy.workflows.engine.expression.functions import FUNCTIONS, refuse_path, refuse_unknown
+from argosy.workflows.engine.expression.functions import FUNCTIONS, refuse_path
 from argosy.workflows.engine.expression.parser import ExpressionError, parse
+from argosy.workflows.engine.expression.predicates import PREDICATES, refuse_call
 from argosy.workflows.engine.gotext import plain_text
 
 _ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -44,7 +45,7 @@ def check(text: str) -> None:
     """Raise ExpressionError if ``text`` cannot be parsed or calls something that is not supported."""
     for tree in parse(text).iter_subtrees():
         if tree.data == "call":
-            refuse_unknown(str(tree.children[0]))
+            refuse_call(str(tree.children[0]), tree.children[1:])
             path = tree.children[2] if len(tree.children) > 2 else None
             if tree.children[0] == "jsonpath" and isinstance(path, Tree) and path.data == "text":
                 refuse_path(unquote(str(path.children[0])))
@@ -158,6 +159,8 @@ def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
 class _Evaluator:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
+        self._items: list[tuple[Any, int]] = []
+        """Of the predicates that are being evaluated, the innermost last: the item and its number."""
 
     def value(self, tree: Any) -> Any:
         if tree is None:
@@ -248,8 +251,33 @@ class _Evaluator:
     def _name(self, token: Token) -> Any:
         return self._names.get(str(token))
 
+    def _pointer(self, token: Token) -> Any:
+        if not self._items:
+            raise ExpressionError("cannot use pointer accessor outside predicate")
+        return self._items[-1][token == "#index"]
+
+    def _pointer_member(self, key: Token) -> Any:
+        return self._fetch(self._pointer(Token("POINTER", "#")), str(key))
+
+    def _predicate(self, body: Any) -> Any:
+        return self.value(body)
+
+    def _for_each(self, body: Any, items: Any) -> Iterator[Any]:
+        """What ``body`` is for each of ``items``, one after the other."""
+        for index, item in enumerate(items):
+            self._items.append((item, index))
+            try:
+                yield self.value(body)
+            finally:
+                self._items.pop()
+
     def _call(self, name: Token, *arguments: Any) -> Any:
-        refuse_unknown(str(name))
+        refuse_call(str(name), arguments)
+        if name in PREDICATES:
+            items = self.value(arguments[0])
+            if not isinstance(items, list):
+                raise ExpressionError(f"{name}: cannot loop over {plain_text(items)}")
+            return PREDICATES[name](items, self._for_each(arguments[1], items))
         values = [self.value(each) for each in arguments if each is not None]
         try:
             return FUNCTIONS[str(name)](*values)
