@@ -18,6 +18,7 @@ _PREFIX = re.compile(
     r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+?\] ?"  # glog, klog
     r"|\[?(?:INFO|ERROR|CRITICAL|WARNING|WARN|DEBUG|FATAL)\]?(?: *[:-]| {2,}|(?=\s))\s?"
     r"|(?:stderr|stdout): "
+    r"|\[(?:torchrun|mpirun)\] ?"  # what starts the ranks, in the log of a pod of ours
     r"|\d{1,3}(?:\.\d{1,3}){3}(?: \[\d+\]|:)\s"  # host [rank]
     r"|\[[\w./-]+-\d+\]\s|\[(?:pod|[\w-]+)/[^\]]+\]\s"  # kubectl logs --prefix
     r"|\[\d*/?[\w./-]+ \(pid \d+\)\]\s?|\[[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\]\s?"  # task, id

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +112,11 @@ def test_its_end_is_seen_as_it_was(make_gang: Callable[[int], Gang], word: str, 
         gang.order("stop", root={"cause": "unknown"})
     gang.order("exit", 75)
     assert gang.exit_codes() == [75]
+    # The pod's log holds torchrun's own traceback too, which says no more than that a rank has ended.
+    command = [sys.executable, "-m", "argosy.workflows.cli.main", "diagnose", str(gang.pods[0].log), "--json"]
+    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert "Traceback" in gang.pods[0].text()
+    assert told["cause"] == "unknown"
 
 
 WAITS = """
