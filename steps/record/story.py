@@ -48,8 +48,8 @@ def headline(record: RunRecord) -> str:
     for cause in sorted({each.cause for each in failures}):
         if (often := sum(each.cause == cause for each in failures)) > OFTEN:
             parts.append(f"{often} times for {cause}, which will go on until it is mended")
-    if record.goodput and record.goodput.lost_steps:
-        parts.append(f"{count(record.goodput.lost_steps, 'step')} done again")
+    if lost := lost_words(record):
+        parts.append(lost)
     if record.unsaved:
         saved = record.checkpoints[-1].step
         parts.append(f"{count(record.unsaved, 'step')} after the last checkpoint (step {saved}) in none")
@@ -148,8 +148,17 @@ def began_again_at(told: int, restored: int) -> str:
 
 
 def lost_in(record: RunRecord, index: int) -> int:
-    """Steps of attempt ``index`` that had to be done again."""
+    """Steps of attempt ``index`` that had to be done again, or are lost."""
     return lost_steps(record.restarts, index)
+
+
+def lost_words(record: RunRecord) -> str:
+    """How many steps were done again, and how many nobody has done again so far; "" for none."""
+    last = len(record.restarts) - 1
+    again = sum(lost_in(record, index) for index in range(last)) if record.goodput else 0
+    lost = lost_in(record, last) if record.goodput and last >= 0 else 0
+    words = [f"{count(again, 'step')} done again"] if again else []
+    return ", ".join([*words, *([f"{count(lost, 'step')} lost"] if lost else [])])
 
 
 def injected_in(record: RunRecord, index: int) -> list[Injected]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.placeholders import VARIABLES, as_it_is, fill
+from argosy.workflows.code import pack
 
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 TRAIN = """\
@@ -131,8 +132,9 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
             "run": json.loads(out)["run"], "digest": digest, "folder": str(into),
             "files": {"model.json": (into / "model.json").stat().st_size},
         }  # fmt: skip
-        assert [path.name for path in into.iterdir()] == ["model.json"]
+        assert {path.name for path in into.iterdir()} == {"model.json", ".argosyignore"}
         assert json.loads((into / "model.json").read_text())["step"] == step
+        assert not [name for name in pack(folder).files if name.startswith("fetched")]  # or the next run is another
     newest = folder / "newest"
     newest.mkdir()
     (newest / ".argosy-fetch-0").write_text("of a call that was killed")

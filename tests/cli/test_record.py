@@ -10,7 +10,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.building import build_record
 from argosy.steps.record.facts import LastWords
-from argosy.steps.record.story import goodput_sentence, headline, outcome, way_on
+from argosy.steps.record.story import goodput_sentence, headline, lost_words, outcome, way_on
 from argosy.steps.record.summary import summary
 from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.termination import read_message
@@ -286,6 +286,7 @@ def test_an_attempt_that_gave_up_lost_what_it_did_not_save(story) -> None:
     story.at(61.0, "train_ended", cause="unknown", exit_code=74)
     record = story.record("Failed", 62.0)
     assert record.goodput.lost_steps == 8
+    assert lost_words(record) == "8 steps lost"  # nobody has done them again
     said = "\n".join(explained(record))
     assert "Lost: 8 steps" in said
     assert "retry.max_same_failure" in said

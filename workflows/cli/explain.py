@@ -16,6 +16,7 @@ from argosy.steps.record.story import (
     headline,
     injected_in,
     lost_in,
+    lost_words,
     meaning,
     outcome,
     way_on,
@@ -95,8 +96,7 @@ def story(record: RunRecord) -> list[str]:
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
     if record.goodput:
-        lost = f"; {count(record.goodput.lost_steps, 'step')} had to be done again" if record.goodput.lost_steps else ""
-        told.append(f"Goodput: {goodput_sentence(record)}{lost}.")
+        told.append(f"Goodput: {'; '.join(filter(None, (goodput_sentence(record), lost_words(record))))}.")
     return [*told, *_judgement(record), *what_to_do(record)]
 
 

@@ -55,7 +55,7 @@ def result_kept(work: Path, folder: str, result: str) -> bool:
         into = Path(empty) / "model"
         name = run_folder(work).path.name
         got = subprocess.run([ARGOSY, "checkpoint", "get", name, str(into)], cwd=work, capture_output=True, check=False)
-        files = [path.relative_to(into) for path in into.rglob("*") if path.is_file()]
+        files = [path.relative_to(into) for path in into.rglob("*") if path.is_file() and path.name != ".argosyignore"]
         left = [path / folder for path in work.glob(".argosy/runs/*/nodes/*/pods/*/volumes/workspace")]
         equal = [any(_same(into / file, each / file) for each in left) for file in files]
         return got.returncode == 0 and Path(result) in files and all(equal)

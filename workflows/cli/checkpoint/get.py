@@ -16,6 +16,7 @@ from argosy.workflows.cli.output import emit, next_commands, say, typed
 
 _PART = ".argosy-fetch-"
 """A file of this name is being written (steps/checkpoint/reader.py)."""
+_IGNORE = ".argosyignore"
 
 
 @click.command()
@@ -51,7 +52,8 @@ def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) ->
 def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple[str, dict[str, int]]:
     """The checkpoint that ``checkpoint`` names (None: a resume's), in ``folder``: its digest, files and sizes.
 
-    What a call that was interrupted left is completed; another file of that name is refused.
+    What a call that was interrupted left is completed; another file of that name is refused. Beside them lies a file
+    that keeps them out of the code, should the folder be one of a run's.
 
     Raises:
         InputError: there is no such checkpoint, or something else lies in the folder.
@@ -65,7 +67,7 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
     files = merged(chosen.checkpoint.files)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"FOLDER {folder}: is a file; name a folder")
-    strange = sorted(_lying(folder) - {file.path for file in files})
+    strange = sorted(_lying(folder) - {file.path for file in files} - {_IGNORE})
     if strange:
         raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
     try:
@@ -74,6 +76,9 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
         raise InputError(f"FOLDER {folder}: {error.strerror}; name a folder of your own") from error
     for left in folder.rglob(f"{_PART}*"):
         left.unlink(missing_ok=True)
+    if _IGNORE not in {file.path for file in files}:
+        # In a folder of code it would be packed as code, and the next run be another one.
+        (folder / _IGNORE).write_text("# fetched by argosy checkpoint get, so no code\n*\n")
     return chosen.digest, {file.path: file.size for file in files}
 
 
