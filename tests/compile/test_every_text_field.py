@@ -38,6 +38,7 @@ BASE: dict[str, Any] = {
     },
     "gang": {
         "nnodes": "2:4",
+        "preload": ["m"],
         "fabric": "ib-sriov",
         "fabric_parameters": {"rdma_resource": "rdma/ib", "nics": "8", "rate": "ndr", "hca": "=mlx5_0"},
         "shm_size": "1Gi",

@@ -69,6 +69,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "gang.queue": ("other", QUEUED),
     "gang.queue_priority": ("urgent", QUEUED),
     "gang.nnodes": (3, {}),
+    "gang.preload": (["torch"], {}),
     "gang.spares": (1, {}),
     "gang.nproc_per_node": (3, {}),
     "gang.fabric": ("tcp", {}),

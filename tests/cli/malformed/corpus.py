@@ -221,7 +221,12 @@ SCRIPTS = [
     Case(
         "init-unclear", ("init", "t.py"), ("line 2", "--opaque"), {"t.py": b"import torch\ntorch.save({}, where())\n"}
     ),
-    Case("init-absolute", ("init", "t.py"), ("--opaque",), {"t.py": b"import torch\ntorch.save({}, '/ckpt/a.pt')\n"}),
+    Case(
+        "init-absolute",
+        ("init", "t.py"),
+        ("line 2: /ckpt", "'out'"),
+        {"t.py": b"import torch\ntorch.save({}, '/ckpt/a.pt')\n"},
+    ),
 ]
 
 STATE = [
