@@ -130,6 +130,7 @@ def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> No
 
 def test_explain_tells_cause_loss_and_way_on(promoted, argosy) -> None:
     _, out, _ = argosy("explain")
+    assert "argosy explain" not in out  # which has just been typed
     for said in (
         "Attempt 1 began from scratch and reached step 47.",
         "    | rank 1 on node-0 was ended by signal 9",

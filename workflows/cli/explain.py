@@ -62,7 +62,8 @@ def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_jso
         emit({**summary(record, str(run.report) if run.report.exists() else ""), "story": "\n".join(told)})
         return
     say("\n".join(told))
-    next_commands(ways_on(record, run))
+    this = run.command("explain", run.name)
+    next_commands([way for way in ways_on(record, run) if way[0] != this])
 
 
 def _fetch(run: Run, folder: Path, as_json: bool) -> None:
