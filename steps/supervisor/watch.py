@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import ROOT_WAIT_SECONDS, Ending, Report
+from argosy.steps.contract.channel import REPORT_SECONDS, ROOT_WAIT_SECONDS, Ending, Report
 from argosy.steps.contract.trait import Trait
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import LOST_REASONS, PodState
@@ -58,6 +58,7 @@ class Watch:
         self._nproc = nproc
         self._resume_step = resume_step
         self._progress_at = self._advanced_at = self._began = now
+        self._advanced_told: float | None = None
         self._first: dict[int, int] = {}
         self._steps: dict[int, int] = {}
         self._losses = Losses(nan_losses)
@@ -92,16 +93,16 @@ class Watch:
             view.error = replace(error, pod=report.pod, node=report.node) if error.pod else error
             if report.error.cause == Cause.CHECKPOINT_CORRUPT and report.error.digest:
                 self.corrupt_digests.add(report.error.digest)
-        for rank, step in report.furthest.items():
-            self._step(int(rank), int(step), now)
         for record in report.steps:
-            self._step(int(record.get("rank", 0)), int(record.get("step", 0)), now)
+            self._step(int(record.get("rank", 0)), int(record.get("step", 0)), now, record.get("time"))
             self._losses.feed(record)
             self._slow += self._slowness.step(record, now)
+        for rank, step in report.furthest.items():
+            self._step(int(rank), int(step), now)
         for told in report.worked:
             self._slow += self._slowness.worked(int(told["rank"]), told["steps"], now)
 
-    def _step(self, rank: int, step: int, now: float) -> None:
+    def _step(self, rank: int, step: int, now: float, at: float | None = None) -> None:
         # A script may count otherwise than its checkpoints are called: any other step is movement.
         if step > 0 and step != self._steps.get(rank):
             self._first[rank] = min(step, self._first.get(rank, step))
@@ -109,10 +110,17 @@ class Watch:
             # The first rank that speaks teaches for all: a thousand of them would have said enough in one step.
             if rank == next(iter(self._steps), rank) and before < step:
                 if before:  # to the first step it takes as long as imports and rendezvous do
-                    self._pace.paused(now - self._advanced_at)
-                self._advanced_at = now
+                    self._pace.paused(self._pause(now, at))
+                self._advanced_at, self._advanced_told = now, at
             self._steps[rank] = step
             self._moved(now)
+
+    def _pause(self, now: float, at: float | None) -> float:
+        """Since the step before, by the rank's own clock: a report brings all steps of half a second at once."""
+        heard = now - self._advanced_at
+        if at is None or self._advanced_told is None:
+            return heard
+        return max(0.0, at - self._advanced_told, heard - REPORT_SECONDS)
 
     def _moved(self, now: float) -> None:
         self._progress_at, self._stalled = now, False

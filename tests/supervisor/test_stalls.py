@@ -71,6 +71,25 @@ class Told:
         return self.watch.has_trouble(self.now + seconds, self.timeouts)
 
 
+def test_steps_that_come_together_in_a_report_are_as_far_apart_as_the_rank_says() -> None:
+    """Else the half second between two reports would be the longest pause, and ten times that the limit."""
+    told = Told()
+    told.pace._floor = 1.0
+    for _ in range(30):
+        told.now += 0.5
+        steps = [{"rank": 0, "step": told.step + each, "time": told.now - 500 + 0.05 * each} for each in range(1, 11)]
+        told.step += 10
+        report = Report(pod="pod-0", node="node-0", node_rank=0, restart=0, phase="running", steps=steps,
+                        furthest={"0": told.step, "1": told.step})  # fmt: skip
+        told.watch.feed(report, told.now)
+    waited, longest = told.watch.stall(told.now + 1.1) or (0.0, 0.0)
+    assert (round(waited, 3), round(longest, 3)) == (1.1, 0.05)
+    told.now += 4.0  # a report that is late is known as a pause, for the next may be late too
+    told.watch.feed(Report(pod="pod-0", node="node-0", node_rank=0, restart=0, phase="running",
+                           steps=[{"rank": 0, "step": told.step + 1, "time": told.now - 500}]), told.now)  # fmt: skip
+    assert told.watch.stall(told.now + 30) is None
+
+
 def test_a_stall_is_told_once_and_again_only_after_it_moved() -> None:
     told = Told()
     told.steps(100, 1.0)
