@@ -104,15 +104,17 @@ def _ours(
     folder: Path, seconds: float, shape: Shape, inject: tuple[str, ...], hurt: Callable[[], None] | None
 ) -> Outcome:
     folder.mkdir()
-    told: dict[str, object] = {
-        "told": folder,
-        "steps": STEPS,
-        "seconds": seconds,
-        "nnodes": shape.nnodes,
-        "nproc": shape.nproc,
-    }
-    told |= {"spares": shape.spares, "preload": '["torch"]' if shape.preload else "[]"}
-    (folder / "run.toml").write_text(RUN.format(**told, stall="act" if shape.act else "observe"))
+    description = RUN.format(
+        told=folder,
+        steps=STEPS,
+        seconds=seconds,
+        nnodes=shape.nnodes,
+        nproc=shape.nproc,
+        spares=shape.spares,
+        preload='["torch"]' if shape.preload else "[]",
+        stall="act" if shape.act else "observe",
+    )
+    (folder / "run.toml").write_text(description)
     (folder / "ranks.py").write_text(RANKS.read_text())
     command = [str(Path(sys.executable).parent / "argosy"), "run", "run.toml", "--state-dir", str(folder / "state")]
     command += [word for text in inject for word in ("--inject", text)]

@@ -23,14 +23,18 @@ _READ_ONCE = {
 _WANDB_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
+def _passed_on() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _WITHHELD}
+
+
 def standby_environment() -> dict[str, str]:
     """What is read once, at the start of Python and of torch, is as ranks find it."""
-    return {**_READ_ONCE, **{name: value for name, value in os.environ.items() if name not in _WITHHELD}}
+    return _READ_ONCE | _passed_on()
 
 
 def rank_environment(args: LaunchArgs, assignment: Assignment, *, data_path: str, data_uri: str) -> dict[str, str]:
     """The whole environment of the ranks of one restart; what the user set stays."""
-    environ = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
+    environ = _passed_on()
     environ.update(_run(args, assignment))
     environ.update(_batch(args, assignment))
     if assignment.skip:

@@ -154,11 +154,9 @@ def lost_in(record: RunRecord, index: int) -> int:
 
 def lost_words(record: RunRecord) -> str:
     """How many steps were done again, and how many nobody has done again so far; "" for none."""
-    last = len(record.restarts) - 1
-    again = sum(lost_in(record, index) for index in range(last)) if record.goodput else 0
-    lost = lost_in(record, last) if record.goodput and last >= 0 else 0
-    words = [f"{count(again, 'step')} done again"] if again else []
-    return ", ".join([*words, *([f"{count(lost, 'step')} lost"] if lost else [])])
+    each = [lost_in(record, index) for index in range(len(record.restarts))] if record.goodput else []
+    told = ((sum(each[:-1]), "done again"), (sum(each[-1:]), "lost"))
+    return ", ".join(f"{count(steps, 'step')} {how}" for steps, how in told if steps)
 
 
 def injected_in(record: RunRecord, index: int) -> list[Injected]:

@@ -1,7 +1,6 @@
 """A path expression of a script as a glob: what is only known at run time becomes ``*``.
 
-Names are followed to the nearest assignment above them, to the arguments that a function is called with, to its
-defaults, to flags, and to what ``self`` was given.
+What an expression stands for is what the machine found as it followed the script, which is never run.
 """
 
 from __future__ import annotations
@@ -19,20 +18,10 @@ from argosy.workflows.script.globs import UNKNOWN, either, file_of, key_of
 from argosy.workflows.script.machine import Machine
 from argosy.workflows.script.source import Source, last_name
 
-DEPTH = 24
-"""Names that stand for names, at most: an expression that refers to itself has an end."""
-MOST_PLACES = 200
-"""So many callers of callers are asked what they give."""
-_SAME = ("Path", "PurePath", "str", "fspath", "abspath", "realpath", "expanduser", "expandvars", "normpath", "resolve",
-         "absolute", "as_posix")  # fmt: skip
-_NUMBER = re.compile(r"%[-+ 0-9.]*[dfeg]|\{[^}:]*:[^}]*[dfeg%]\}")
 OUTSIDE = ("/", "..", "~", "$")
 """So begins a path that is not below the folder that the script runs in."""
-_SETTINGS = re.compile(r"(?i)arg|opt|conf|cfg|param|flag|setting|hps")
-"""So are the objects called that hold a script's flags."""
 _ANEW = ("strftime", "isoformat", "now", "uuid4", "mkdtemp", "ctime", "today")
 _ANEW_NUMBER = re.compile(r"(int|str|round)\(([\w.]*\.)?time\(\)\)")
-_HERE = ("getcwd", "cwd")
 
 
 class Values:
@@ -43,8 +32,6 @@ class Values:
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
         self.machine = Machine(source, flags, given, cwd, arguments)
         self._flags = {flag.attribute: flag for flag in flags}
-        self._given = given
-        self._source = source
         self.bindings = Bindings(source)
         self.conditions = Conditions(source, self._flags, given, self.bindings)
         self.named_anew = any(
