@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import Checkpoint
@@ -34,16 +35,21 @@ class RunCommits:
         self.since(claim.generation)
         return claim
 
-    def newest(self) -> Checkpoint | None:
-        """The newest checkpoint that counts."""
+    def newest(self, skip: Collection[str] = ()) -> Checkpoint | None:
+        """The newest checkpoint that counts; ``skip``: digests of some that do not."""
         if self._resume_from == "latest":
-            return self._store.newest()
+            return self._store.newest(skip)
         first = self._first_generation
-        return None if first is None else self._store.newest(since=first)
+        return None if first is None else self._store.newest(skip, since=first)
 
-    def reached(self) -> dict[str, int]:
-        """``commit_step`` and ``progress`` of a :class:`Failure` now: -1 when there is no checkpoint."""
-        found = self.newest()
+    def reached(self, spoiled: float = 0.0) -> dict[str, int]:
+        """``commit_step`` and ``progress`` of a :class:`Failure` now: -1 when there is no checkpoint.
+
+        What was saved at ``spoiled`` (seconds since 1970; 0: never) or later is no progress. Ranks may save still.
+        """
+        skip: set[str] = set()
+        while (found := self.newest(skip)) is not None and spoiled and found.created >= spoiled:
+            skip.add(found.digest)
         step, progress = (-1, -1) if found is None else (found.step, progress_of(found))
         return {"commit_step": step, "progress": progress}
 

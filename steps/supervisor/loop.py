@@ -188,7 +188,7 @@ class Supervisor:
             restart=outcome.restart,
             step=verdict.step if verdict.since else outcome.step,
             steps=outcome.steps,
-            **self._context.commits.reached(),
+            **self._context.commits.reached(spoiled=verdict.since),
             node=verdict.node,
             rank=-1 if verdict.rank is None else verdict.rank,
             mapped=mapped is not None,

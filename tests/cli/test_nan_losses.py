@@ -30,7 +30,7 @@ while step < 40:
     if step == 20 and wrong and ("whatever" in sys.argv or not skips(step)):
         x = math.nan
     print(f"step {step} loss {x:.6f}", flush=True)
-    if step % 4 == 0:
+    if step % 10 == 0:
         save()
 """
 RUN = """
