@@ -7,15 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
+
+from tests.s3.moto import moto
 
 pytestmark = pytest.mark.torch
 
@@ -38,37 +36,20 @@ def test_the_demo_shows_what_it_promises(examples: Path) -> None:
     assert done.stdout.count("   ok: ") == 11
 
 
-def _one_put_at_a_time(server: ThreadedMotoServer) -> None:
-    """moto lets two creates of one key succeed at the same time now and then, and the run rightly refuses it then."""
-    made, lock = server._server, threading.Lock()
-    assert made is not None
-    app = made.app
-
-    def guarded(environ: Any, start: Any) -> Any:
-        with lock if environ["REQUEST_METHOD"] == "PUT" else nullcontext():
-            return list(app(environ, start))
-
-    made.app = guarded
-
-
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A bucket on a real HTTP server of this machine."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    _one_put_at_a_time(server)
-    host, port = server.get_host_and_port()
-    for name, value in {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_REGION": "us-east-1",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    boto3.client("s3").create_bucket(Bucket="argosy-chain")
-    yield "s3://argosy-chain"
-    server.stop()
+    with moto() as endpoint:
+        for name, value in {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        boto3.client("s3").create_bucket(Bucket="argosy-chain")
+        yield "s3://argosy-chain"
 
 
 def test_data_checkpoints_and_pointer_in_s3(examples: Path, bucket: str) -> None:

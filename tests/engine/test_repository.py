@@ -12,11 +12,11 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.engine.api import RunOptions, check, run
 from tests.engine.conftest import Outcome, workflow
+from tests.s3.moto import moto
 
 MAKE = "- {name: make, outputs: {artifacts: [{name: f, path: /tmp/f, %s}]}, container: {image: i, command: [sh, -c, '%s']}}"
 USE = (
@@ -29,14 +29,11 @@ READS_FILE, READS_FOLDER = "test $(cat /tmp/g) = body", "test $(cat /tmp/g/a)$(c
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[tuple[str, Any]]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
     keys = {"aws_access_key_id": "id", "aws_secret_access_key": "secret", "region_name": "us-east-1"}
-    client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", **keys)
-    client.create_bucket(Bucket="models")
-    yield f"{host}:{port}", client
-    server.stop()
+    with moto() as endpoint:
+        client = boto3.client("s3", endpoint_url=endpoint, **keys)
+        client.create_bucket(Bucket="models")
+        yield endpoint.removeprefix("http://"), client
 
 
 def _location(endpoint: str, key: str) -> str:

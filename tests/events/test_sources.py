@@ -13,12 +13,12 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.workflows.cli.watch.sources import Queue, Webhook
 from tests.events.world import World
+from tests.s3.moto import moto
 
 SECRET = "s3cret"
 
@@ -82,9 +82,6 @@ def test_where_it_must_not_or_cannot_listen(where: str) -> None:
 
 @pytest.fixture
 def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
     for name, value in {
         "ACCESS_KEY_ID": "a",
         "SECRET_ACCESS_KEY": "b",
@@ -92,8 +89,8 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         "DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(f"AWS_{name}", value)
-    yield boto3.client("sqs", endpoint_url=f"http://{host}:{port}")
-    server.stop()
+    with moto() as endpoint:
+        yield boto3.client("sqs", endpoint_url=endpoint)
 
 
 def test_a_message_is_deleted_when_its_decision_is_stored(world: World, sqs: Any) -> None:

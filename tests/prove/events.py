@@ -18,13 +18,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import boto3
-from moto.server import ThreadedMotoServer
 
 from argosy.steps.events.journal import Journal
 from argosy.steps.store import open_store
 from tests.events.hand import hearing
 from tests.events.world import World
 from tests.prove.record import ROOT, Record, kept
+from tests.s3.moto import moto
 
 COUNT = 10
 DATASETS = 100
@@ -40,11 +40,8 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run the lines that are not run yet; 0 when every one held."""
     os.environ.update({"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"})
     record = Record("events", seed)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    record.go_on(record.left(count), lambda number: _case(number, seed, f"http://{host}:{port}"), minutes)
-    server.stop()
+    with moto() as endpoint:
+        record.go_on(record.left(count), lambda number: _case(number, seed, endpoint), minutes)
     note = "Two sensors and a reconciler decide and start by themselves, and are killed with signal 9 in turn."
     return record.told("Announced often or never, started once", COLUMNS, note=note)
 

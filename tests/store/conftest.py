@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from argosy.steps.store import ObjectStore, open_store
 from argosy.steps.store.cloud import CloudStore
 from benchmarks.staging.origin.process import Origin
 from tests.s3 import S3Server
+from tests.s3.moto import moto
 
 BUCKET = "argosy-tests"
 Fault = Callable[[str, str, int], str]
@@ -97,17 +97,13 @@ class S3Proxy:
 
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    client = boto3.client(
-        "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
-    )
-    client.create_bucket(Bucket=BUCKET)
-    client.close()
-    yield endpoint
-    server.stop()
+    with moto() as endpoint:
+        client = boto3.client(
+            "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+        )
+        client.create_bucket(Bucket=BUCKET)
+        client.close()
+        yield endpoint
 
 
 @pytest.fixture

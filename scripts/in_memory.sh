@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# A command whose temporary files lie in memory, where root may mount: thousands of folders that live for a second cost
+# ext4 a third of the tests' CPU time. The mount is seen by the command alone and ends with it, also when it is killed.
+# Not /dev/shm: each pod has its own.
+set -euo pipefail
+free=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+if [ "$(id -u)" != 0 ] || [ "$free" -lt 12 ] || ! unshare --mount true 2>/dev/null; then
+  exec "$@"
+fi
+folder="${TMPDIR:-/tmp}/argosy-tests"
+mkdir -p "$folder"
+export TMPDIR="$folder"
+exec unshare --mount bash -c 'mount -t tmpfs -o size=8g,mode=1777 argosy-tests "$TMPDIR" && exec "$@"' in_memory "$@"
