@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import sys
 import tempfile
@@ -47,6 +48,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where to write: the disk has its part in it")
     parser.add_argument("--json", action="store_true", help="all rounds")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a training that outlives us is in every later figure
     try:
         with tempfile.TemporaryDirectory(prefix="argosy-bench-", dir=args.folder) as scratch:
             rounds = race(Path(scratch), args.only, args.rounds, args.step)

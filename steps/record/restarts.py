@@ -73,6 +73,8 @@ def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
     count something else, or trains again what it had trained.
     """
     best: dict[Key, dict[int, tuple[int, Point]]] = {}
+    told: dict[tuple[Key, int], list[int]] = {}
+    """What each rank told since it went back the last time: ascending, so that a day of steps is one pass."""
     for event in events:
         step = whole(event.fields, "step")
         if event.kind != "step" or step is None:
@@ -80,8 +82,12 @@ def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
         rank = whole(event.fields, "rank") or 0
         point = Point(event.time, step, number(event.fields, "loss"), number(event.fields, "tokens_per_second"))
         steps = best.setdefault(_key(event), {})
-        for later in [each for each, (told_by_rank, _) in steps.items() if each > step and told_by_rank == rank]:
-            del steps[later]
+        own = told.setdefault((_key(event), rank), [])
+        while own and own[-1] > step:
+            later = own.pop()
+            if later in steps and steps[later][0] == rank:
+                del steps[later]
+        own.append(step)
         known = steps.get(step)
         if known is None or rank < known[0] or (rank == known[0] and known[1].loss is None):
             steps[step] = (rank, point)

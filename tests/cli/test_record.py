@@ -10,6 +10,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.building import build_record
 from argosy.steps.record.facts import LastWords
+from argosy.steps.record.restarts import restarts_of
 from argosy.steps.record.story import goodput_sentence, headline, lost_words, outcome, way_on
 from argosy.steps.record.summary import summary
 from argosy.steps.record.tally import Tally, node_line
@@ -130,6 +131,16 @@ def test_the_order_in_which_writers_flushed_does_not_matter(story, tell) -> None
     print(f"seed {seed}")
     random.Random(seed).shuffle(shuffled)
     assert build_record(shuffled, state) == build_record(events, state)
+
+
+def test_a_day_of_steps_is_one_pass() -> None:
+    """Looking through all earlier steps at each one would take this test's five minutes, and took a user's."""
+    began = Event(0.0, "restart_began", "w", {"attempt": 1, "restart": 0})
+    own = {"attempt": 1, "restart": 0, "rank": 0}
+    told = [Event(1.0 + step, "step", "w", {**own, "step": step}) for step in range(1, 200_001)]
+    back = [Event(300_000.0 + step, "step", "w", {**own, "step": step}) for step in range(100_000, 100_003)]
+    (restart,) = restarts_of([began, *told, *back])
+    assert [point.step for point in restart.points] == list(range(1, 100_003))
 
 
 def test_the_lowest_rank_gives_the_curve(story) -> None:

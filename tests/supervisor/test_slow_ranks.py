@@ -99,9 +99,9 @@ arrivals.LOOK_SECONDS = 1.0
 dist.init_process_group("gloo")
 torch.manual_seed(dist.get_rank())
 model = DistributedDataParallel(torch.nn.Linear(20, 20))
-slow, steps = int(sys.argv[1]), int(sys.argv[2])
+calm, steps = int(sys.argv[1]), int(sys.argv[2])
 for step in range(1, steps + 1):
-    time.sleep(0.05 * (1.6 if dist.get_rank() == slow else 1.0))
+    time.sleep(0.05 * (1.6 if dist.get_rank() == 2 and step > calm else 1.0))
     model(torch.randn(4, 20)).sum().backward()
     report(step, loss=1.0 / step, end_step=steps)
 pathlib.Path("out").mkdir(exist_ok=True)
@@ -125,9 +125,9 @@ def quick(rig: Rig) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("slow", [2, -1], ids=["rank 2", "none"])
-def test_torch_tells_who_comes_last(rig: Rig, slow: int) -> None:
+def test_torch_tells_who_comes_last_and_while_nobody_does_it_names_nobody(rig: Rig) -> None:
     """Real ranks under torchrun that tell their steps and nothing else; all steps last equally long."""
+    calm = 150
     quick(rig)
     code = rig.folder / "code"
     code.mkdir()
@@ -135,15 +135,16 @@ def test_torch_tells_who_comes_last(rig: Rig, slow: int) -> None:
     archive = pack(code)
     push(archive, open_store(rig.plan["store"]), "r")
     args = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="train.py", arg=(str(slow), "300"), code_digest=archive.digest,
+        store_uri=rig.plan["store"], name="r", script="train.py", arg=(str(calm), "350"), code_digest=archive.digest,
         nproc_per_node=3, checkpoint_mode="opaque", checkpoint_path="out", checkpoint_include=("*",), grace_seconds=5,
     )  # fmt: skip
     rig.nnodes = 1
     rig.options = {"hang_timeout_seconds": 250, "check_in_timeout_seconds": 120}
     rig.command = [sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
     assert rig.run(290) == 0, rig.log()
-    found = [(event.fields["rank"], event.fields["node"]) for event in rig.events("slow_rank")]
-    assert found == ([] if slow < 0 else [(2, "node-0")]), rig.log()
+    (found,) = (event.fields for event in rig.events("slow_rank"))
+    assert (found["rank"], found["node"]) == (2, "node-0")
+    assert found["step"] > calm
 
 
 @pytest.mark.parametrize("spares", [0, 1])
@@ -164,9 +165,10 @@ def test_it_is_moved_away_once_where_there_is_room(rig: Rig, spares: int) -> Non
     assert [event.fields["rank"] for event in rig.events("slow_rank")] == [1, 1]
 
 
-def test_two_thousand_real_steps_with_jitter_name_nobody(rig: Rig) -> None:
+def test_two_thousand_real_steps_with_jitter_name_nobody_and_raise_no_alarm(rig: Rig) -> None:
     quick(rig)
+    rig.options = {"act_on_stall": True, "stall_seconds": 2}
     rig.plan |= {"steps": 2000, "step_seconds": 0.005, "jitter": 20.0, "own": {}, "commit_every": 100}
     assert rig.run(280) == 0, rig.log()
-    assert rig.events("slow_rank") == rig.events("restart_ended") == []
+    assert rig.events("slow_rank") == rig.events("stalled") == rig.events("restart_ended") == []
     assert Path(rig.plan["shared"], "steps-1").exists()
