@@ -1,4 +1,7 @@
-"""One cluster for the whole session: the instance that runs already, else one that is started and ended here."""
+"""One cluster for the whole session: the instance that runs already, else one that is started and ended here.
+
+Each worker of pytest-xdist has an instance of its own: a cluster mostly waits, so two take little longer than one.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,11 @@ import pytest
 from tests.cluster import runtimes
 from tests.cluster.client import Client
 from tests.cluster.cluster import Cluster, why_not
+from tests.cluster.instance import Instance
 
 HERE = Path(__file__).parent
+_LONGEST = ("test_faults.py", "test_runtimes.py")
+"""Files that begin first: one that begins last is waited for."""
 SECONDS = 900
 """Of the first test: it contains the start of the cluster."""
 
@@ -21,6 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SECONDS))
+    places = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)) if HERE in item.path.parents else -1)
+
+
+def _instance() -> Instance:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    return Instance(Instance.from_environment().number + int(worker))
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +41,7 @@ def cluster() -> Iterator[Cluster]:
     """The cluster of this machine, with its power switches."""
     if reason := why_not():
         pytest.skip(f"no cluster: {reason}")
-    made = Cluster()
+    made = Cluster(_instance())
     if made.running:
         made.refresh()
         yield made
