@@ -19,7 +19,13 @@ from typing import Any
 from argosy.steps.store.base import ObjectMissing, ObjectStore
 
 FLUSH_SECONDS = 1.0
-READERS = 16
+SLOWEST_SECONDS = 30.0
+"""Steps of a log in an object store wait so long at most, after four hours: 86,400 objects a day would take those who
+read them twenty minutes after ten days."""
+_SHARE = SLOWEST_SECONDS / (4 * 3600)
+_STEADY = frozenset(("step", "staging", "streamed"))
+"""What is told all the time. Everything else is written within a second."""
+READERS = 64
 
 KINDS: dict[str, tuple[str, ...]] = {
     "snapshot_taken": ("dataset_digest", "objects", "bytes", "listed", "seconds"),
@@ -80,7 +86,9 @@ class Event:
 
 
 class RunLog:
-    """Append events; a thread flushes each second. Use as a context manager, or call :meth:`close`."""
+    """Append events; a thread flushes each second, and steps alone more seldom where the log is long and read by
+    request. Use as a context manager, or call :meth:`close`.
+    """
 
     def __init__(
         self, store: ObjectStore, prefix: str, writer: str, listener: Callable[[Event], None] = lambda _: None
@@ -95,6 +103,9 @@ class RunLog:
         self._lock = threading.Lock()
         self._lines: list[str] = []
         self._seq = 0
+        self._urgent = False
+        self._slowest = FLUSH_SECONDS if store.uri.startswith("file:") else SLOWEST_SECONDS
+        self._began = self._flushed = time.monotonic()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._flush_each_second, name="runlog", daemon=True)
         self._thread.start()
@@ -112,6 +123,7 @@ class RunLog:
         line = json.dumps({"time": now, "kind": kind, **fields}, separators=(",", ":"), default=str)
         with self._lock:
             self._lines.append(line)
+            self._urgent |= kind not in _STEADY
         self._listener(Event(now, kind, self._writer, fields))
 
     def flush(self) -> None:
@@ -122,7 +134,8 @@ class RunLog:
             # What the store did not take is kept: the next try writes it under the same name, with what came since.
             self._store.put(f"{self._base}/{self._seq + 1:08d}.jsonl", ("\n".join(self._lines) + "\n").encode())
             self._seq += 1
-            self._lines = []
+            self._lines, self._urgent = [], False
+            self._flushed = time.monotonic()
 
     def close(self) -> None:
         """Flush and stop the thread."""
@@ -132,6 +145,9 @@ class RunLog:
 
     def _flush_each_second(self) -> None:
         while not self._closed.wait(FLUSH_SECONDS):
+            now = time.monotonic()
+            if not self._urgent and now - self._flushed < min(self._slowest, _SHARE * (now - self._began)):
+                continue
             try:
                 self.flush()
             except Exception as error:  # the log must never end a training
@@ -158,7 +174,7 @@ def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
 def read_batches(store: ObjectStore, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Key and content of batches, in order, without those that are gone.
 
-    A training writes one each second, so many are read at a time.
+    A training writes one each second at first, so many are read at a time.
     """
 
     def read(key: str) -> bytes:
