@@ -55,6 +55,22 @@ NOTIFICATION = {
 }
 
 
+def test_a_run_outlives_the_folder_that_it_was_started_in(tmp_path) -> None:
+    (tmp_path / "w.yaml").write_text(THREE)
+    gone = 'mkdir gone; cd gone; rmdir ../gone; "$0" "$@"'
+
+    def from_nowhere(*words: object) -> subprocess.CompletedProcess[str]:
+        command = ["sh", "-c", gone, sys.executable, "-m", "argosy.workflows.cli.main", *map(str, words)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    state = tmp_path / "state"
+    done = from_nowhere("run", tmp_path / "w.yaml", "--state-dir", state)
+    assert done.returncode == 0, done.stderr
+    assert f"--state-dir {state}" in done.stdout + done.stderr
+    lost = from_nowhere("status")
+    assert (lost.returncode, "was removed" in lost.stderr) == (2, True), lost.stderr
+
+
 def test_a_workflow_runs_and_its_object_says_so(argosy, tmp_path) -> None:
     (tmp_path / "w.yaml").write_text(THREE)
     code, out, err = argosy("run", "w.yaml", "-p", "word=world", "--json")

@@ -83,7 +83,12 @@ def _file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Pat
 def _folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     if value.exists() and not value.is_dir():
         raise InputError(f"--state-dir {value}: is a file; name a folder")
-    return value.absolute()
+    try:
+        return value.absolute()
+    except FileNotFoundError:
+        raise InputError(
+            f"--state-dir {value}: the folder that you are in was removed; go to one that is there"
+        ) from None
 
 
 def _ranks(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:

@@ -53,7 +53,10 @@ class RunFolder:
 
     def command(self, verb: str, *arguments: object) -> str:
         """``argosy VERB ...`` as it finds this run from here; a state folder elsewhere is named."""
-        usual = self.state_dir == Path(os.environ.get("ARGOSY_STATE_DIR", STATE_DIR)).absolute()
+        try:
+            usual = self.state_dir == Path(os.environ.get("ARGOSY_STATE_DIR", STATE_DIR)).absolute()
+        except FileNotFoundError:  # somebody removed the folder that we are in
+            usual = False
         return typed("argosy", verb, *arguments, *(() if usual else ("--state-dir", self.state_dir)))
 
     def state(self) -> dict[str, Any]:
