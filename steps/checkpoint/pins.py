@@ -62,7 +62,7 @@ class Pins:
             whether it is pinned; pinning again is safe.
         """
         key = f"pins/{digest}/{seq:010d}-{uuid.uuid4().hex[:16]}.json"
-        record = {"digest": digest, "seq": seq, "reason": reason, "created": round(time.time(), 3)}
+        record = {"digest": digest, "seq": seq, "reason": reason, "created": time.time()}
         self._store.put(joined(self._prefix, key), json.dumps(record, sort_keys=True).encode())
         if self._log.dropped(self._log.tail(), [seq]):
             self._store.delete(joined(self._prefix, key))
