@@ -104,7 +104,7 @@ class RunLog:
         self._lines: list[str] = []
         self._seq = 0
         self._urgent = False
-        self._slowest = FLUSH_SECONDS if store.uri.startswith("file:") else SLOWEST_SECONDS
+        self._slowest = 0.0 if store.uri.startswith("file:") else SLOWEST_SECONDS
         self._began = self._flushed = time.monotonic()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._flush_each_second, name="runlog", daemon=True)

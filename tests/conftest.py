@@ -6,8 +6,11 @@ import signal
 
 import pytest
 
-_LONGEST = ("chain", "supervisor", "examples", "launch", "checkpoint", "agreement", "exact", "preflight", "gpu")
-"""Folders whose files take minutes each. One that begins last is waited for by every other core."""
+_LONGEST = (
+    "chain/", "supervisor/", "examples/", "launch/", "checkpoint/", "agreement/", "exact/", "preflight/", "gpu/",
+    "cluster/test_faults.py", "cluster/test_runtimes.py",
+)  # fmt: skip
+"""What takes minutes a file. A file that begins last is waited for by every other core."""
 
 # A shell that starts the tests in the background has them ignore it, and every process below them inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -16,5 +19,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest come first."""
-    places = {name: place for place, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: places.get(item.nodeid.split("/")[1], len(places)))
+    items.sort(key=lambda item: _place(item.nodeid.removeprefix("tests/")))
+
+
+def _place(path: str) -> int:
+    return next((place for place, name in enumerate(_LONGEST) if path.startswith(name)), len(_LONGEST))

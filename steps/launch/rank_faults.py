@@ -18,7 +18,7 @@ _SIGNALS = {
     "kill": signal.SIGKILL, "segv": signal.SIGSEGV, "hang": signal.SIGSTOP, "abort": signal.SIGABRT,
     "fpe": signal.SIGFPE, "bus": signal.SIGBUS, "term": signal.SIGTERM, "node-loss": signal.SIGSTOP,
 }  # fmt: skip
-"""A rank of a node that is to be lost waits for it: else its script may end well before the supervisor has heard."""
+"""node-loss: a rank of that node waits for it, else its script may end well before the supervisor has heard."""
 _TOLD = (*NODE_FAULTS, SUPERVISOR_KILL)
 """Carried out by the supervisor, when the rank says that its phase has come."""
 

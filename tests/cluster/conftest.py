@@ -17,8 +17,6 @@ from tests.cluster.cluster import Cluster, why_not
 from tests.cluster.instance import Instance
 
 HERE = Path(__file__).parent
-_LONGEST = ("test_faults.py", "test_runtimes.py")
-"""Files that begin first: one that begins last is waited for."""
 SECONDS = 900
 """Of the first test: it contains the start of the cluster."""
 
@@ -27,8 +25,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SECONDS))
-    places = {name: place for place, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)) if HERE in item.path.parents else -1)
 
 
 def _instance() -> Instance:

@@ -24,5 +24,7 @@ def moto() -> Iterator[str]:
             return list(app(environ, start))
 
     made.app = guarded
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
+    try:
+        yield "http://{}:{}".format(*server.get_host_and_port())
+    finally:
+        server.stop()

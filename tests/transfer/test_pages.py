@@ -10,7 +10,6 @@ from urllib.parse import quote_plus
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
@@ -19,6 +18,7 @@ from argosy.steps.transfer.pages import objects_below
 from benchmarks.staging.origin.content import Dataset
 from benchmarks.staging.origin.process import Origin
 from tests.s3 import Bucket, S3Server, Seen, at, at_random, on
+from tests.s3.moto import moto
 from tests.transfer.conftest import BUCKET, both
 from tests.transfer.raw import HANG_UP, Proxy, RawServer
 
@@ -49,16 +49,14 @@ def test_a_key_that_is_no_utf8_is_recognizable(bucket: Bucket) -> None:
 
 
 @pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
+def moto_url() -> Iterator[str]:
+    with moto() as endpoint:
+        yield endpoint
 
 
 @both
-def test_moto_is_listed_as_obstore_lists_it(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", moto)
+def test_moto_is_listed_as_obstore_lists_it(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "50")
     client = boto3.client("s3")
     client.create_bucket(Bucket="listed")
