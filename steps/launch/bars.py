@@ -1,4 +1,4 @@
-"""Progress bars as tqdm draws them: which of them counts the steps of the training?"""
+"""Progress bars as tqdm and Keras draw them: which of them counts the steps of the training?"""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ _OTHER = re.compile(
     r"writ|upload|cast|extract|convert|warm)"
 )
 _EPOCH = re.compile(r"(?i)\bepochs?\s*[:#=\[]?\s*(?P<epoch>\d+)(?:\s*/\s*(?P<epochs>\d+))?")
+_KERAS_EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)")
+_KERAS = re.compile(r"(?P<step>\d+)/(?P<end>\d+) (?:\[[=>.]+\]|━+) ")
+"""Before Keras 3 and since: https://github.com/keras-team/keras/blob/master/keras/src/utils/progbar.py"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Bars:
         self._last = 0
         self._before = 0
         self._loss = False
+        self._keras = KerasBars()
 
     def lost(self) -> None:
         """Take note that a loss was told: the bar that counts now is training's."""
@@ -48,6 +52,8 @@ class Bars:
 
     def read(self, line: str) -> Bar | None:
         """The bar that the line shows, when it counts steps and one is done."""
+        if keras := self._keras.read(line):
+            return keras
         found = _BAR.match(line)
         if found is None or ((what := found["what"].strip()) and (_OTHER.search(what) or not _TRAINS.search(what))):
             return None
@@ -69,3 +75,29 @@ class Bars:
         if self._before:
             return Bar(self._before + step, 0, end, relative=True)
         return Bar(step, end)
+
+
+class KerasBars:
+    """Keras says the epoch in a line of its own, and below it draws a bar of that epoch's batches.
+
+    A bar of another length is that of an evaluation; epochs that begin again are those of another call of fit.
+    """
+
+    def __init__(self) -> None:
+        self._epoch = self._epochs = self._batches = self._before = 0
+
+    def read(self, line: str) -> Bar | None:
+        """The bar that the line shows."""
+        if found := _KERAS_EPOCH.fullmatch(line.strip()):
+            epoch = int(found["epoch"])
+            if epoch <= self._epoch:
+                self._before += self._epoch * self._batches
+            self._epoch, self._epochs = epoch, int(found["epochs"])
+        found = _KERAS.match(line) if self._epoch else None
+        if found is None or self._batches not in (0, int(found["end"])):
+            return None
+        self._batches = int(found["end"])
+        step = (self._epoch - 1) * self._batches + int(found["step"])
+        if self._before:
+            return Bar(self._before + step, 0, self._batches, relative=True)
+        return Bar(step, self._epochs * self._batches, self._batches)

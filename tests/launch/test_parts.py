@@ -115,6 +115,20 @@ def test_a_loss_that_is_no_number_is_told() -> None:
             [(9, "bar", None), (1, "bar", None), (2, "bar", None)],
         ),
         ([BAR.format(8, 9), BAR.format(1, 4), BAR.format(9, 9)], [(8, "bar", None), (9, "bar", None)]),
+        # Keras before 3 and since; a bar of another length is an evaluation's, and fit may be called again.
+        (
+            [
+                "Epoch 1/2",
+                "1/4 [======>.......................] - ETA: 10s - loss: 5.8450\b\b\b",
+                "4/4 [==============================] - 5s 457ms/step - loss: 4.6942 - val_loss: 3.8606",
+                "Epoch 2/2",
+                "3/4 ━━━━━━━━━━━━━━━━━━━━ 0s 119ms/step - loss: 3.4642",
+                "1/2 [==============>...............] - ETA: 0s - loss: 3.0519",
+                "Epoch 1/2",
+                "2/4 ━━━━━━━━━━━━━━━━━━━━ 0s 119ms/step - loss: 2.4642",
+            ],
+            [(1, "bar", 5.845), (4, "bar", 4.6942), (7, "bar", 3.4642), (10, "bar", 2.4642)],
+        ),
         # A bar of each epoch.
         ([BAR.format(n, 2) for n in (1, 2, 1, 2)], [(n, "bar", None) for n in (1, 2, 3, 4)]),
     ],
