@@ -279,10 +279,13 @@ class RunRecord:
     @property
     def last_step(self) -> int:
         """The furthest step of any restart; the last checkpoint's, where its files say it and the words counted
-        otherwise or ended before it.
+        otherwise or ended before it; 0 where nothing tells.
         """
         last = self.checkpoints[-1] if self.checkpoints else None
         furthest = max((each.last_step for each in self.restarts), default=0)
+        if last is not None and furthest < last.step and not any(each.points for each in self.restarts):
+            # The script tells no step: where the last restart began is not what it has reached.
+            return last.step if last.step_from in ("", "name", "file") else 0
         if last is None or not last.final or last.step_from not in ("name", "file"):
             return furthest
         return last.step if last.told != last.step else max(furthest, last.step)

@@ -95,6 +95,19 @@ def test_an_uninterrupted_run_loses_nothing(story) -> None:
     assert goodput.ratio == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("step_from", "said"), [("count", "Trained on 2 nodes"), ("name", "Trained to step 12 on")])
+def test_where_a_mute_script_went_on_is_not_where_it_ended(story, step_from: str, said: str) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=2, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    told = {"generation": 1, "bytes": 1, "step_from": step_from}
+    story.at(20.0, "checkpoint_committed", step=2, digest="a" * 64, **told)
+    story.at(30.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9)
+    story.at(40.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=2, restored_digest="a" * 64)
+    story.at(80.0, "checkpoint_committed", step=12, digest="b" * 64, **told)
+    story.at(90.0, "train_ended", exit_code=0)
+    assert said in "\n".join(explained(story.record()))
+
+
 def test_a_restart_whose_supervisor_died_has_an_end_all_the_same(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
