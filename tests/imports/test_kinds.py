@@ -216,7 +216,11 @@ def test_scripts_without_torch_are_started_as_they_are(imported: Imported) -> No
         (replicas("XGBoostJob", "xgbReplicaSpecs", Master=one, Worker=one), "plain"),
         (pytorch(Worker=one), None),
     ):
-        assert imported(made)[0]["gang"].get("launcher") == launcher
+        run, account = imported(made)
+        assert run["gang"].get("launcher") == launcher
+        needs = [each["why"] for each in account.entries if each["into"] == "image" and "argosy[" in each["why"]]
+        assert all(("torch" in each) is (launcher != "plain") for each in needs), needs
+        assert needs
 
 
 REFUSED = {

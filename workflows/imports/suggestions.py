@@ -16,6 +16,7 @@ _FOLDER: Final = re.compile(
     r"|output|default[-_]root[-_]dir|run[-_]dir|save[-_]?to)"
 )
 _IMAGE: Final = "the image needs argosy beside torch: pip install 'argosy[train]'"
+_NO_TORCH: Final = "the image needs argosy: pip install 'argosy[step]'"
 _NEED: Final = "a run has succeeded when a verified checkpoint reached its end: "
 _FABRICS: Final = (
     ("vpc.amazonaws.com/efa", "aws-efa"),
@@ -37,9 +38,10 @@ _SIGNS: Final = (
 
 def suggest(pod: Pod, container: Container, draft: Draft, account: Account) -> None:
     """Say what no value of the manifest says."""
-    account.advise(container.image or container.node, _IMAGE, "image")
+    needs = _NO_TORCH if draft.get("gang.runtime") in ("tfjob", "xgboostjob") else _IMAGE
+    account.advise(container.image or container.node, needs, "image")
     if not draft.has_note("image"):
-        draft.note("image", _IMAGE)
+        draft.note("image", needs)
     _checkpoint(container.node, draft, account)
     if not draft.get("gang.fabric"):
         _fabric(pod, container, account)
