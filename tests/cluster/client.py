@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +37,7 @@ class Client:
     @contextmanager
     def namespace(self, prefix: str) -> Iterator[str]:
         """A namespace of a test's own, deleted at its end."""
-        name = f"{prefix}-{time.time_ns() // 1_000_000 % 10**9}"
+        name = f"{prefix}-{uuid.uuid4().hex[:9]}"
         self.create_namespace(name)
         try:
             yield name

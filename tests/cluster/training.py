@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from argosy.steps.cluster.containers import main_container
-from argosy.steps.runlog import Event, read_events
+from argosy.steps.runlog import Event
 from argosy.steps.store import open_store
 from argosy.steps.store.base import ObjectStore
+from argosy.workflows.cli.follower import EventFollower
 from tests.cluster.cluster import Cluster
 from tests.cluster.progress import wait_for
 
@@ -106,6 +107,8 @@ class Training:
     nnodes: int | str = 2
     patience: float = 1.0
     """Times the usual wait: on a machine that has other things to do everything comes later."""
+    _followers: dict[str, EventFollower] = field(default_factory=dict, init=False)
+    _heard: list[Event] = field(default_factory=list, init=False)
 
     @property
     def bucket(self) -> str:
@@ -153,11 +156,13 @@ class Training:
             yield open_store(f"{self.bucket}/store")
 
     def events(self, *kinds: str) -> list[Event]:
-        """Of all runs of this name, by time."""
+        """Of all runs of this name, by time. What was read once is kept: tests ask twice a second."""
         with self.store() as store:
-            runs = sorted({each.key.split("/")[2] for each in store.list(f"{self.name}/runs/")})
-            found = [event for run in runs for event in read_events(store, f"{self.name}/runs/{run}")]
-        return [event for event in found if event.kind in kinds] if kinds else found
+            for run in {each.key.split("/")[2] for each in store.list(f"{self.name}/runs/")}:
+                prefix = f"{self.name}/runs/{run}"
+                self._heard += self._followers.setdefault(run, EventFollower(store, prefix)).new()
+        self._heard.sort(key=lambda event: event.time)
+        return [event for event in self._heard if event.kind in kinds] if kinds else [*self._heard]
 
     def committed(self) -> int:
         """The newest step that was committed."""

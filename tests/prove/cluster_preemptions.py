@@ -7,6 +7,7 @@ supervisor's, inside one Argo pod, so that etcd keeps one node of the workflow w
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.prove.record import Record
 COUNT = 20
 EACH = 25
 """Preemptions of one training; COUNT is the number of trainings."""
+AT_ONCE = 4
+"""Trainings beside each other, each in a namespace of its own: most of an eviction's 20 seconds is waiting."""
 LIMIT_BYTES = 256 << 10
 COLUMNS = ["training", "preemptions", "bytes at first", "bytes at the end", "pods of Argo for train", "steps lost",
            "called", "seconds", "held", "error"]  # fmt: skip
@@ -31,7 +34,8 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     record = Record("cluster-preemptions", seed)
     cluster = Cluster()
     with cluster.lent():
-        record.go_on(record.left(count), lambda number: _case(cluster, number), minutes)
+        os.environ.update(cluster.s3_environment)  # each training sets it for a moment, and takes it back
+        record.go_on(record.left(count), lambda number: _case(cluster, number), minutes, AT_ONCE)
     return record.told("A gang that is evicted again and again", COLUMNS)
 
 

@@ -8,7 +8,9 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,16 +72,19 @@ class Record:
         """The numbers of the cases that are not run yet, of ``count``."""
         return range(len(self.cases()), count)
 
-    def go_on(self, todo: Iterable[_Todo], judged: Callable[[_Todo], dict[str, Any]], minutes: float) -> None:
-        """Judge one after the other, keep and print each; none is begun after ``minutes``."""
-        deadline = time.monotonic() + minutes * 60
-        for each in todo:
-            if time.monotonic() > deadline:
-                print("run the same command to go on", flush=True)
-                return
-            case = judged(each)
-            self.add(case)
-            print(json.dumps(case), flush=True)
+    def go_on(
+        self, todo: Iterable[_Todo], judged: Callable[[_Todo], dict[str, Any]], minutes: float, at_once: int = 1
+    ) -> None:
+        """Judge ``at_once`` beside each other, keep and print each; none is begun after ``minutes``."""
+        deadline, waiting = time.monotonic() + minutes * 60, iter(todo)
+        with ThreadPoolExecutor(at_once) as pool:
+            while batch := list(islice(waiting, at_once)):
+                if time.monotonic() > deadline:
+                    print("run the same command to go on", flush=True)
+                    return
+                for case in pool.map(judged, batch):
+                    self.add(case)
+                    print(json.dumps(case), flush=True)
 
     def told(self, title: str, columns: list[str], *, count: int | None = None, note: str = "") -> int:
         """Write the table (see :meth:`write_table`); 0 when every case held."""
