@@ -119,6 +119,16 @@ def test_a_file_is_written_once_and_the_next_commands_are_told(argosy: Argosy, m
     assert "nowhere/run.toml" in err
 
 
+def test_a_dash_is_standard_output_and_no_file_of_that_name(argosy: Argosy, manifest: Path) -> None:
+    assert argosy("import", manifest.name, "-o", "-")[:2] == (0, TOML)
+    Path("run.toml").write_text(TOML)
+    code, out, _ = argosy("compile", "run.toml", "-o", "-")
+    assert (code, out) == (0, argosy("compile", "run.toml")[1])
+    code, _, err = argosy("init", "train.py", "-o", "-")
+    assert (code, err) == (2, "argosy: --output -: this does not go to standard output; name a file\n")
+    assert not Path("-").exists()
+
+
 def test_what_cannot_be_imported_is_exit_2_and_one_line(argosy: Argosy, tmp_path: Path) -> None:
     (tmp_path / "service.yaml").write_text("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n")
     code, out, err = argosy("import", "service.yaml")

@@ -19,7 +19,7 @@ from argosy.workflows.cli.written import write_whole
 
 @click.command()
 @click.argument("file", metavar="RUN.toml", type=click.Path(path_type=Path))
-@output("Write the YAML to this file. [default: stdout]")
+@output("Write the YAML to this file. [default: stdout]", stdout=True)
 @click.option("--template", is_flag=True, help="Compile to a WorkflowTemplate, for events and templateRef.")
 @click.option("--trigger", is_flag=True, help="The WorkflowTemplate and what starts it: see [trigger].")
 @click.option("--push", is_flag=True, help="Write the code archive into the run's store, as a cluster needs it.")

@@ -27,7 +27,7 @@ _NEVER_STARTS: Final = ("GANG029",)
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE|DIR|- …", required=True)
-@output("Write the run.toml to this file. [default: stdout]")
+@output("Write the run.toml to this file. [default: stdout]", stdout=True)
 @click.option("--workload", metavar="NAME", help="Which object, where there are several trainings in the files.")
 @click.option("--script", metavar="PATH", default="", help="Script in the image, where the manifest does not say.")
 @click.option("--module", metavar="NAME", default="", help="Module in the image, where the manifest does not say.")

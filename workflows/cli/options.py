@@ -69,12 +69,19 @@ def ranks_meaning(text: str) -> Callable[[Verb], Verb]:
     return click.option("-j", "--ranks", metavar="NxP", callback=_ranks, help=text)
 
 
-def output(text: str) -> Callable[[Verb], Verb]:
-    """``-o FILE``; ``text`` is its help."""
-    return click.option("-o", "--output", type=click.Path(path_type=Path), callback=_file, help=text)
+def output(text: str, *, stdout: bool = False) -> Callable[[Verb], Verb]:
+    """``-o FILE``; ``text`` is its help; ``stdout``: the verb writes there without it, and with ``-``."""
+    callback = _file_or_stdout if stdout else _file
+    return click.option("-o", "--output", type=click.Path(path_type=Path), callback=callback, help=text)
+
+
+def _file_or_stdout(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    return None if value == Path("-") else _file(ctx, param, value)
 
 
 def _file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    if value == Path("-"):
+        raise InputError("--output -: this does not go to standard output; name a file")
     if value is not None and (not value.name or value.is_dir()):
         raise InputError(f"--output {value}: is a folder; name a file in it")
     return value
