@@ -165,6 +165,8 @@ class Report(Message):
     """launch itself failed."""
     save: Save | None = None
     """Node 0, while it gathers one; in every report."""
+    uncommitted: str = ""
+    """With ``finished``: what this node's ranks wrote to the checkpoint folder, where only the first node commits."""
     part: Part | None = None
     """The newest answer to a save, in every report."""
 

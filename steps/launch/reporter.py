@@ -45,6 +45,7 @@ class Reporter:
         self._orders: Orders | None = None
         self._save: Save | None = None
         self._part: Part | None = None
+        self._uncommitted = ""
         self._told_save: Save | None = None
         self._told_parts: list[Part] = []
         self._told_step = 0
@@ -132,6 +133,11 @@ class Reporter:
                 )
             self._phase = "failed"
             self._wake()
+
+    def keeps(self, uncommitted: str) -> None:
+        """What this node holds of the checkpoint's files and does not commit, in words."""
+        with self._changed:
+            self._uncommitted = uncommitted
 
     def gather(self, save: Save | None) -> None:
         """Node 0: ask the other nodes for their parts of ``save``, or (None) no longer; told at once."""
@@ -243,6 +249,7 @@ class Reporter:
             error=self._error,
             save=self._save,
             part=self._part,
+            uncommitted=self._uncommitted,
         )
 
     def _complain(self, error: Exception) -> None:

@@ -13,6 +13,7 @@ from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import Word
+from argosy.steps.launch.whole_files import Signature, signature
 from argosy.steps.pods.processes import is_running
 from argosy.steps.store.base import ObjectStore
 
@@ -35,6 +36,8 @@ class Saves:
         self._reporter = reporter
         self._watch: FolderWatch | None = None
         self._contributor: Contributor | None = None
+        self._restored: Signature | None = None
+        """Of a node that commits nothing: what the folder held when the ranks began."""
         self._pids: list[int] = []
         self._last_expected = threading.Event()
         self._last_saved = threading.Event()
@@ -71,6 +74,8 @@ class Saves:
             self._watch = FolderWatch(args, assignment, checkpoints, folder, completeness, self._reporter)
         elif every or args.checkpoint_expect:
             self._contributor = Contributor(args, assignment, checkpoints, folder, completeness, self._reporter)
+        else:
+            self._restored = signature(folder, args.checkpoint_include)
 
     def environment(self) -> dict[str, str]:
         """The variables that tell an opaque script where to write."""
@@ -126,6 +131,17 @@ class Saves:
             self._watch.commit_rest(final=final, go_on=go_on)
         if self._contributor is not None:
             self._contributor.finish(go_on=go_on)
+        if self._restored is not None:
+            self._tell_uncommitted(self._restored)
+
+    def _tell_uncommitted(self, before: Signature) -> None:
+        """A tracker may give rank 0 to any node (XGBoost's before 2 does), and who saves is then not the first."""
+        path = self._args.checkpoint_path
+        found = signature(self._workdir / path, self._args.checkpoint_include)
+        new = sorted(name for name, state in found.items() if before.get(name) != state)
+        if new:
+            others = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            self._reporter.keeps(f"{path}/{new[0]}{others}")
 
     def stop(self) -> None:
         """Commit nothing more."""

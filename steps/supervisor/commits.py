@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import Checkpoint
@@ -106,12 +106,14 @@ class RunCommits:
         done = found.step >= self._end_step if self._end_step > 0 else found.final
         return found if done else None
 
-    def missing(self) -> str:
-        """Why :meth:`reached_end` gave nothing, for people."""
+    def missing(self, uncommitted: Sequence[str] = ()) -> str:
+        """Why :meth:`reached_end` gave nothing, for people; ``uncommitted``: what other nodes wrote."""
         found = self.newest()
         have = "there is no checkpoint" if found is None else f"the newest checkpoint is of step {found.step}"
         want = f"step {self._end_step} was declared" if self._end_step > 0 else "none was saved with final=True"
-        return f"all ranks exited 0, but {have} and {want}"
+        told = found is None and uncommitted  # else the first node's were right before
+        lost = f"; only the first node's files are committed, and {', '.join(uncommitted)}" if told else ""
+        return f"all ranks exited 0, but {have} and {want}{lost}"
 
     def verify(self, checkpoint: Checkpoint) -> None:
         """Read and hash every byte of it.

@@ -6,7 +6,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,9 @@ from argosy.steps.supervisor.budget import Decision, Failure, decide
 from argosy.steps.supervisor.context import Context, Stopped, SupervisedGang
 from argosy.steps.supervisor.gangs import Gangs
 from argosy.steps.supervisor.leaving import await_exit, have_stopped
+from argosy.steps.supervisor.outcome import Outcome
 from argosy.steps.supervisor.pending import Pending, pending
-from argosy.steps.supervisor.restart import GangRestart, Outcome
+from argosy.steps.supervisor.restart import GangRestart
 from argosy.steps.supervisor.spares import have_refilled
 from argosy.steps.verdict import Verdict
 
@@ -62,7 +63,7 @@ class Supervisor:
                     gang = None
                     continue
                 if outcome.verdict is None:
-                    end = self._conclude(gang)
+                    end = self._conclude(gang, outcome.uncommitted)
                     if isinstance(end, int):
                         return end
                     outcome = replace(outcome, verdict=end)
@@ -112,12 +113,12 @@ class Supervisor:
 
     # After a restart.
 
-    def _conclude(self, gang: SupervisedGang | None) -> int | Verdict:
+    def _conclude(self, gang: SupervisedGang | None, uncommitted: Sequence[str] = ()) -> int | Verdict:
         """Exit code 0 if the declared end is reached and verified; otherwise why it is not."""
         context = self._context
         found = context.commits.reached_end()
         if found is None:
-            return _failed(Cause.FINISHED_WITHOUT_CHECKPOINT, context.commits.missing())
+            return _failed(Cause.FINISHED_WITHOUT_CHECKPOINT, context.commits.missing(uncommitted))
         if gang is not None:
             context.channel.order(Orders(command="exit"))
             await_exit(context, gang)

@@ -9,7 +9,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.supervisor.budget import Decision
 from argosy.steps.supervisor.context import SupervisedGang
 from argosy.steps.supervisor.ledger import Ledger
-from argosy.steps.supervisor.restart import Outcome
+from argosy.steps.supervisor.outcome import Outcome
 from argosy.steps.verdict import Verdict
 
 

@@ -21,6 +21,7 @@ class PodView:
     phase: str = ""
     endings: dict[int, Ending] = field(default_factory=dict)
     error: Trouble | None = None
+    uncommitted: str = ""
 
     @property
     def is_finished(self) -> bool:

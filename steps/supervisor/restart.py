@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import TOLD_PEERS, Assignment, CheckIn, Ending, Orders, StandBy
+from argosy.steps.contract.channel import TOLD_PEERS, Assignment, CheckIn, Orders, StandBy
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import PodState
 from argosy.steps.supervisor.absence import ended_early, never_came
 from argosy.steps.supervisor.context import Context, SupervisedGang
 from argosy.steps.supervisor.growing import Growing
 from argosy.steps.supervisor.moving import see_slow_ranks
+from argosy.steps.supervisor.outcome import Outcome
 from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing
 from argosy.steps.supervisor.seats import as_ranks, peers, seated
 from argosy.steps.supervisor.spares import AGAIN_SECONDS, Attendance, usable
@@ -23,22 +24,6 @@ from argosy.steps.verdict import Verdict
 
 HOST_SECONDS = 0.5
 """How often the host is asked for the pods."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """How a restart ended: ``verdict`` None means that every rank ended well."""
-
-    restart: int
-    verdict: Verdict | None
-    step: int = 0
-    steps: int = 0
-    endings: tuple[Ending, ...] = ()
-    corrupt: tuple[str, ...] = ()
-    enough: int = 0
-    """So many nodes an elastic gang is to go on with; 0: with as many as it can get."""
-    grow: bool = False
-    """Nothing ended it: it could go on with ``enough`` nodes, which are more."""
 
 
 class GangRestart:
@@ -291,6 +276,7 @@ class GangRestart:
             steps=watch.steps_done,
             endings=tuple(watch.endings()),
             corrupt=tuple(sorted(watch.corrupt_digests)),
+            uncommitted=watch.uncommitted,
         )
 
     def _pods(self, *, now: bool = False) -> None:

@@ -84,6 +84,7 @@ class Watch:
         if view.phase != report.phase or report.events:
             self._moved(now)
         view.phase = report.phase
+        view.uncommitted = report.uncommitted
         for ending in report.endings:
             if ending.rank not in view.endings:
                 view.endings[ending.rank] = replace(ending, pod=report.pod, node=report.node)
@@ -166,6 +167,12 @@ class Watch:
     def steps_done(self) -> int:
         """How many steps the restart has done."""
         return max((1 + step - self._first[rank] for rank, step in self._steps.items()), default=0)
+
+    @property
+    def uncommitted(self) -> tuple[str, ...]:
+        """What nodes hold of the checkpoint's files that nobody commits, in words."""
+        views = self._pods.values()
+        return tuple(f"{view.state.node} holds {view.uncommitted}" for view in views if view.uncommitted)
 
     @property
     def is_finished(self) -> bool:

@@ -42,11 +42,19 @@ pathlib.Path("out/done").write_text("all of it")
 """
 
 
-def ran(rig: Rig, nproc: int) -> list[dict[str, Any]]:
-    """What the ranks of the second start found, by rank."""
+ELSEWHERE = """
+import os, pathlib
+if os.environ["RANK"] == "1":
+    pathlib.Path("out").mkdir(exist_ok=True)
+    pathlib.Path("out/model").write_text("all of it")
+"""
+
+
+def prepare(rig: Rig, script: str, nproc: int) -> Path:
+    """The folder that the script is told of."""
     code = rig.folder / "code"
     code.mkdir()
-    (code / "meet.py").write_text(SCRIPT)
+    (code / "meet.py").write_text(script)
     archive = pack(code)
     push(archive, open_store(rig.plan["store"]), "r")
     told = Path(rig.plan["shared"])
@@ -56,6 +64,12 @@ def ran(rig: Rig, nproc: int) -> list[dict[str, Any]]:
         checkpoint_include=("*",), grace_seconds=5,
     )  # fmt: skip
     rig.command = [sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
+    return told
+
+
+def ran(rig: Rig, nproc: int) -> list[dict[str, Any]]:
+    """What the ranks of the second start found, by rank."""
+    told = prepare(rig, SCRIPT, nproc)
     assert rig.run(100) == 0, rig.log()
     (ended,) = (event.fields for event in rig.events("restart_ended"))
     assert (ended["rank"], ended["exit_code"]) == (2 * nproc - 1, 7), rig.log()
@@ -81,3 +95,10 @@ def test_nodes_of_one_rank_are_told_of_each_other_as_tensorflow_reads_it(rig: Ri
     (workers,) = {tuple(each["cluster"]["worker"]) for each in clusters}
     assert len({*workers}) == 2
     assert all(worker.startswith("127.0.0.1:") for worker in workers)
+
+
+def test_a_model_that_another_node_saved_than_the_first_is_named(rig: Rig) -> None:
+    prepare(rig, ELSEWHERE, nproc=1)
+    assert rig.run(100) == 70, rig.log()
+    quote = rig.events("restart_ended")[0].fields["quote"]
+    assert quote.endswith("; only the first node's files are committed, and node-1 holds out/model"), quote
