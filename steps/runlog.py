@@ -41,6 +41,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "environment": ("attempt", "restart", "node", "variables", "findings"),
     "transport": ("attempt", "restart", "node", "state", "sentence", "remedy", "profile"),
     "preflight": ("summary", "flaws", "seconds", "enforced"),
+    "set_aside": ("digest", "reason"),
     "slow_rank": ("attempt", "restart", "rank", "node", "step", "score", "seconds", "others"),
     "skipped": ("first", "last"),
     "standing_by": ("attempt", "node", "pod", "ready"),

@@ -7,9 +7,9 @@ from typing import Any
 
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.record.bundle import evidence_of
+from argosy.steps.record.committed import CommittedCheckpoint
 from argosy.steps.record.facts import (
     Admission,
-    CommittedCheckpoint,
     Evaluation,
     GangFacts,
     GateDecision,
@@ -19,8 +19,9 @@ from argosy.steps.record.facts import (
     RunRecord,
     StepNode,
 )
-from argosy.steps.record.goodput import measure
+from argosy.steps.record.goodput import measure, worked_from
 from argosy.steps.record.naming import node_name
+from argosy.steps.record.order import in_order
 from argosy.steps.record.preflight import latest_preflight
 from argosy.steps.record.reading import moment, number, text, texts, whole
 from argosy.steps.record.restarts import cause_of, restarts_of, stillborn_of, told_by
@@ -45,15 +46,20 @@ def prefix_of(state: Mapping[str, Any]) -> str:
     return run_prefix(name, run_id) if name and run_id else ""
 
 
+def _concluded(state: Mapping[str, Any], events: Sequence[Event]) -> float | None:
+    """When the run ended, where only its store is asked: the workflow's own times are not there."""
+    last = _last(events, "finalized") if text(state, "phase") in ("Succeeded", "Failed", "Error") else None
+    return last.time if last else None
+
+
 def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord:
     """``state`` is the engine's ``state.json``; events may be of any order and from any writer."""
-    # The fields too: events of one moment must not change places with the order in which they were read.
-    ordered = sorted(events, key=lambda event: (event.time, event.writer, event.kind, str(event.fields)))
+    ordered = in_order(events)
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
-    started, finished = moment(state, "started"), moment(state, "finished")
+    started, finished = moment(state, "started"), moment(state, "finished") or _concluded(state, ordered)
     restarts, gangs = restarts_of(ordered), _gangs(ordered)
-    streaming = streaming_of(ordered, restarts)
-    training = _last(ordered, "train_ended")
+    streaming, training = streaming_of(ordered, restarts), _last(ordered, "train_ended")
+    checkpoints = _checkpoints(ordered, {each.restored_digest for each in restarts})
     snapshot = _last(ordered, "snapshot_taken")
     snapshot_fields = snapshot.fields if snapshot else {}
     latest = max((event.time for event in ordered), default=started or 0.0)
@@ -85,7 +91,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         gangs=gangs,
         restarts=restarts,
         stillborn=stillborn_of(ordered),
-        checkpoints=_checkpoints(ordered, {each.restored_digest for each in restarts}),
+        checkpoints=checkpoints,
         injected=_injected(ordered),
         excluded_nodes=tuple(
             (text(event.fields, "node"), text(event.fields, "cause")) for event in _all(ordered, "node_excluded")
@@ -94,14 +100,12 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         train_cause=cause_of(training) if training else "",
         train_exit_code=whole(training.fields, "exit_code") if training else None,
         train_ended=training.time if training else None,
-        checkpoint_digest=_checkpoint_digest(ordered, training),
+        checkpoint_digest=_checkpoint_digest(checkpoints, training),
         end_step=max((whole(event.fields, "end_step") or 0 for event in _all(ordered, "step")), default=0),
         evaluation=_evaluation(ordered),
         gate=_gate(ordered),
         promotion=_promotion(ordered),
-        goodput=measure(
-            restarts, gangs[0].created if gangs else None, training_end, streaming.waits if streaming else ()
-        ),
+        goodput=measure(restarts, worked_from(ordered), training_end, streaming.waits if streaming else ()),
         transports=transports_of(ordered),
         environment_findings=findings_of(ordered),
         preflight=latest_preflight(ordered),
@@ -204,6 +208,7 @@ def _gangs(events: Sequence[Event]) -> tuple[GangFacts, ...]:
 
 def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[CommittedCheckpoint, ...]:
     by_digest: dict[str, Event] = {}
+    aside = {text(each.fields, "digest"): text(each.fields, "reason") for each in _all(events, "set_aside")}
     for event in _all(events, "checkpoint_committed"):
         by_digest.setdefault(text(event.fields, "digest"), event)
     return tuple(
@@ -218,6 +223,7 @@ def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[Committed
             restored=bool(digest) and digest in restored,
             step_from=text(event.fields, "step_from"),
             told=told_by(event),
+            set_aside=aside.get(digest, ""),
         )
         for digest, event in by_digest.items()
     )
@@ -247,10 +253,9 @@ def _budgets(events: Sequence[Event]) -> tuple[tuple[str, int, int], ...]:
     return tuple((cause, whole(fields, "spent") or 0, whole(fields, "limit") or 0) for cause, fields in latest.items())
 
 
-def _checkpoint_digest(events: Sequence[Event], training: Event | None) -> str:
+def _checkpoint_digest(checkpoints: Sequence[CommittedCheckpoint], training: Event | None) -> str:
     named = text(training.fields, "checkpoint_digest") if training else ""
-    newest = _last(events, "checkpoint_committed")
-    return named or (text(newest.fields, "digest") if newest else "")
+    return named or next((each.digest for each in reversed(checkpoints) if not each.set_aside), "")
 
 
 def _evaluation(events: Sequence[Event]) -> Evaluation | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from argosy.steps.record.bundle import Evidence
+from argosy.steps.record.committed import CommittedCheckpoint
 from argosy.steps.record.preflight import Preflight
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.slow_ranks import SlowRank
@@ -27,26 +28,6 @@ class GangFacts:
     """``spot`` or ``on-demand`` where the run asked for spot nodes."""
     preemptions: int = 0
     """How many there had been when it was made."""
-
-
-@dataclass(frozen=True)
-class CommittedCheckpoint:
-    """One entry of the commit log."""
-
-    time: float
-    step: int
-    digest: str
-    bytes: int
-    seconds: float | None
-    generation: int | None
-    final: bool
-    restored: bool
-    """Some restart began from it."""
-    step_from: str = ""
-    """What told its step: the name of its files, what is in them (``file``), what the script printed, or a mere count;
-    "": the script itself, by Checkpointer."""
-    told: int | None = None
-    """What the script had told by then, in its own count."""
 
 
 @dataclass(frozen=True)
@@ -277,11 +258,16 @@ class RunRecord:
         return self.admission is not None and self.admission.decision == "duplicate"
 
     @property
+    def newest(self) -> CommittedCheckpoint | None:
+        """The last checkpoint that was not set aside."""
+        return next((each for each in reversed(self.checkpoints) if not each.set_aside), None)
+
+    @property
     def last_step(self) -> int:
         """The furthest step of any restart; the last checkpoint's, where its files say it and the words counted
         otherwise or ended before it; 0 where nothing tells.
         """
-        last = self.checkpoints[-1] if self.checkpoints else None
+        last = self.newest
         furthest = max((each.last_step for each in self.restarts), default=0)
         if last is not None and furthest < last.step and not any(each.points for each in self.restarts):
             # The script tells no step: where the last restart began is not what it has reached.
@@ -293,6 +279,6 @@ class RunRecord:
     @property
     def unsaved(self) -> int:
         """How many steps were made after the last checkpoint of a run that ended well: they are in none."""
-        last = self.checkpoints[-1] if self.checkpoints else None
+        last = self.newest
         done = last is not None and last.final and last.told == last.step
         return max(0, self.last_step - last.step) if last is not None and done else 0

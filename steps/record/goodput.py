@@ -7,6 +7,7 @@ from statistics import median
 
 from argosy.steps.record.facts import Goodput
 from argosy.steps.record.restart import Restart
+from argosy.steps.runlog import Event
 
 
 def kept_until(restarts: Sequence[Restart], index: int) -> int:
@@ -34,6 +35,27 @@ def lost_steps(restarts: Sequence[Restart], index: int) -> int:
     """How many steps of restart ``index`` had to be done again, or are in no checkpoint."""
     each = restarts[index]
     return max(0, each.last_step - max(each.base, kept_until(restarts, index))) if each.points else 0
+
+
+def redone_steps(restarts: Sequence[Restart], index: int) -> int:
+    """How many of them a later restart has done again so far."""
+    reached = max((each.last_step for each in restarts[index + 1 :] if each.points), default=0)
+    return max(0, min(lost_steps(restarts, index), reached - (restarts[index].last_step - lost_steps(restarts, index))))
+
+
+def worked_from(events: Sequence[Event]) -> float | None:
+    """When the first gang was made, later by what lay between the end of a training and the next: nobody had it run.
+
+    ``events`` by time.
+    """
+    began = next((event.time for event in events if event.kind == "gang_created"), None)
+    idle, ended = 0.0, None
+    for event in events:
+        if event.kind == "train_ended":
+            ended = event.time
+        elif ended is not None and event.kind in ("gang_created", "restart_began"):
+            idle, ended = idle + event.time - ended, None
+    return None if began is None else began + idle
 
 
 def measure(

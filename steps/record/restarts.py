@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -21,10 +21,11 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
     grown = {_key(event): event for event in events if event.kind == "gang_grows"}
     points = _points(events)
     ordered = sorted(began, key=lambda key: began[key].time)
+    aside = {text(event.fields, "digest") for event in events if event.kind == "set_aside"}
     saves = [event for event in events if event.kind == "checkpoint_committed"]
     until = [began[key].time for key in ordered[1:]] + [inf] * bool(ordered)
     found = [
-        _restart(began[key], ended.get(key) or grown.get(key), points.get(key, ()), saves, end)
+        _restart(began[key], ended.get(key) or grown.get(key), points.get(key, ()), saves, end, aside)
         for key, end in zip(ordered, until, strict=True)
     ]
     # A training that was stopped, and went on later, has ended more than once.
@@ -98,13 +99,19 @@ def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
 
 
 def _restart(
-    began: Event, ended: Event | None, points: tuple[Point, ...], saves: Sequence[Event], until: float
+    began: Event,
+    ended: Event | None,
+    points: tuple[Point, ...],
+    saves: Sequence[Event],
+    until: float,
+    aside: Collection[str] = (),
 ) -> Restart:
+    """``aside``: digests of checkpoints that kept nothing."""
     attempt, restart = _key(began)
     fields = ended.fields if ended else {}
     restored, digest = whole(began.fields, "restored_step") or 0, text(began.fields, "restored_digest")
     source = next((save for save in saves if text(save.fields, "digest") == digest != ""), None)
-    own = [save for save in saves if began.time <= save.time < until]
+    own = [save for save in saves if began.time <= save.time < until and text(save.fields, "digest") not in aside]
     steps = [whole(fields, "last_step") or 0, *(point.step for point in points)]
     reached = max(steps) if points else max(*steps, restored)
     return Restart(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from signal import SIGKILL, Signals
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 from argosy.steps.contract.causes import Cause
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
-from argosy.steps.record.goodput import lost_steps
+from argosy.steps.record.goodput import lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.wording import count, duration, figure, percent, short, size
 
@@ -50,8 +51,8 @@ def headline(record: RunRecord) -> str:
             parts.append(f"{often} times for {cause}, which will go on until it is mended")
     if lost := lost_words(record):
         parts.append(lost)
-    if record.unsaved:
-        saved = record.checkpoints[-1].step
+    if record.unsaved and record.newest is not None:
+        saved = record.newest.step
         parts.append(f"{count(record.unsaved, 'step')} after the last checkpoint (step {saved}) in none")
     sentence = ", ".join(parts) + "."
     if record.gate:
@@ -154,8 +155,18 @@ def lost_in(record: RunRecord, index: int) -> int:
 
 def lost_words(record: RunRecord) -> str:
     """How many steps were done again, and how many nobody has done again so far; "" for none."""
-    each = [lost_in(record, index) for index in range(len(record.restarts))] if record.goodput else []
-    told = ((sum(each[:-1]), "done again"), (sum(each[-1:]), "lost"))
+    return _fate(record, range(len(record.restarts))) if record.goodput else ""
+
+
+def fate_of_lost(record: RunRecord, index: int) -> str:
+    """The same of attempt ``index`` alone."""
+    return _fate(record, [index])
+
+
+def _fate(record: RunRecord, attempts: Sequence[int]) -> str:
+    again = sum(redone_steps(record.restarts, index) for index in attempts)
+    lost = sum(lost_in(record, index) for index in attempts) - again
+    told = ((again, "done again"), (lost, "lost"))
     return ", ".join(f"{count(steps, 'step')} {how}" for steps, how in told if steps)
 
 

@@ -115,13 +115,14 @@ class Tally:
         if step != self.step:
             self.step = step
             self._recent.append((event.time, step))
-        loss = number(event.fields, "loss")
-        self.loss = self.loss if loss is None else loss
+        loss = event.fields.get("loss")
+        told = isinstance(loss, int | float) and not isinstance(loss, bool)
+        self.loss = loss if told else self.loss  # also NaN
         return warning
 
     def _ended(self, event: Event) -> str:
         self.running = False
-        cause, reached = cause_of(event), whole(event.fields, "last_step") or self.step
+        cause, reached = cause_of(event), max(whole(event.fields, "last_step") or 0, self.step)
         if not cause:
             return f"attempt {self.attempts}: every rank ended well at step {reached}"
         self.failures += 1

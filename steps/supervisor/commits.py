@@ -73,14 +73,13 @@ class RunCommits:
         """Never resume from this checkpoint again; it is kept."""
         self._store.quarantine(digest, reason)
 
-    def roll_back(self, step: int, since: float = 0.0) -> None:
-        """Set checkpoints aside that hold what went wrong: made at ``since`` or later, else of ``step`` or later.
+    def spoiled(self, step: int, since: float = 0.0) -> list[str]:
+        """Digests of those that hold what went wrong: made at ``since`` or later, else of ``step`` or later.
 
         A script's own steps need not be those that its checkpoints are called by.
         """
-        for item in self._store.commits():
-            if item.created >= since if since else item.step >= step:
-                self._store.quarantine(item.digest, f"rolled back before step {step}")
+        found = self._store.commits()
+        return [item.digest for item in found if (item.created >= since if since else item.step >= step)]
 
     def skipped(self) -> list[str]:
         """Digests that are set aside."""

@@ -127,7 +127,7 @@ class Supervisor:
         except StepError as error:
             if error.cause != Cause.CHECKPOINT_CORRUPT:
                 raise
-            context.commits.quarantine(found.digest, str(error))
+            self._set_aside(found.digest, str(error))
             return _failed(error.cause, str(error))
         for text in context.faults.left():
             print(f"argosy: {text} never happened: that rank reported no such step", file=sys.stderr)
@@ -146,7 +146,7 @@ class Supervisor:
         context, verdict = self._context, outcome.verdict
         assert verdict is not None
         for digest in self._corrupt(outcome, verdict):
-            context.commits.quarantine(digest, verdict.quote)
+            self._set_aside(digest, verdict.quote)
         failure = self._failure(gang, outcome, verdict)
         context.record.bundled(context.bundles)
         decision = self._placeable(decide(failure, context.ledger.failures(), context.settings.limits))
@@ -154,7 +154,7 @@ class Supervisor:
         context.bundles.begin(gang.name, failure.restart)
         context.record.verdict(gang.name, failure, verdict, decision)
         if failure.cause == Cause.NUMERICS_NAN:
-            context.commits.roll_back(failure.step, verdict.since)
+            self._roll_back(failure.step, verdict.since)
         if decision.exclude:
             context.ledger.append("excluded", node=decision.exclude, cause=str(failure.cause))
             context.record.log.append("node_excluded", node=decision.exclude, cause=str(failure.cause))
@@ -168,6 +168,19 @@ class Supervisor:
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
         print(f"argosy: {say}", file=sys.stderr)
         return decision
+
+    def _set_last_saves_aside(self, verdict: Verdict) -> None:
+        """Ranks that were alive when their loss was no number may have saved it while they were stopped."""
+        if verdict.since:
+            self._roll_back(verdict.step, verdict.since)
+
+    def _roll_back(self, step: int, since: float) -> None:
+        for digest in self._context.commits.spoiled(step, since):
+            self._set_aside(digest, f"rolled back before step {step}")
+
+    def _set_aside(self, digest: str, reason: str) -> None:
+        self._context.commits.quarantine(digest, reason)
+        self._context.record.log.append("set_aside", digest=digest, reason=reason)
 
     def _corrupt(self, outcome: Outcome, verdict: Verdict) -> tuple[str, ...]:
         """Checkpoints that a rank could not load: named by launch, by the rank's own line, or else the one resumed."""
@@ -237,11 +250,6 @@ class Supervisor:
         while (left := until - time.monotonic()) > 0:
             context.pause(min(left, 1.0))
         return gang if kept else None
-
-    def _set_last_saves_aside(self, verdict: Verdict) -> None:
-        """Ranks that were alive when their loss was no number may have saved it while they were stopped."""
-        if verdict.since:
-            self._context.commits.roll_back(verdict.step, verdict.since)
 
     # Ends without success.
 

@@ -66,6 +66,20 @@ def test_of_several_files_the_earlier_time_is_the_root(argosy: Argosy, tmp_path:
     assert (found["cause"], found["rank"]) == ("peer_lost", 7)
 
 
+def test_of_a_runs_folder_and_its_evidence_the_logs_are_read_and_not_what_we_made_of_them(
+    argosy: Argosy, tmp_path: Path
+) -> None:
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "ranks/rank-0.log").write_text("step 25\nTraceback (most recent call last):\nKeyError: 'label'\n")
+    ours = {"tail": ["Traceback (most recent call last):", "KeyError: 'label'"], "cause": "peer_lost"}
+    for name in ("endings.json", "verdict.json", "report.html"):
+        (tmp_path / name).write_text(json.dumps(ours, indent=1))
+    found = told(argosy, str(tmp_path))
+    assert found["evidence"]["file"].endswith("ranks/rank-0.log")
+    assert found["evidence"]["line"] == 3
+    assert found["runner_up"]["cause"] != "peer_lost"
+
+
 def test_what_kubectl_describes_is_read_from_standard_input() -> None:
     with CliRunner().isolation(PENDING) as (out, _, _):
         assert main.invoke(["diagnose", "-", "--json"]) == 0

@@ -108,6 +108,60 @@ def test_where_a_mute_script_went_on_is_not_where_it_ended(story, step_from: str
     assert said in "\n".join(explained(story.record()))
 
 
+def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 10, 1.0, 1.0)
+    story.at(10.0, "train_ended", cause="user_exception", exit_code=70)
+    story.at(11.0, "finalized", status="Failed")
+    story.at(30010.0, "gang_created", attempt=2, gang="h", nnodes=1, nproc_per_node=1)
+    story.at(30010.0, "restart_began", attempt=2, restart=0, generation=2, restored_step=10)
+    story.steps(2, 0, 11, 20, 30011.0, 1.0)
+    story.at(30020.0, "train_ended", exit_code=0)
+    story.at(30021.0, "finalized", status="Succeeded")
+    assert story.record().goodput.wall == pytest.approx(20.0)
+    story.log.flush()
+    told = build_record(read_events(story.store, "gpt/runs/gpt-abc12"), {"phase": "Succeeded"})
+    assert told.ended - told.started == 30021.0
+
+
+def test_a_word_that_was_read_late_belongs_to_the_save_whose_files_say_it(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 18, 1.0, 0.1)
+    told = {"step": 20, "step_from": "file", "told": 18, "generation": 1, "bytes": 1}
+    story.at(3.0, "checkpoint_committed", digest="a" * 64, **told)
+    story.steps(1, 0, 19, 30, 3.5, 0.1)
+    story.at(5.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=30)
+    story.at(6.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=20, restored_digest="a" * 64)
+    story.steps(1, 1, 21, 40, 7.0, 0.1)
+    story.at(9.0, "train_ended", exit_code=0)
+    assert story.record().goodput.lost_steps == 10
+
+
+def test_what_nobody_trained_again_was_not_done_again(story) -> None:
+    """The loss is no number from step 35 on, twice; what was saved since then is no step that was kept."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    saves = {1: [(3.0, 30, "a"), (4.0, 40, "b")], 2: [(14.0, 40, "c")]}
+    for attempt, (began, first, last) in enumerate(((0.0, 1, 52), (10.0, 31, 50)), start=1):
+        again = {"restored_step": 30, "restored_digest": "a" * 64} if attempt == 2 else {"restored_step": 0}
+        story.at(began, "restart_began", attempt=1, restart=attempt - 1, generation=attempt, **again)
+        story.steps(1, attempt - 1, first, last, began + 0.1, 0.1)
+        for moment, step, name in saves[attempt]:
+            told = {"step": step, "step_from": "file", "told": step, "generation": attempt, "bytes": 1}
+            story.at(moment, "checkpoint_committed", digest=name * 64, **told)
+        ended = {"attempt": 1, "restart": attempt - 1, "cause": "numerics_nan", "last_step": 34}
+        story.at(began + 6.0, "restart_ended", **ended)
+        for name in "bc"[attempt - 1]:
+            story.at(began + 6.1, "set_aside", digest=name * 64, reason="rolled back before step 34")
+    story.at(17.0, "train_ended", cause="numerics_nan", exit_code=77)
+    record = story.record("Failed")
+    text = "\n".join(explained(record))
+    assert "20 steps done again, 22 steps lost" in text
+    assert "reached step 50. It ended after 6.0 s: numerics_nan" in text
+    assert record.newest.digest == record.checkpoint_digest == "a" * 64
+
+
 def test_a_restart_whose_supervisor_died_has_an_end_all_the_same(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)

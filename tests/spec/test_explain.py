@@ -56,6 +56,13 @@ def test_unknown_fields(path: str, says: str) -> None:
         explain_field(path)
 
 
+@pytest.mark.parametrize(
+    ("path", "field"), [("args.1", "args"), ("env.FOO", "env"), ("gang.tolerations.0.key", "gang.tolerations.key")]
+)
+def test_a_place_in_a_list_or_table_as_errors_name_it_is_of_its_field(path: str, field: str) -> None:
+    assert explain_field(path) == explain_field(field)
+
+
 def test_every_table_has_a_docstring() -> None:
     tables = [table_model(info.annotation) for info in TrainingRun.model_fields.values()]
     assert all(table.__doc__ for table in tables if table is not None)

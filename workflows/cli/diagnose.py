@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from argosy.workflows.diagnosis.verdict import Diagnosis, Named
 
 STDIN = "-"
+_OURS = frozenset(("endings.json", "index.json", "verdict.json", "summary.json", "state.json", "report.html"))
+"""What argosy itself has made of the logs that lie beside it, in a run's folder or its evidence."""
 _BINARY_BYTES = 4096
 _SHOWN_CONSEQUENCES = 5
 _MANIFEST_BYTES = 4 << 20
@@ -63,7 +65,7 @@ def _files(path: str) -> Iterator[str]:
         yield path
     elif Path(path).is_dir():
         files = (file for file in Path(path).rglob("*") if file.is_file() and _is_text(file))
-        within = sorted(str(file) for file in files if not _is_manifest(file))
+        within = sorted(str(file) for file in files if file.name not in _OURS and not _is_manifest(file))
         if not within:
             raise InputError(f"{path}: holds no text file; name a log, a folder with logs, or - for standard input")
         yield from within

@@ -98,9 +98,11 @@ def _training(record: RunRecord) -> list[str]:
         more = f" (and {count(len(lines) - 1, 'more line')}: argosy explain)" if len(lines) > 1 else ""
         found.append(f"  transport: {lines[0]}{more}")
     if record.checkpoints:
-        newest = record.checkpoints[-1]
-        held = f"{short(newest.digest)}, {size(newest.bytes)}"
-        found.append(f"  checkpoints: {count(len(record.checkpoints), 'commit')}, newest step {newest.step} ({held})")
+        newest, aside = record.newest, sum(bool(each.set_aside) for each in record.checkpoints)
+        told = count(len(record.checkpoints), "commit") + (f", {aside} set aside" if aside else "")
+        if newest is not None:
+            told += f", newest step {newest.step} ({short(newest.digest)}, {size(newest.bytes)})"
+        found.append(f"  checkpoints: {told}")
     if waited := waiting_sentence(record):
         found.append(f"  waited: {waited}")
     if spares := record.spares.sentence:

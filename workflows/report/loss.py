@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.goodput import kept_until
-from argosy.steps.record.story import ending
+from argosy.steps.record.story import ending, fate_of_lost
 from argosy.steps.record.wording import figure
 from argosy.workflows.report.scale import Scale, Tick, round_ticks, thin
 
@@ -63,7 +64,7 @@ def loss_chart(record: RunRecord) -> LossChart | None:
         x_ticks=round_ticks(x, 8),
         y_ticks=tuple(Tick(100 - tick.at, tick.label) for tick in round_ticks(y, 5)),
         first=figure(losses[0][1]),
-        last=figure(_latest(record)),
+        last="nan" if record.restarts[-1].cause == Cause.NUMERICS_NAN else figure(_latest(record)),
     )
 
 
@@ -100,7 +101,7 @@ def _replays(record: RunRecord, x: Scale) -> tuple[Replay, ...]:
         left, right = x.at(kept), x.at(each.last_step)
         text = f"attempt {index + 1} ended at step {each.last_step} ({ending(each)})"
         if kept < each.last_step:
-            text += f"; steps {kept + 1} to {each.last_step} were done again"
+            text += f"; of steps {kept + 1} to {each.last_step} {fate_of_lost(record, index)}"
         found.append(Replay(left, round(max(0.1, right - left), 3), str(index + 1), text))
     return tuple(found[:MOST_MARKS])
 

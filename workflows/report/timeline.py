@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.record.facts import CommittedCheckpoint, GangFacts, RunRecord, StepNode
+from argosy.steps.record.committed import CommittedCheckpoint
+from argosy.steps.record.facts import GangFacts, RunRecord, StepNode
 from argosy.steps.record.goodput import kept_until
 from argosy.steps.record.restart import Restart
-from argosy.steps.record.story import ending
+from argosy.steps.record.story import ending, fate_of_lost
 from argosy.steps.record.wording import duration, short, size
 from argosy.workflows.report.scale import Scale, Tick, time_ticks
 
@@ -161,7 +162,7 @@ def _attempt(record: RunRecord, index: int, scale: Scale) -> list[Bar]:
         text = f"attempt {number}: steps {each.restored_step + 1} to {kept}"
         bars.append(_bar(scale, first, turn, "kept", f"{each.restored_step} → {kept}", text))
     if stuck > turn:
-        text = f"attempt {number}: steps {kept + 1} to {each.last_step}, done again later"
+        text = f"attempt {number}: steps {kept + 1} to {each.last_step}: {fate_of_lost(record, index)}"
         bars.append(_bar(scale, turn, stuck, "lost", "", text))
     if end > stuck:
         bars.append(_bar(scale, stuck, end, "stuck", "", f"attempt {number}: no step after {each.last_step}"))

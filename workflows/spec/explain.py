@@ -33,14 +33,15 @@ def explain_field(path: str = "") -> str:
     if path.partition(".")[0] == "fabric":
         return _fabric(path)
     model: type[BaseModel] = TrainingRun
-    parts = path.split(".")
+    parts = [part for part in path.split(".") if not part.isdigit()] or [path]  # args.1 is of args
     for depth, part in enumerate(parts):
         if part not in model.model_fields:
             where = f" in [{'.'.join(parts[:depth])}]" if depth else ""
             raise InputError(f"{path}: there is no field {part!r}{where}; {suggestion(part, [*model.model_fields])}")
         info = model.model_fields[part]
         inner = table_model(info.annotation)
-        if depth == len(parts) - 1:
+        if depth == len(parts) - 1 or get_origin(info.annotation) is dict:  # env.NAME is of env
+            path = ".".join(parts[: depth + 1])
             text = _table(path, inner, info.description or "") if inner else _field(path, info)
             return "\n".join([text, *_besides(path)])
         if inner is None:
