@@ -38,7 +38,7 @@ class Rule:
         if not self.baseline:
             return "promote", f"{said}: {self._floor_text()}, no baseline asked for"
         if current is None:
-            return "promote", f"{said}: {self._floor_text()}, nothing is promoted yet"
+            return "promote", f"{said}: {self._floor_text()}, nothing was promoted before"
         if current.metric != self.metric or current.value is None:
             what = f"{current.metric or 'nothing'}; gate with baseline none once to change the metric"
             return "refuse", f"{said} cannot be compared: what is promoted was measured by {what}"

@@ -36,7 +36,7 @@ def headline(record: RunRecord) -> str:
     """What happened, in one or two sentences."""
     if record.duplicate and record.admission:
         return f"Nothing ran: {record.admission.reason}."
-    failures = [each for each in record.restarts if each.failed]
+    failures = [each for each in record.restarts if each.failed and not _was_stopped(record, each)]
     if not record.restarts:
         return _without_training(record)
     gang = record.gangs[-1] if record.gangs else None
@@ -177,9 +177,16 @@ def injected_in(record: RunRecord, index: int) -> list[Injected]:
     return [fault for fault in record.injected if began <= fault.time < after]
 
 
+def _was_stopped(record: RunRecord, each: Restart) -> bool:
+    """Its end is that of the training, by Ctrl-C or ``argosy stop``, and no failure."""
+    return each is record.restarts[-1] and each.cause == record.train_cause == Cause.SIGTERM
+
+
 def way_on(record: RunRecord, index: int) -> str:
     """What was done after attempt ``index`` had failed, and why from there."""
     if index + 1 >= len(record.restarts):
+        if _was_stopped(record, record.restarts[index]):
+            return "The training was stopped; started again it goes on."
         if record.train_cause:
             return f"argosy gave up: the train step ended with {record.train_cause}."
         return "Nothing was started after it." if record.done else "The next start is under way."

@@ -108,6 +108,17 @@ def test_where_a_mute_script_went_on_is_not_where_it_ended(story, step_from: str
     assert said in "\n".join(explained(story.record()))
 
 
+def test_who_was_stopped_has_not_failed(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 10, 1.0, 1.0)
+    story.at(12.0, "train_ended", cause="sigterm", exit_code=76)
+    text = "\n".join(explained(story.record("Failed")))
+    assert "on the way" not in text
+    assert "gave up" not in text
+    assert "The training was stopped; started again it goes on." in text
+
+
 def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)

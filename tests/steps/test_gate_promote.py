@@ -42,12 +42,12 @@ def promoted(pods: Any, workflow: str, digest: str, value: float) -> None:
     ("value", "given", "decision", "reason"),
     [
         (2.31, {}, "refuse", "bits_per_byte 2.31 is not below floor 2.2"),
-        (2.2, {}, "promote", "bits_per_byte 2.2: passes floor 2.2, nothing is promoted yet"),
-        (9.0, {"floor": ""}, "promote", "bits_per_byte 9: no floor, nothing is promoted yet"),
+        (2.2, {}, "promote", "bits_per_byte 2.2: passes floor 2.2, nothing was promoted before"),
+        (9.0, {"floor": ""}, "promote", "bits_per_byte 9: no floor, nothing was promoted before"),
         (0.8, {"direction": "max", "floor": "0.9"}, "refuse", "bits_per_byte 0.8 is not above floor 0.9"),
         (0.9, {"direction": "max", "floor": "0.9", "baseline": "none"}, "promote",
          "bits_per_byte 0.9: passes floor 0.9, no baseline asked for"),
-        (-1.5, {"floor": "-1"}, "promote", "bits_per_byte -1.5: passes floor -1, nothing is promoted yet"),
+        (-1.5, {"floor": "-1"}, "promote", "bits_per_byte -1.5: passes floor -1, nothing was promoted before"),
     ],
 )  # fmt: skip
 def test_floor(value: float, given: dict[str, str], decision: str, reason: str, pods: Any) -> None:

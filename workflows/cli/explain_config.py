@@ -12,7 +12,7 @@ from argosy.workflows.cli.output import emit, next_commands
 @click.argument("field", required=False, default="")
 @as_json
 def command(field: str, as_json: bool) -> None:
-    """Explain a field of run.toml: what it does, its unit, default and rule. Without FIELD: all of them.
+    """Explain a field of run.toml: what it does, its unit, default and rule. Without FIELD: the top level.
 
     \b
     Example:

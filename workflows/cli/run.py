@@ -196,7 +196,8 @@ def _options(source: Source, request: Request, parameters: dict[str, str]) -> Ru
     try:
         check(source.yaml, known)
     except InputError as error:
-        remedy = f"correct it; what only a cluster can run goes there with: argo submit {source.path}"
+        submit = "argo submit" if source.run is None else "argosy submit"
+        remedy = f"correct it; what only a cluster can run goes there with: {submit} {source.path}"
         raise InputError(f"{source.path}: {error}; {remedy}") from error
     if request.name:
         return replace(known, workflow_name=request.name)

@@ -84,7 +84,10 @@ def _check(key: str, value: str) -> None:
     if key == "force" and value not in ("true", "false"):
         raise InputError(f"-p force={value!r}: neither true nor false; write --force")
     if key == "resume-from" and value not in ("latest", "none") and not _is_digest(value):
-        raise InputError(f"resume-from = {value!r}: write latest, none, or the 64 hex digits of a checkpoint's digest")
+        raise InputError(
+            f"resume-from = {value!r}: write latest, none, or the 64 hex digits of a checkpoint's digest "
+            "(argosy checkpoint list RUN --json)"
+        )
     if key == "run-id" and not is_run_id(value):
         raise InputError(f"run-id = {value!r}: {RUN_ID_RULE}")
     if key == "dataset-uri":

@@ -87,4 +87,5 @@ def _table(shown: list[Commit], told: History, now: float) -> list[str]:
             what,
         )
         lines.append("  ".join(cells).rstrip())
-    return [*lines, f"{count(len(shown), 'checkpoint')}, {size(sum(each.bytes for each in shown))}"]
+    kept = sum(each.bytes for each in shown if each.state != "pruned")
+    return [*lines, f"{count(len(shown), 'checkpoint')}, {size(kept)}"]
