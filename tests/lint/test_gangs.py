@@ -27,7 +27,6 @@ def test_right_ones(manifest: str) -> None:
         ("annotations: {scheduling.x-k8s.io/pod-group: train}", {"GANG002"}),
         ("annotations: {scheduling.k8s.io/group-name: train}", {"GANG004", "GANG008"}),
         ("labels: {kueue.x-k8s.io/queue-name: gpu}", {"GANG003"}),
-        ("annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}", {"GANG003"}),
         ("labels: {team.example/pod-group: train}", set()),
     ],
 )

@@ -42,7 +42,8 @@ def queue_pairs(scene: Scene) -> Iterator[EnvironmentFinding]:
     where = "on InfiniBand they" if scene.link == "ib" else "unless RoCE with ECMP hashes flows they"
     message = f"{value} queue pairs per connection: {where} only cost memory and latency"
     fix = Remove(name) if scene.link == "ib" else None
-    yield EnvironmentFinding("NCCL029", "warning", (name,), message, "remove it", fix)
+    level: Level = "warning" if scene.link == "ib" else "note"
+    yield EnvironmentFinding("NCCL029", level, (name,), message, "remove it", fix)
 
 
 def gdr_level(scene: Scene) -> Iterator[EnvironmentFinding]:

@@ -101,8 +101,9 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             where, older = node.path or "the object", key.removesuffix("s")
             if key != older and node[older]:
                 continue  # the word of an earlier release, of which API002 speaks
-            # Argo's full CRD asks for it, its minimal one does not, and its controller does without.
-            level = Level.WARNING if (type_name, key) == _REALTIME else None
+            # Argo's full CRD asks for it, its minimal one does not, and its controller does without. The labels that a
+            # Kustomization gives all objects become the selectors of those that have none.
+            level = Level.WARNING if (type_name, key) == _REALTIME or key == "selector" else None
             remedy = f"write {key}: the API refuses it without"
             yield Problem(node[key], f"{where} has no {key}", remedy, level=level, rule="API005")
 

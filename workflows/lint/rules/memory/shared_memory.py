@@ -157,7 +157,9 @@ def of_the_host(pod: Pod) -> Iterator[Problem]:
                 "the node's /dev/shm: segments of a killed rank stay on the node, and every pod there sees them",
                 "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
             )
-    if pod.spec["hostIPC"].flag:
+    # CUDA's multi-process service is talked to over a directory of the node and needs the node's memory.
+    served = any("mps" in volume.at("hostPath.path").text for volume in pod.volumes.values())
+    if pod.spec["hostIPC"].flag and not served:
         yield Problem(
             pod.spec["hostIPC"],
             "hostIPC: the pod shares /dev/shm and semaphores with everything on the node",
