@@ -42,7 +42,7 @@ def test_the_size_of_shm_against_the_limit(limit: str, size: str, expected: list
     [
         ("resources: {limits: {nvidia.com/gpu: 2, memory: 9Gi}}", "", [("MEM001", "warning", 6)]),
         ("resources: {limits: {nvidia.com/gpu: '2', memory: 9Gi}}", "hostIPC: false", [("MEM001", "warning", 6)]),
-        ("resources: {limits: {nvidia.com/gpu: 2, memory: 9Gi}}", "hostIPC: true", [("MEM005", "warning", 9)]),
+        ("resources: {limits: {nvidia.com/gpu: 2, memory: 9Gi}}", "hostIPC: true", [("MEM005", "note", 9)]),
         ("command: [nvidia-smi]\nresources: {limits: {nvidia.com/gpu: 1, memory: 9Gi}}", "", []),
         ("command: [python, train.py, --num-workers, '8']", "", [("MEM001", "warning", 6)]),
         ("command: [python, train.py, --num-workers=0]", "", []),

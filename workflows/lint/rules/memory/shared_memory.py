@@ -33,8 +33,15 @@ def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
             container.node["volumeMounts"],
             f"{why} and no volume at /dev/shm: the container gets 64 MiB",
             "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
-            level=Level.NOTE if why == "1 GPU" else Level.WARNING,
+            level=Level.NOTE if why == "1 GPU" or _of_a_server(container, bundle) else Level.WARNING,
         )
+
+
+def _of_a_server(container: Container, bundle: Bundle) -> bool:
+    """Whether it is a Deployment's, and neither a command nor a number says that its GPUs talk to each other."""
+    workload = bundle.workload(container.pod.document)
+    served = workload is not None and workload.family == "other"
+    return served and (container.gpus is None or not any(True for _ in bundle.processes(container)))
 
 
 def _needs_it(container: Container, bundle: Bundle) -> str:
@@ -157,11 +164,10 @@ def of_the_host(pod: Pod) -> Iterator[Problem]:
                 "the node's /dev/shm: segments of a killed rank stay on the node, and every pod there sees them",
                 "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
             )
-    # CUDA's multi-process service is talked to over a directory of the node and needs the node's memory.
-    served = any("mps" in volume.at("hostPath.path").text for volume in pod.volumes.values())
-    if pod.spec["hostIPC"].flag and not served:
+    if pod.spec["hostIPC"].flag:
         yield Problem(
             pod.spec["hostIPC"],
             "hostIPC: the pod shares /dev/shm and semaphores with everything on the node",
             "remove hostIPC and mount an emptyDir with medium: Memory at /dev/shm",
+            level=Level.NOTE,  # who writes it means it: for CUDA's multi-process service, for a whole node
         )
