@@ -105,8 +105,10 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             if key != older and node[older]:
                 continue  # the word of an earlier release, of which API002 speaks
             # Argo's full CRD asks for it, its minimal one does not, and its controller does without. The labels that a
-            # Kustomization gives all objects become the selectors of those that have none.
-            level = Level.WARNING if (type_name, key) == _REALTIME or key == "selector" else None
+            # Kustomization gives all objects become the selectors of those that have none. A release that knows a
+            # field more may ask for one less.
+            newer = bool(_OF_PROJECTS.match(type_name)) and any(each not in known for each in node.entries)
+            level = Level.WARNING if (type_name, key) == _REALTIME or key == "selector" or newer else None
             remedy = f"write {key}: the API refuses it without"
             yield Problem(node[key], f"{where} has no {key}", remedy, level=level, rule="API005")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
@@ -18,6 +20,7 @@ from argosy.workflows.manifests.training import named_training
 _DEV_SHM: Final = "/dev/shm"
 _ENOUGH: Final = 1 << 30
 _IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
+_TALKS: Final = re.compile(r"distributed|DataLoader|parallel|accelerat|spawn|nccl|jax|tensorflow", re.IGNORECASE)
 _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data-workers", "data-workers")
 
 
@@ -48,7 +51,10 @@ def _needs_it(container: Container, bundle: Bundle) -> str:
     workers = _data_workers(container, bundle)
     if workers:
         return f"{workers} DataLoader workers"
-    programs = [process.program for process in bundle.processes(container)]
+    processes = bundle.processes(container)
+    if processes and all(_tries(process.words) for process in processes):
+        return ""
+    programs = [process.program for process in processes]
     trains = not programs or bool(set(programs) & {*LAUNCHERS, "python"})
     if container.gpus == 0 or (not trains and ((container.gpus or 0) < 2 or set(programs) <= _IDLE)):
         return ""
@@ -56,6 +62,12 @@ def _needs_it(container: Container, bundle: Bundle) -> str:
     if role is not None and role.launcher:
         return ""
     return "GPUs" if container.gpus is None else f"{container.gpus} GPU{'s' * (container.gpus > 1)}"
+
+
+def _tries(words: Sequence[str]) -> bool:
+    """Whether it is a piece of Python in the command line that starts no second process: it looks at its GPUs."""
+    code = next((after for word, after in pairwise(words) if word == "-c"), "")
+    return bool(code) and words[0].startswith("python") and not _TALKS.search(code)
 
 
 def _data_workers(container: Container, bundle: Bundle) -> int:
