@@ -97,7 +97,10 @@ def warned(text: str) -> set[str]:
             "concurrencyPolicy: Forbid, workflowSpec: {}}\n",
             {"API006"},
         ),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: spark}]}\n", {"API022"}),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: spark, command: [run]}]}\n",
+            {"API022"},
+        ),
         # Initializers end before the ranks begin.
         (fill(RUNTIME, "1"), set()),
         (fill(RUNTIME, "2"), {"RESTART004"}),

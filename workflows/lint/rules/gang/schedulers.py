@@ -66,7 +66,7 @@ def scheduler_without_group(workload: Workload) -> Iterator[Problem]:
 def two_schedulers(workload: Workload) -> Iterator[Problem]:
     """One group has one scheduler."""
     names = schedulers(workload)
-    if not workload.gang or len(names) < 2 or workload.family == "argo":
+    if not workload.gang or len(names) < 2 or workload.family in ("argo", "ray"):
         return
     odd = [role for role in workload.roles if not role.pod.spec["schedulerName"]]
     role = odd[0] if odd else workload.roles[-1]

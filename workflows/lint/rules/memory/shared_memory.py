@@ -28,7 +28,14 @@ _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data
 def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """Without a volume at /dev/shm a container has the runtime's default of 64 MiB."""
     pod = container.pod
-    if container.init or pod.spec["hostIPC"].flag or pod.shared_memory(container) or _made_elsewhere(container, bundle):
+    sketch = pod.document.kind == "Pod" and not container.image  # a page's, of something else
+    if (
+        container.init
+        or sketch
+        or pod.spec["hostIPC"].flag
+        or pod.shared_memory(container)
+        or _made_elsewhere(container, bundle)
+    ):
         return
     why = _needs_it(container, bundle)
     if why:
@@ -121,7 +128,7 @@ def unbounded(container: Container) -> Iterator[Problem]:
         )
 
 
-@rule("MEM003", Level.WARNING, on=Container)
+@rule("MEM003", Level.NOTE, on=Container)
 def eats_the_limit(container: Container) -> Iterator[Problem]:
     """Pages of a tmpfs are charged to the container's memory limit."""
     limit = container.limit("memory")
@@ -129,13 +136,12 @@ def eats_the_limit(container: Container) -> Iterator[Problem]:
         size = quantity(volume["sizeLimit"].text)
         if not limit or size is None or size <= limit / 2:
             continue
-        whole = size >= limit
         yield Problem(
             volume["sizeLimit"],
             f"{path} may grow to {volume['sizeLimit'].text}, which is charged to the container's memory limit of "
-            f"{container.limits['memory'].text}" + (": full, it leaves nothing for the process" if whole else ""),
+            f"{container.limits['memory'].text}"
+            + (": full, it leaves nothing for the process" if size >= limit else ""),
             "raise the memory limit by the size of the volume, or lower sizeLimit",
-            level=None if whole else Level.NOTE,
         )
 
 
