@@ -5,9 +5,9 @@
     python scripts/public_manifests.py CLONES OUT third import  # and imports each: the fate of every value
 
 CLONES holds a git directory per repository, named OWNER+NAME. The list has repository, path, SHA-256, set: ``build``
-was looked at while rules were written; ``first`` to ``fourteenth`` were measured one after the other, each
-before anything in it was looked at; ``held`` is older. A file whose hash differs is told and left out. ``README.md#3``
-is the third fenced block of a page.
+and ``fifteenth`` were looked at while rules were written; the others from ``first`` on were measured one after the
+other, each before anything in it was looked at; ``held`` is older. A file whose hash differs is told and left out.
+``README.md#3`` is the third fenced block of a page.
 """
 
 from __future__ import annotations

@@ -97,7 +97,10 @@ def warned(text: str) -> set[str]:
             "concurrencyPolicy: Forbid, workflowSpec: {}}\n",
             {"API006"},
         ),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: spark}]}\n", {"API022"}),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: spark, command: [run]}]}\n",
+            {"API022"},
+        ),
         # Initializers end before the ranks begin.
         (fill(RUNTIME, "1"), set()),
         (fill(RUNTIME, "2"), {"RESTART004"}),
@@ -142,7 +145,7 @@ def test_a_habit_of_scripts_is_one_finding() -> None:
     ("image", "expected"), [("your-registry/x:latest", False), ("r/<project>", False), ("r/x", True)]
 )
 def test_an_image_that_is_still_to_be_written_moves_nowhere(image: str, expected: bool) -> None:
-    text = fill(VOLCANO, ", command: [torchrun, t.py]").replace("r/x:1", image)
+    text = fill(VOLCANO, ", command: [torchrun, --nnodes=3, t.py]").replace("r/x:1", image)
     assert ("SEC013" in warned(text)) == expected
 
 

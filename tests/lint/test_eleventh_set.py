@@ -108,7 +108,6 @@ def test_a_key_that_stands_twice_is_an_error_where_something_is_lost(first: str,
     [
         ("NCCL_NET_GDR_LEVEL", "5"),
         ("NCCL_IB_GID_INDEX", "3"),
-        ("NCCL_IB_QPS_PER_CONNECTION", "8"),
         ("NCCL_IB_TIMEOUT", "30"),
     ],
 )

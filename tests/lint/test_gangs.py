@@ -25,9 +25,8 @@ def test_right_ones(manifest: str) -> None:
         ("labels: {scheduling.x-k8s.io/podgroup: train}", {"GANG001"}),
         ("labels: {scheduling.k8s.io/group-name: train}", {"GANG002"}),
         ("annotations: {scheduling.x-k8s.io/pod-group: train}", {"GANG002"}),
-        ("annotations: {scheduling.k8s.io/group-name: train}", {"GANG004", "GANG008"}),
+        ("annotations: {scheduling.k8s.io/group-name: train}", {"GANG008"}),
         ("labels: {kueue.x-k8s.io/queue-name: gpu}", {"GANG003"}),
-        ("annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}", {"GANG003"}),
         ("labels: {team.example/pod-group: train}", set()),
     ],
 )
@@ -72,7 +71,7 @@ def test_a_native_group() -> None:
     member = JOB.replace("      subdomain", "      schedulingGroup: {podGroupName: train}\n      subdomain")
     assert rules(group + member, "GANG", "API") == set()
     assert rules(group.replace("minCount: 2", "minCount: 4") + member, "GANG") == {"GANG006"}
-    assert rules(member, "GANG") == {"GANG004"}
+    assert rules(group.replace("name: train", "name: other") + member, "GANG") == {"GANG004", "GANG005"}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.manifests.ranks import may_train
 from argosy.workflows.manifests.reading import SourceFile
 from argosy.workflows.manifests.workload import Workload
 
@@ -27,6 +28,8 @@ _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
+_OF_TRAININGS: Final = ("BATCH", "GANG", "MEM", "RESTART", "SEC013", "STORE")
+"""What harms a training is a note for a pod that nothing calls one."""
 
 
 # What an author left out says a comment, too.
@@ -77,6 +80,7 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
     templates = {file.name for file in files for each in file.unreadable if each.harmless and each.rule == "YAML001"}
     templates |= {file.name for file in files if _SKETCH.search(file.text) or any(map(_left_out, file.roots))}
+    idle = {id(each.document) for each in bundle.workloads if not may_train(each, bundle)}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for kind, things in _things(bundle).items():
         checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]
@@ -87,7 +91,10 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     finding = _finding(rule, problem, lines)
                     if finding.file in templates or (document is not None and bundle.is_patch(document)):
                         finding = replace(finding, level=Level(max(Level.NOTE, finding.level - 1)))
-                    finding = replace(finding, level=min(_most(problem.node, finding.rule), finding.level))
+                    most = min(_most(problem.node, finding.rule), finding.level)
+                    if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
+                        most = Level.NOTE
+                    finding = replace(finding, level=most)
                     causes[_cause(finding, document, bundle)].append(finding)
     yield from (_joined(found) for found in causes.values())
 

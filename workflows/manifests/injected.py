@@ -30,7 +30,9 @@ _OF_KIND: Final = {
     "CronWorkflow": ("ARGO_*",),
 }
 # The kubelet adds every Service's address; webhooks of clouds and of LeaderWorkerSet add theirs.
-_ANYWHERE: Final = re.compile(r"[A-Z0-9_]+_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\w+)?)|(AWS|TPU|LWS|AZURE|GOOGLE)_\w+")
+_ANYWHERE: Final = re.compile(
+    r"[A-Z0-9_]+_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\w+)?)|(AWS|TPU|KUBE_GOOGLE|LWS|AZURE|GOOGLE)_\w+"
+)
 # volcano pkg/controllers/job/plugins/env and svc: VC_MASTER_HOSTS of the task master, and no VC_MASTER_HOST.
 _OF_VOLCANO: Final = re.compile(r"V[CK]_TASK_INDEX|VC_\w+_(HOSTS|NUM)")
 _RUNTIMES: Final = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")

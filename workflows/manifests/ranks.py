@@ -10,7 +10,7 @@ from argosy.workflows.manifests.launchers import LAUNCHERS, TORCH
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Pod, Role
 from argosy.workflows.manifests.process import Process
-from argosy.workflows.manifests.training import tells_only
+from argosy.workflows.manifests.training import named_training, tells_only, trains
 from argosy.workflows.manifests.workload import Workload
 
 _RANK_VARIABLES: Final = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_NNODES", "TF_CONFIG", "NNODES")
@@ -38,6 +38,17 @@ def torch_launch(pod: Pod, bundle: Bundle) -> tuple[Container, Process] | None:
 def waits_for_all(workload: Workload, bundle: Bundle) -> bool:
     """Whether its pods are ranks of one collective: they have GPUs, or a launcher starts them."""
     return workload.gpus != 0 or any(any(launches(role.pod, bundle)) for role in workload.roles)
+
+
+def may_train(workload: Workload, bundle: Bundle) -> bool:
+    """Whether anything says that it trains: its kind, a GPU, a command, a name. A demo's or a server's pod does not."""
+    if workload.family not in ("job", "pod", "other") or workload.gpus != 0:
+        return True
+    containers = [each for pod in workload.pods for each in pod.containers]
+    names = [workload.document.name, *(text for each in containers for text in (each.name, each.image.text))]
+    if named_training(names) or any(_is_rank(role, bundle) for role in workload.roles):
+        return True
+    return any(trains(each.words, each.program) for one in containers for each in bundle.processes(one))
 
 
 def option(process: Process, container: Container, bundle: Bundle, name: str) -> str | None:

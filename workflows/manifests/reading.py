@@ -234,7 +234,7 @@ def _twice(node: yaml.MappingNode) -> Iterator[Unreadable]:
             kept = _holds(value, first)
             overridden = not isinstance(first, yaml.MappingNode) and all(map(_is_scalar, children(first)))
             said = f"the key {name!r} stands twice in one mapping, first on line {line}"
-            why = ", with the same value" if kept else ": what the first one says is lost"
+            why = ", and the last says all that the first does" if kept else ": what the first one says is lost"
             remedy = "keep one: Kubernetes takes the last or refuses the file"
             place = ("YAML002", mark.line + 1, mark.column + 1)
             found.append((name, Unreadable(*place, said + why, remedy, harmless=overridden, lossless=kept)))
@@ -248,13 +248,20 @@ def _twice(node: yaml.MappingNode) -> Iterator[Unreadable]:
     yield replace(worst, message=message, remedy="write --- between two objects" if apart else worst.remedy)
 
 
+_FEW: Final = 50
+"""Items of a list that are looked for one by one in another."""
+
+
 def _holds(whole: yaml.Node, part: yaml.Node) -> bool:
     """Whether one says all that the other does, so that nothing is lost when it takes the other's place."""
     if isinstance(whole, yaml.MappingNode) and isinstance(part, yaml.MappingNode):
         said = {str(key.value): value for key, value in whole.value}
         return all(str(key.value) in said and _holds(said[str(key.value)], value) for key, value in part.value)
     if isinstance(whole, yaml.SequenceNode) and isinstance(part, yaml.SequenceNode):
-        return len(whole.value) == len(part.value) and all(map(_holds, whole.value, part.value))
+        if len(whole.value) == len(part.value) and all(map(_holds, whole.value, part.value)):
+            return True
+        few = len(whole.value) <= _FEW and len(part.value) <= _FEW
+        return few and all(any(_holds(each, one) for each in whole.value) for one in part.value)
     return _is_scalar(whole) and _is_scalar(part) and (whole.tag, whole.value) == (part.tag, part.value)
 
 

@@ -20,6 +20,8 @@ _SHAPES: Final = re.compile(
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
 )
 _TO_REPLACE: Final = re.compile(r"[A-Z_]*(?:TOKEN|KEY|PASSWORD|SECRET)")  # HF_TOKEN: "YOUR_HF_TOKEN"
+_OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
+"""What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
 _EMPTY: Final = ("", "true", "false", "none", "null", "0", "1")
 
 
@@ -43,4 +45,4 @@ def shown(secret: str) -> str:
 def literal(value: str | None) -> bool:
     """Whether the value of something that should be secret stands in the file."""
     empty = value is None or value.lower() in _EMPTY or value.startswith("/")
-    return not empty and _TO_REPLACE.fullmatch(value or "") is None
+    return not empty and _TO_REPLACE.fullmatch(value or "") is None and _OBJECT.fullmatch(value or "") is None

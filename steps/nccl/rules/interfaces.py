@@ -72,7 +72,8 @@ def adapters(scene: Scene) -> Iterator[EnvironmentFinding]:
         return
     many = [word for word in words if re.fullmatch(r"[a-z]+\d*_[1-9]\d*", word)]
     trap = [word for word in many if word.endswith("_1")]
-    numbered = all(re.search(r"\d$", word) and "_" in word for word in words)
+    # rdma0, roce3: mlx5 is the name of a driver.
+    numbered = all(re.search(r"\d$", word) and ("_" in word or not word.startswith("mlx")) for word in words)
     sign = "^" if value.startswith("^") else ""
     fix: Fix | None = Set("NCCL_IB_HCA", f"{sign}={value.lstrip('^')}") if numbered else None
     if trap:

@@ -42,7 +42,8 @@ def queue_pairs(scene: Scene) -> Iterator[EnvironmentFinding]:
     where = "on InfiniBand they" if scene.link == "ib" else "unless RoCE with ECMP hashes flows they"
     message = f"{value} queue pairs per connection: {where} only cost memory and latency"
     fix = Remove(name) if scene.link == "ib" else None
-    yield EnvironmentFinding("NCCL029", "warning", (name,), message, "remove it", fix)
+    level: Level = "warning" if scene.link == "ib" else "note"
+    yield EnvironmentFinding("NCCL029", level, (name,), message, "remove it", fix)
 
 
 def gdr_level(scene: Scene) -> Iterator[EnvironmentFinding]:
@@ -51,7 +52,7 @@ def gdr_level(scene: Scene) -> Iterator[EnvironmentFinding]:
     value = scene.text(name).strip()
     if value not in ("SYS", "PHB", "3", "4", "5"):
         return
-    if scene.in_cloud("azure", "nebius", "crusoe"):
+    if scene.in_cloud("aws", "azure", "nebius", "crusoe"):
         return
     far = "between CPU sockets" if value not in ("PHB", "3") else "through the CPU"
     message = f"{name}={value} sends GPUDirect traffic {far}: on bare metal that is slower than NCCL's choice"
@@ -69,7 +70,9 @@ def timeout(scene: Scene) -> Iterator[EnvironmentFinding]:
     seconds = 4.096e-6 * 2**value * (scene.number("NCCL_IB_RETRY_CNT") or 7) if not endless else 0
     waits = "waits for ever" if endless else f"waits {seconds / 60:.0f} minutes"
     message = f"{name}={value}: NCCL {waits} before it says that a link is dead"
-    yield EnvironmentFinding("NCCL031", "warning", (name,), message, "22 (2 minutes) is enough", Set(name, "22"))
+    # Ten minutes are torch's own patience.
+    level: Level = "warning" if endless or seconds >= 600 else "note"
+    yield EnvironmentFinding("NCCL031", level, (name,), message, "22 (2 minutes) is enough", Set(name, "22"))
 
 
 def service_level(scene: Scene) -> Iterator[EnvironmentFinding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -47,8 +48,10 @@ def fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """Walk a document along its kind's type: API002 (unknown) to API005 (missing)."""
     type_name = type_of_kind(document.api_version, document.kind)
     for problem in _object(document.root, type_name, ()) if type_name else ():
-        if problem.rule != "API005" or not bundle.is_named_patch(document):
-            yield problem
+        if problem.rule == "API005" and bundle.is_named_patch(document):
+            continue
+        printed = problem.rule == "API005" and document.metadata["uid"].exists  # by a server, and shortened since
+        yield replace(problem, level=Level.WARNING) if printed else problem
 
 
 declare("API003", Level.ERROR)
@@ -74,8 +77,8 @@ def _value(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
 
 
 def _of_a_command(node: Node) -> bool:
-    """Whether it is a word of a container's command, of which ARGV003 speaks."""
-    holder = node.parent
+    """Whether it is a container's command or a word of it, of which ARGV003 speaks."""
+    holder = node if node.key in ("command", "args") else node.parent
     if holder is None or holder.key not in ("command", "args") or holder.parent is None:
         return False
     return holder.parent["image"].exists
@@ -101,8 +104,11 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             where, older = node.path or "the object", key.removesuffix("s")
             if key != older and node[older]:
                 continue  # the word of an earlier release, of which API002 speaks
-            # Argo's full CRD asks for it, its minimal one does not, and its controller does without.
-            level = Level.WARNING if (type_name, key) == _REALTIME else None
+            # Argo's full CRD asks for it, its minimal one does not, and its controller does without. The labels that a
+            # Kustomization gives all objects become the selectors of those that have none. A release that knows a
+            # field more may ask for one less.
+            newer = bool(_OF_PROJECTS.match(type_name)) and any(each not in known for each in node.entries)
+            level = Level.WARNING if (type_name, key) == _REALTIME or key == "selector" or newer else None
             remedy = f"write {key}: the API refuses it without"
             yield Problem(node[key], f"{where} has no {key}", remedy, level=level, rule="API005")
 

@@ -105,13 +105,17 @@ def _part(name: Node, what: str) -> Iterator[Problem]:
         )
 
 
+_TO_REPLACE: Final = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
+"""A name that a program fills in: ``GPU_RESOURCE``."""
+
+
 @rule("API011", Level.ERROR, on=Container)
 def resource_names(container: Container) -> Iterator[Problem]:
     """A resource without a domain that is none of Kubernetes' own."""
     for held in (container.limits, container.requests):
         for name, value in held.entries.items():
             known = name in _PLAIN_RESOURCES or name.startswith("hugepages-") or "/" in name or "{" in name
-            if not known:
+            if not known and not _TO_REPLACE.fullmatch(name):
                 yield Problem(
                     value,
                     f"{name} is no resource: Kubernetes knows cpu, memory, ephemeral-storage and names with a domain",

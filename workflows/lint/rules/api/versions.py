@@ -238,7 +238,7 @@ def version(document: Document) -> Iterator[Problem]:
 declare("API006", Level.WARNING)
 
 
-@rule("API007", Level.WARNING, on=Document)
+@rule("API007", Level.NOTE, on=Document)
 def deprecated_fields(document: Document) -> Iterator[Problem]:
     """A field that still works and is deprecated."""
     yield from _deprecated(document)
@@ -250,7 +250,7 @@ def _deprecated(document: Document) -> Iterator[Problem]:
         message = "startupPolicy is deprecated since JobSet 0.8"
         yield Problem(startup, message, "write dependsOn in the replicated jobs that wait for another")
     for node, successor in _old_fields(document.root):
-        yield Problem(node, f"{node.key} is deprecated", f"write {successor}", level=Level.NOTE)
+        yield Problem(node, f"{node.key} is deprecated", f"write {successor}")
 
 
 def _old_fields(root: Node) -> Iterator[tuple[Node, str]]:

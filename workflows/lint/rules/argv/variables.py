@@ -124,7 +124,8 @@ def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 def _unexpanded(value: Node, template: bool) -> list[str]:
     found = [one or other for one, other in _DOLLAR.findall(value.text)] if value.is_scalar else []
-    others = "{{" in value.text or (template and not set(found) & _earlier(value))
+    # Several lines are a script, which whoever reads the variable hands to a shell.
+    others = "{{" in value.text or "\n" in value.text.strip() or (template and not set(found) & _earlier(value))
     return [] if others else found
 
 

@@ -51,13 +51,15 @@ def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             continue  # ACK's scheduler makes the group of the two labels
         if group is None:
             elsewhere = next(iter(bundle.named("PodGroup", node.text)), None)
+            others = any(each.kind == "PodGroup" for each in bundle.documents)
             where = f"in the namespace {elsewhere.namespace}" if elsewhere else "not among the files given"
             yield Problem(
                 node,
                 f"the PodGroup {node.text!r} is {where}: pods that name a group that does not exist stay Pending, or "
                 "are scheduled one by one",
                 f"add a PodGroup of {_GROUPS[kind]} with this name to the pods' namespace",
-                level=Level.NOTE if kind == "native" and workload.family == "jobset" else None,
+                # Files without any PodGroup may be a part of what is applied.
+                level=None if others and (kind != "native" or workload.family != "jobset") else Level.NOTE,
             )
         elif group.group != _GROUPS[kind] and role.pod.spec["schedulerName"].text != "koord-scheduler":
             yield Problem(

@@ -57,7 +57,7 @@ KEYS: Final[dict[str, Key]] = {
     "kai.scheduler/topology": Key("annotations", "", "KAI"),
     "kai.scheduler/topology-required-placement": Key("annotations", "", "KAI"),
     "kai.scheduler/topology-preferred-placement": Key("annotations", "", "KAI"),
-    "alpha.jobset.sigs.k8s.io/exclusive-topology": Key("annotations", "object", "JobSet"),
+    "alpha.jobset.sigs.k8s.io/exclusive-topology": Key("annotations", "", "JobSet"),
     "alpha.jobset.sigs.k8s.io/node-selector": Key("annotations", "object", "JobSet"),
     "ray.io/gang-scheduling-enabled": Key("labels", "object", "KubeRay"),
     "ray.io/scheduler-name": Key("labels", "object", "KubeRay"),

@@ -10,6 +10,7 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod_group import group_of
 from argosy.workflows.manifests.queue import all_or_nothing, kueue_queue, schedulers
+from argosy.workflows.manifests.ranks import together
 from argosy.workflows.manifests.workload import Workload
 
 _DEFAULT: Final = ("", "default-scheduler")
@@ -65,7 +66,7 @@ def scheduler_without_group(workload: Workload) -> Iterator[Problem]:
 def two_schedulers(workload: Workload) -> Iterator[Problem]:
     """One group has one scheduler."""
     names = schedulers(workload)
-    if not workload.gang or len(names) < 2 or workload.family == "argo":
+    if not workload.gang or len(names) < 2 or workload.family in ("argo", "ray"):
         return
     odd = [role for role in workload.roles if not role.pod.spec["schedulerName"]]
     role = odd[0] if odd else workload.roles[-1]
@@ -108,7 +109,7 @@ def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         f"{with_gpus} pods with GPUs and nothing that starts all of them or none: two such gangs can each hold a "
         "half of the GPUs and wait for the other",
         "label it kueue.x-k8s.io/queue-name (Kueue), or use a PodGroup with its scheduler (Volcano, coscheduling, KAI)",
-        level=Level.NOTE if workload.family == "ray" or (workload.gpus or _NODE) < _NODE else None,
+        level=Level.NOTE if not together(workload, bundle) or (workload.gpus or _NODE) < _NODE else None,
     )
 
 

@@ -34,6 +34,7 @@ def device_request(container: Container) -> Iterator[Problem]:
                 f"{name} is requested without a limit, which the API refuses",
                 f"write limits: {{{name}: {request.text}}}; the request follows from it",
                 edits=_limit(container, name, request),
+                level=Level.WARNING if _on_gke(container) else None,
             )
         elif None not in (most := quantity(limit.text), asked := quantity(request.text)) and most != asked:
             yield Problem(
@@ -42,6 +43,11 @@ def device_request(container: Container) -> Iterator[Problem]:
                 "request is not its limit",
                 "write the number once, below limits",
             )
+
+
+def _on_gke(container: Container) -> bool:
+    """Whether the pod asks for nodes by GKE's labels: Autopilot's webhook writes the limits of what is requested."""
+    return any(key.startswith("cloud.google.com/") for key in container.pod.spec["nodeSelector"].entries)
 
 
 def _limit(container: Container, name: str, request: Node) -> list[AddKey]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
@@ -18,6 +20,7 @@ from argosy.workflows.manifests.training import named_training
 _DEV_SHM: Final = "/dev/shm"
 _ENOUGH: Final = 1 << 30
 _IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
+_TALKS: Final = re.compile(r"distributed|DataLoader|parallel|accelerat|spawn|nccl|jax|tensorflow", re.IGNORECASE)
 _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data-workers", "data-workers")
 
 
@@ -25,7 +28,14 @@ _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data
 def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """Without a volume at /dev/shm a container has the runtime's default of 64 MiB."""
     pod = container.pod
-    if container.init or pod.spec["hostIPC"].flag or pod.shared_memory(container) or _made_elsewhere(container, bundle):
+    sketch = pod.document.kind == "Pod" and not container.image  # a page's, of something else
+    if (
+        container.init
+        or sketch
+        or pod.spec["hostIPC"].flag
+        or pod.shared_memory(container)
+        or _made_elsewhere(container, bundle)
+    ):
         return
     why = _needs_it(container, bundle)
     if why:
@@ -33,15 +43,25 @@ def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
             container.node["volumeMounts"],
             f"{why} and no volume at /dev/shm: the container gets 64 MiB",
             "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
-            level=Level.NOTE if why == "1 GPU" else Level.WARNING,
+            level=Level.NOTE if why == "1 GPU" or _of_a_server(container, bundle) else Level.WARNING,
         )
+
+
+def _of_a_server(container: Container, bundle: Bundle) -> bool:
+    """Whether it is a Deployment's, and neither a command nor a number says that its GPUs talk to each other."""
+    workload = bundle.workload(container.pod.document)
+    served = workload is not None and workload.family == "other"
+    return served and (container.gpus is None or not any(True for _ in bundle.processes(container)))
 
 
 def _needs_it(container: Container, bundle: Bundle) -> str:
     workers = _data_workers(container, bundle)
     if workers:
         return f"{workers} DataLoader workers"
-    programs = [process.program for process in bundle.processes(container)]
+    processes = bundle.processes(container)
+    if processes and all(_tries(process.words) for process in processes):
+        return ""
+    programs = [process.program for process in processes]
     trains = not programs or bool(set(programs) & {*LAUNCHERS, "python"})
     if container.gpus == 0 or (not trains and ((container.gpus or 0) < 2 or set(programs) <= _IDLE)):
         return ""
@@ -49,6 +69,12 @@ def _needs_it(container: Container, bundle: Bundle) -> str:
     if role is not None and role.launcher:
         return ""
     return "GPUs" if container.gpus is None else f"{container.gpus} GPU{'s' * (container.gpus > 1)}"
+
+
+def _tries(words: Sequence[str]) -> bool:
+    """Whether it is a piece of Python in the command line that starts no second process: it looks at its GPUs."""
+    code = next((after for word, after in pairwise(words) if word == "-c"), "")
+    return bool(code) and words[0].startswith("python") and not _TALKS.search(code)
 
 
 def _data_workers(container: Container, bundle: Bundle) -> int:
@@ -102,7 +128,7 @@ def unbounded(container: Container) -> Iterator[Problem]:
         )
 
 
-@rule("MEM003", Level.WARNING, on=Container)
+@rule("MEM003", Level.NOTE, on=Container)
 def eats_the_limit(container: Container) -> Iterator[Problem]:
     """Pages of a tmpfs are charged to the container's memory limit."""
     limit = container.limit("memory")
@@ -110,13 +136,12 @@ def eats_the_limit(container: Container) -> Iterator[Problem]:
         size = quantity(volume["sizeLimit"].text)
         if not limit or size is None or size <= limit / 2:
             continue
-        whole = size >= limit
         yield Problem(
             volume["sizeLimit"],
             f"{path} may grow to {volume['sizeLimit'].text}, which is charged to the container's memory limit of "
-            f"{container.limits['memory'].text}" + (": full, it leaves nothing for the process" if whole else ""),
+            f"{container.limits['memory'].text}"
+            + (": full, it leaves nothing for the process" if size >= limit else ""),
             "raise the memory limit by the size of the volume, or lower sizeLimit",
-            level=None if whole else Level.NOTE,
         )
 
 
@@ -162,4 +187,5 @@ def of_the_host(pod: Pod) -> Iterator[Problem]:
             pod.spec["hostIPC"],
             "hostIPC: the pod shares /dev/shm and semaphores with everything on the node",
             "remove hostIPC and mount an emptyDir with medium: Memory at /dev/shm",
+            level=Level.NOTE,  # who writes it means it: for CUDA's multi-process service, for a whole node
         )

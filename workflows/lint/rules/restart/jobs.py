@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.ranks import together
 from argosy.workflows.manifests.workload import Workload
 
 
@@ -31,7 +32,7 @@ def never_always(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("RESTART008", Level.WARNING, on=Workload)
-def success(workload: Workload) -> Iterator[Problem]:
+def success(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A success that is declared while ranks still work kills them, the last checkpoint with them."""
     for role in workload.roles:
         for each in role.job.at("successPolicy.rules"):
@@ -41,6 +42,7 @@ def success(workload: Workload) -> Iterator[Problem]:
                     count,
                     f"succeededCount: {count.text} of {completions}: the other pods are killed when so many have ended",
                     "remove the rule, so that all ranks must end, or name index 0 when it ends last",
+                    level=None if together(workload, bundle) else Level.NOTE,
                 )
         if role.job["successPolicy"] and role.job["completionMode"].text != "Indexed" and workload.family == "job":
             message = "successPolicy without completionMode: Indexed, which the API refuses"

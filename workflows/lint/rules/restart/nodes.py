@@ -23,7 +23,7 @@ def _tolerates_loss(toleration: Node) -> bool:
 @rule("RESTART034", Level.WARNING, on=Workload)
 def for_ever(workload: Workload) -> Iterator[Problem]:
     """A pod that tolerates a lost node for ever is never replaced."""
-    if workload.document.kind == "DaemonSet":
+    if workload.family == "other":  # a server's or an agent's pod
         return
     for role in workload.roles:
         for toleration in role.pod.spec["tolerations"]:

@@ -11,7 +11,7 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.image import image
 from argosy.workflows.manifests.pod import Container
-from argosy.workflows.manifests.ranks import waits_for_all
+from argosy.workflows.manifests.ranks import together, waits_for_all
 from argosy.workflows.manifests.workload import Workload
 
 _NOT_YET: Final = re.compile(r"<|\byour[-_]?", re.IGNORECASE)
@@ -27,6 +27,8 @@ def moving_tag(container: Container, bundle: Bundle) -> Iterator[Problem]:
     workload, main = bundle.workload(container.pod.document), container.pod.main
     ranks = main is not None and main.node.yaml is container.node.yaml and not container.init
     many = workload is not None and ranks and workload.gang and waits_for_all(workload, bundle)
+    if many and workload is not None and workload.family != "ray":
+        many = together(workload, bundle)
     what = "has no tag" if not image(node.text).tag else f"is tagged {image(node.text).tag}"
     why = "the nodes of the gang, and its restarts, may run different images" if many else "a restart may run another"
     yield Problem(

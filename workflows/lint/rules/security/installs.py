@@ -17,15 +17,15 @@ def at_start(container: Container, bundle: Bundle) -> Iterator[Problem]:
     workload = bundle.workload(container.pod.document)
     if workload is None or not workload.gang:
         return
-    for process in bundle.processes(container):
-        loose = _loose(process)
-        if loose:
-            yield Problem(
-                process.node,
-                f"each rank installs {loose} when it starts, in whatever version there is then: they may differ",
-                "build it into the image, or pin the version (name==1.2.3, a commit, a lock file with hashes)",
-                inside=loose if process.in_shell else "",
-            )
+    found = [(process, loose) for process in bundle.processes(container) if (loose := _loose(process))]
+    if found:
+        (process, loose), more = found[0], f" (and {found[1][1]}, …)" if len(found) > 1 else ""
+        yield Problem(
+            process.node,
+            f"each rank installs {loose}{more} when it starts, in whatever version there is then: they may differ",
+            "build it into the image, or pin the version (name==1.2.3, a commit, a lock file with hashes)",
+            inside=loose if process.in_shell else "",
+        )
 
 
 def _loose(process: Process) -> str:

@@ -1,0 +1,117 @@
+"""What the fifteenth set of public manifests showed to be wrong or noise, in small."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lint.rules_table import found, pod
+
+OBJECT = """\
+apiVersion: {version}
+kind: {kind}
+metadata: {{name: {name}}}
+spec:
+  {spec}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      {pod}
+      containers:
+        - name: {name}
+          image: r/{name}:1
+          command: {command}
+          resources: {resources}
+"""
+INDEXED = "completionMode: Indexed\n  completions: 4\n  parallelism: 4"
+ALONE, RANKS = "[python, run.py]", "[torchrun, --nnodes=4, --master-addr=a, run.py]"
+JOBSET = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+    - name: workers
+      replicas: 2
+      template:
+        spec:
+          template:
+            metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool}}
+            spec: {containers: [{name: train, image: r/train:1, command: [python, train.py]}]}
+"""
+
+
+def made(
+    kind: str, spec: str, pod: str = "restartPolicy: Never", command: str = ALONE, gpus: int = 0, name: str = "work"
+) -> str:
+    return OBJECT.format(
+        version="batch/v1" if kind == "Job" else "apps/v1",
+        kind=kind,
+        name=name,
+        spec=spec,
+        pod=pod,
+        command=command,
+        resources=f"{{limits: {{nvidia.com/gpu: {gpus}}}}}" if gpus else "{}",
+    )
+
+
+def levels(text: str, rule: str) -> list[str]:
+    return [each[1] for each in found(text, rule.rstrip("0123456789")) if each[0] == rule]
+
+
+def test_a_kustomization_gives_the_selector() -> None:
+    assert levels(made("Deployment", "replicas: 1", ""), "API005") == ["warning"]
+
+
+@pytest.mark.parametrize(("where", "level"), [("cloud.google.com/gke-accelerator", "warning"), ("gpu", "error")])
+def test_gke_writes_the_limit_of_a_requested_gpu(where: str, level: str) -> None:
+    text = pod("command: [python, train.py]\nresources: {requests: {nvidia.com/gpu: 1}}")
+    assert levels(text + f"  nodeSelector: {{{where}: a}}\n", "MEM007") == [level]
+
+
+def test_jobset_reads_its_topology_from_the_pods_too() -> None:
+    assert not levels(JOBSET, "GANG003")
+
+
+@pytest.mark.parametrize(("command", "level"), [(ALONE, "note"), (RANKS, "warning")])
+def test_pieces_of_work_are_no_gang(command: str, level: str) -> None:
+    many = made("Job", INDEXED, command=command, gpus=2)
+    assert levels(many, "GANG012") == [level]
+    assert levels(many.replace("r/work:1", "r/work:latest"), "SEC013") == [level]
+    some = INDEXED + "\n  successPolicy: {rules: [{succeededCount: 1}]}"
+    assert levels(made("Job", some, command=command), "RESTART008") == [level]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "command", "gpus", "level"),
+    [
+        ("Job", "work", "[sh, -c, 'echo done']", 0, "note"),
+        ("Job", "train", "[sh, -c, 'echo done']", 0, "warning"),
+        ("Job", "work", ALONE, 0, "warning"),
+        ("Job", "work", "[work]", 1, "warning"),
+    ],
+)
+def test_what_harms_a_training_is_a_note_where_nothing_trains(
+    kind: str, name: str, command: str, gpus: int, level: str
+) -> None:
+    pod = "restartPolicy: Never\n      tolerations: [{operator: Exists}]"
+    assert levels(made(kind, "backoffLimit: 0", pod, command, gpus, name), "RESTART034") == [level]
+
+
+def test_a_server_stays_on_its_node_as_it_likes() -> None:
+    text = made("Deployment", "replicas: 1", "tolerations: [{operator: Exists}]", "[serve]", 1)
+    assert not levels(text, "RESTART034")
+
+
+def test_the_nodes_memory_is_wanted_by_who_asks_for_it() -> None:
+    text = pod("command: [python, train.py]\nresources: {limits: {nvidia.com/gpu: 1}}", "hostIPC: true")
+    assert levels(text, "MEM005") == ["note"]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("webhook-secret", []), ("hunter2", ["warning"])])
+def test_the_name_of_a_secret_is_none(value: str, expected: list[str]) -> None:
+    assert levels(pod(f"command: [serve, --secret, {value}]"), "SEC017") == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [("$HOME/a", ["warning"]), ("n=1\\necho $n\\n", [])])
+def test_a_script_in_a_variable_is_for_a_shell(value: str, expected: list[str]) -> None:
+    assert levels(pod(f'command: [run]\nenv: [{{name: SCRIPT, value: "{value}"}}]'), "ARGV022") == expected
