@@ -29,7 +29,7 @@ CASES = {
             f"        path = Path(found)\n    return path\nfolder = free(Path(args.project) / 'exp')\n"
             f"{STATE}folder / 'last.pt')\n"
         },
-        ("runs", ["exp*/**/*"], ["--resume", "{newest}"]),
+        ("runs", ["exp*/last.pt"], ["--resume", "{newest}"]),
     ),
     "a word that makes it look for the newest": (
         {

@@ -14,15 +14,19 @@ from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
 from argosy.workflows.script.globs import key_of
 from argosy.workflows.script.going_on import enough, loaded
+from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
     asked_for,
+    file_flags,
     folder_flags,
     goes_on,
     loading_flag,
+    looks_beside,
     model_flag,
     numbers,
     resume_flag,
+    stops,
     words_for_newest,
 )
 from argosy.workflows.script.saves import SavedAt, fixed, saves
@@ -90,6 +94,14 @@ class ScriptFacts:
     """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
+    files: frozenset[str] = frozenset()
+    """The flags that name the file that is loaded."""
+    reads_beside: bool = False
+    """Whether files beside that one are loaded, too."""
+    stops: tuple[str, str] | None = None
+    """The flag without which it ends where its folder holds files, and where."""
+    loop: Loop | None = None
+    """Where it counts its epochs or steps."""
     written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The value of a setting -> its whole key and its file."""
     unread: frozenset[str] = frozenset()
@@ -161,11 +173,19 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
+        files=file_flags(source, values),
+        stops=stops(source, values, told),
+        loop=loop_of(source, values, "init_process_group" in {name for name, _ in used}),
         newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
     flag = facts.resume_flag()
-    return replace(facts, beside=beside(source, values, flag), enough=enough(source, values, fixed(places), flag))
+    return replace(
+        facts,
+        beside=beside(source, values, flag),
+        enough=enough(source, values, fixed(places), flag),
+        reads_beside=looks_beside(source, values, flag),
+    )
 
 
 def _of_trainer(trainer: TrainerFacts | None) -> tuple[SavedAt, ...]:

@@ -287,6 +287,14 @@ class Machine(Calls):
     def _hole(self, character: str) -> Unknown | Absent:
         return self.holes[ord(character) - FIRST_HOLE]
 
+    def flags_alone(self, node: ast.expr) -> Iterator[Flag]:
+        """The flags that an expression is, with nothing before or after them."""
+        for value in self.seen.get(node, []):
+            text = self.text(value) if isinstance(value, str | Path | File) or hasattr(value, "parent") else ""
+            each = self._hole(text) if len(text) == 1 and ord(text) >= FIRST_HOLE else value
+            if isinstance(each, Unknown | Absent) and each.flag is not None:
+                yield each.flag
+
     def flags_in(self, node: ast.expr) -> Iterator[Flag]:
         """The flags without a value that a path is made of, the first first."""
         for value in self.seen.get(node, []):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -79,9 +79,54 @@ def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] 
 def folder_flags(source: Source, values: Values) -> frozenset[str]:
     """The flags that name the folder of what is loaded: ``torch.load(Path(args.load_path) / "net.pt")``."""
     loads = [call for call in source.calls if last_name(call.func) in (*_LOADS, _NEWEST) and call.args]
-    paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST or _is_below(each.args[0])]
+    paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST
+             or any(map(_is_below, (each.args[0], *values.bindings.origins(each.args[0]))))]  # fmt: skip
     named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
     return frozenset(flag.attribute for flag in named if flag is not None)
+
+
+def file_flags(source: Source, values: Values) -> frozenset[str]:
+    """The flags that name a file: what they are given is loaded, or asked for, as it is."""
+    named = set[str]()
+    for call in source.calls:
+        name = last_name(call.func)
+        if name in _LOADS or name in ("isfile", "is_file"):
+            asked = call.args[:1] or ([call.func.value] if isinstance(call.func, ast.Attribute) else [])
+            named |= {flag.attribute for each in asked for flag in values.machine.flags_alone(each)}
+    return frozenset(named)
+
+
+def stops(source: Source, values: Values, given: Container[str]) -> tuple[str, str] | None:
+    """The flag without which the script ends where its folder is there: ``if exists(out) and not args.force: raise``."""
+    for node in source.nodes:
+        if not (
+            isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp) and isinstance(node.body[-1], ast.Raise)
+        ):
+            continue
+        asked = [each.operand for each in node.test.values
+                 if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)]  # fmt: skip
+        calls = {last_name(each.func) for each in ast.walk(node.test) if isinstance(each, ast.Call)}
+        names = [each.attr for each in asked if isinstance(each, ast.Attribute) and each.attr not in given]
+        if calls & {"exists", "isdir", "listdir"} and isinstance(node.test.op, ast.And):
+            for name in names:
+                flag = values.flag(name)
+                if name == "overwrite_output_dir" or (flag is not None and not flag.takes_value and not flag.computed):
+                    return (f"--{name}" if flag is None else flag.name), source.where(node)
+    return None
+
+
+def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
+    """Whether the script reads what lies beside the file that the flag names: ``dirname(args.resume)``."""
+    for node in source.nodes if flag is not None else ():
+        if isinstance(node, ast.Call) and last_name(node.func) == "dirname" and node.args:
+            asked = node.args[0]
+        elif isinstance(node, ast.Attribute) and node.attr in ("parent", "replace", "with_name", "with_suffix"):
+            asked = node.value
+        else:
+            continue
+        if flag in values.machine.flags_alone(asked) or key_of(asked) == flag.attribute:
+            return True
+    return False
 
 
 def _is_below(path: ast.expr) -> bool:
@@ -99,7 +144,8 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
         of_torch = of_torch or values.machine.named(call.func).endswith("keras.models.load_model")
         if call.args and (of_torch or last_name(call.func) == _NEWEST):
             told = values.untold(call.args[0])
-            for flag in [*values.machine.flags_in(call.args[0])] or ([told] if told is not None else []):
+            alone = values.machine.flags_alone(call.args[0])
+            for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
                 if _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):
                     return flag
     return None

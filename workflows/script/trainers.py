@@ -45,6 +45,8 @@ class TrainerFacts:
     resume_flags: tuple[str, ...] = ()
     resume_args: tuple[str, ...] = ()
     resumes: str = ""
+    start: str = ""
+    """The line to write where the script never asks it to go on."""
     devices: int | None = None
     args: tuple[str, ...] = ()
     """Without which it does not train."""
@@ -115,7 +117,10 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
     place = argument(settings, "output_dir", 0) if settings is not None else None
     told = values.conditions.flag("output_dir") if parser is not None else None
     folder = told or (None if place is None else _certain(values, place))
-    resumes = _resumes(calls, "train", "resume_from_checkpoint", values)
+    # Before transformers 4 it was called model_path.
+    resumes = _resumes(calls, "train", "resume_from_checkpoint", values) or _resumes(
+        calls, "train", "model_path", values
+    )
     declared = settings is None and parser is not None and resumes == "variable"
     return TrainerFacts(
         library=f"transformers.{last_name(trainer.func)}",
@@ -127,8 +132,33 @@ def _transformers(source: Source, values: Values) -> TrainerFacts | None:
         expect=("rng_state_{rank}.pth",),
         marker="trainer_state.json",
         resume_args=("--resume_from_checkpoint", "{newest}") if declared else (),
+        resume_flags=_flags_of_train(calls, values),
         resumes=resumes,
+        start=_started(calls, source, "train", "resume_from_checkpoint", f"get_last_checkpoint({folder!r})")
+        + "; from transformers.trainer_utils import get_last_checkpoint at its top",
     )
+
+
+def _flags_of_train(calls: Sequence[ast.Call], values: Values) -> tuple[str, ...]:
+    """The flags with the path that ``train(resume_from_checkpoint=...)`` is given."""
+    given = [argument(call, name) for call in calls if last_name(call.func) == "train"
+             for name in ("resume_from_checkpoint", "model_path")]  # fmt: skip
+    shown = [one for each in given if each is not None for one in (each, *values.bindings.origins(each))]
+    named = [node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute)]
+    return tuple(
+        dict.fromkeys(flag.name for name in named if (flag := values.flag(name)) is not None and flag.takes_value)
+    )
+
+
+def _started(calls: Sequence[ast.Call], source: Source, method: str, keyword: str, value: str) -> str:
+    """The call that starts a training, with what makes it go on, and where it stands."""
+    call = next(
+        (each for each in calls if last_name(each.func) == method and isinstance(each.func, ast.Attribute)), None
+    )
+    if call is None:
+        return ""
+    kept = [ast.unparse(each) for each in (*call.args, *call.keywords) if getattr(each, "arg", "") != keyword]
+    return f"{ast.unparse(call.func)}({', '.join([*kept, f'{keyword}={value}'])}) in {source.where(call)}"
 
 
 def _trains_itself(name: str, values: Values, depth: int = 4) -> ast.ClassDef | None:
@@ -186,6 +216,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         if by_flags
         else (),
         resumes=resumes,
+        start=_started(source.calls, source, "fit", "ckpt_path", "'last'") + "; save_last=True in its ModelCheckpoint",
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )

@@ -58,6 +58,10 @@ class Values:
         known = self.folders(node)
         return either(known) if known else None
 
+    def flag(self, attribute: str) -> Flag | None:
+        """The flag of that name in the parsed arguments."""
+        return self._flags.get(attribute)
+
     def untold(self, node: ast.expr | None) -> Flag | None:
         """The flag that names the folder that a path lies in, and which has no value, or one outside."""
         if node is None:
