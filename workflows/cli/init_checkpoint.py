@@ -128,6 +128,11 @@ def _completeness(guess: Guess, library: str, expect: tuple[str, ...], marker: s
         guess.put("reshard", "all", f"{library} reads files of the first node everywhere")
 
 
+def places(facts: ScriptFacts) -> list[SavedAt]:
+    """Where it saves below the folder that it runs in."""
+    return [each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or is_empty(each.folder))]
+
+
 def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> tuple[str, list[str], str]:
     if opaque is not None:
         if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
@@ -145,7 +150,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         if not patterns and facts.trainer.folder == ".":
             patterns = list(facts.trainer.include_here)
         return facts.trainer.folder, patterns, why
-    usable = [each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or is_empty(each.folder))]
+    usable = places(facts)
     if not usable:
         raise refused(facts)
     if all(each.unless for each in usable):

@@ -12,7 +12,7 @@ from pathlib import Path
 from argosy.workflows.cli.init_refused import STEP, stands_for, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.resuming import NUMBERED
+from argosy.workflows.script.resuming import NUMBERED, Asked
 
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
@@ -51,7 +51,7 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     if flag is not None and flag.truth:
         which = f", and which file {', '.join(facts.numbers)} say: name them with --resume-arg" if facts.numbers else ""
-        words = [] if facts.numbers else words_of(flag.name, "True")
+        words = [] if facts.numbers else words_of(flag.name, flag.truth)
         return words, f"{flag.where} declares {flag.name}, which is True or False{which}"
     whole = {each.pattern for each in facts.saves if each.whole}
     states = {each.unless: each.where for each in facts.saves if each.whole}
@@ -103,7 +103,7 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if facts.loads:
         return [], f"{facts.loads} looks for it and goes on by itself"
     if facts.asked_for is not None:
-        return [], _asked_for(facts, str(Path(checkpoint)))
+        return [], _asked_for(facts, facts.asked_for, str(Path(checkpoint)))
     if facts.of_model is not None:
         flag, where = facts.of_model
         path = str(Path(checkpoint)) if "*" not in checkpoint else "{newest}"
@@ -147,11 +147,16 @@ def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
     return [] if other is None or whole or "*" not in Path(glob).name else words_of(other.name, f"{{step:{glob}}}")
 
 
-def _asked_for(facts: ScriptFacts, path: str) -> str:
-    """Of a setting that no flag gives: where to write what it goes on from."""
-    name, where = facts.asked_for or ("", "")
-    key, file = next(((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == name), (name, ""))
-    what = facts.newest.get(name) or (path if "*" not in path else "the newest")
-    place = f"{key} of {file}" if file else name
-    way = "write" if file else "where its settings hold it, write"
-    return f"{where} goes on from what {place} names, which no flag was seen to give; {way} {what} there for a resume"
+def _asked_for(facts: ScriptFacts, asked: Asked, path: str) -> str:
+    """Of a setting that no flag gives: where to write what it goes on from, and that it be the newest."""
+    key, file = next(
+        ((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == asked.name), ("", "")
+    )
+    why = f"{asked.where} goes on from what {f'{key} of {file}' if file else asked.name} names, which no flag was seen to give"
+    if word := facts.newest.get(asked.name):
+        return f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
+    find = f"found = sorted(glob.glob({path!r}), key=os.path.getmtime)"
+    return (
+        f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init again:\n"
+        f"        {find}\n        if found:\n            {asked.text} = found[-1]"
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
@@ -17,6 +18,7 @@ from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
+    Asked,
     asked_for,
     file_flags,
     folder_flags,
@@ -80,7 +82,7 @@ class ScriptFacts:
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     numbers: tuple[str, ...] = ()
     """The flags that number the file which it goes on from."""
-    asked_for: tuple[str, str] | None = None
+    asked_for: Asked | None = None
     """A setting with the path that it goes on from, where no flag is of that name, and the place."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
@@ -121,27 +123,34 @@ class ScriptFacts:
         )
 
 
-def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Path] = ()) -> ScriptFacts:
+def read_script(
+    path: Path,
+    arguments: Sequence[str] = (),
+    folders: Sequence[Path] = (),
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> ScriptFacts:
     """Parse the script and the modules beside it, or in ``folders``, that it imports.
 
-    ``arguments`` are what it will be called with, they win over the flags' defaults.
+    ``arguments`` are what it will be called with, they win over the flags' defaults; ``environ`` what it will find there.
 
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python.
     """
     source = read_source(path, folders)
     source.calls = reached_calls(source)
-    return _facts(source, arguments, path.parent, folders[0] if folders else path.parent)
+    return _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ)
 
 
-def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) -> ScriptFacts:
+def _facts(
+    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str]
+) -> ScriptFacts:
     flags, reached = declared(source), [*source.calls]
     settings = settings_of(source, folder, arguments, flags)
     flags = (*flags, *settings.flags)
     told = {**by_place(arguments, source, flags), **given(arguments, flags)}
     settings.values |= {name: value for name, value in told.items() if value is not None}
     known = {name: settings.resolved(value) for name, value in settings.values.items()}
-    values = Values(source, flags, {**known, **told}, cwd, arguments)
+    values = Values(source, flags, {**known, **told}, cwd, arguments, environ)
     source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
     used = list(_used(source, values))
@@ -167,7 +176,7 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         restored_by=loading_flag(source, values, whole),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags),
+        asked_for=asked_for(source, flags, {key.rpartition(".")[2] for key in settings.keys}),
         numbers=numbers(source, values, flags),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from argosy.workflows.script.calls import Calls
 from argosy.workflows.script.domain import (
@@ -54,6 +55,7 @@ class Machine(Calls):
         given: Mapping[str, str | None],
         cwd: Path,
         arguments: Sequence[str] = (),
+        environ: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """``given``: what the command line, and files of settings, say, by attribute."""
         super().__init__()
@@ -64,7 +66,7 @@ class Machine(Calls):
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
         self._saved = False
-        self.arguments = arguments
+        self.arguments, self.environ = arguments, environ
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -25,6 +26,9 @@ _OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|p
 _OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
 _PATH = re.compile(
     r"^resume(_from)?(_checkpoint|_ckpt|_path)?$|^(load_|restore_)?(checkpoint|ckpt)_path$|^restore(_from)?$"
+)
+_OF_KEY = re.compile(
+    r"^(resume|restore|pretrain|load|ckpt|checkpoint|init)(?!.*(only|param|strict|every|freq|interval|dir))"
 )
 _COUNTS = re.compile(r"epoch|iter|step|session|^check")
 _STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
@@ -151,17 +155,37 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     return None
 
 
-def asked_for(source: Source, flags: Sequence[Flag]) -> tuple[str, str] | None:
-    """A setting that no flag gives, and where the script loads what it names: ``if config.resume: load(...)``."""
+@dataclass(frozen=True)
+class Asked:
+    """A setting with the path that a script goes on from: its name, what the script calls it, and where it asks for it."""
+
+    name: str
+    text: str
+    where: str
+
+
+def asked_for(source: Source, flags: Sequence[Flag], keys: Container[str]) -> Asked | None:
+    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: last parts of those
+    in files of settings, which may be called otherwise.
+    """
     known = {flag.attribute for flag in flags}
     for call in source.calls:
         if last_name(call.func) not in (*_LOADS, "load_state"):
             continue
-        for test in (above.test for above in source.above(call) if isinstance(above, ast.If)):
-            names = (key_of(node) or last_name(node) for node in ast.walk(test) if isinstance(node, ast.expr))
-            if name := next((each for each in names if _PATH.search(each) and each not in known), ""):
-                return name, source.where(call)
+        for above in source.above(call):
+            for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
+                name, text = _setting(node)
+                like = _PATH.search(name) or (name in keys and _OF_KEY.search(name) and not _OTHERS.search(name))
+                if like and name not in known:
+                    return Asked(name, text, source.where(above))
     return None
+
+
+def _setting(node: ast.AST) -> tuple[str, str]:
+    """``config.resume``, ``config["resume"]`` and ``config.get("resume")``: the name, and the place to write to."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "get" and node.args and (name := plain(node.args[0])):
+        return name, f"{ast.unparse(node.func.value)}[{name!r}]" if isinstance(node.func, ast.Attribute) else ""
+    return (key_of(node) or last_name(node), ast.unparse(node)) if isinstance(node, ast.expr) else ("", "")
 
 
 def folders_of_deepspeed(source: Source) -> list[ast.expr]:

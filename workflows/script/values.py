@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.conditions import Conditions
@@ -28,9 +29,9 @@ class Values:
     """What the script's expressions stand for."""
 
     def __init__(self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None], cwd: Path,
-                 arguments: Sequence[str] = ()) -> None:  # fmt: skip
+                 arguments: Sequence[str] = (), environ: Mapping[str, str] = MappingProxyType({})) -> None:  # fmt: skip
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
-        self.machine = Machine(source, flags, given, cwd, arguments)
+        self.machine = Machine(source, flags, given, cwd, arguments, environ)
         self._flags = {flag.attribute: flag for flag in flags}
         self.bindings = Bindings(source)
         self.conditions = Conditions(source, self._flags, given, self.bindings)

@@ -20,6 +20,8 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".BackupAndRestore", 0, "backup_dir", "/**/*"),
     (_TF, ".CheckpointManager", 1, "directory", "/**/*"),
     (_TF, ".Saver().save", 1, "save_path", SAVER),
+    (_TF, ".Estimator", 1, "model_dir", f"/model.ckpt{SAVER}"),
+    (_TF, ".RunConfig", 0, "model_dir", f"/model.ckpt{SAVER}"),
     (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
