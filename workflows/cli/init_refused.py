@@ -26,10 +26,13 @@ def refused(facts: ScriptFacts) -> InputError:
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
         say = " ".join(words_of(flag.name, "VALUE"))
+        fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
+                 and not each.folder.startswith(flag.default or OUTSIDE)}  # fmt: skip
+        more = f", and another in the place of what is written down ({', '.join(sorted(fixed))})" if fixed else ""
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
             f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
-            f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
+            f"runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
         )
     for each in facts.saves:
         if (outside := _of_default(facts, each.folder)) is not None:
@@ -58,6 +61,11 @@ def refused(facts: ScriptFacts) -> InputError:
         return InputError(
             f"SCRIPT: saves outside the folder that it runs in, which is all that is kept ({where}); write a folder "
             "below that one there, as in 'out'"
+        )
+    if not lines and facts.loop is not None:
+        return InputError(
+            f"SCRIPT: {NOTHING}, so a killed run could not resume. For it to save and go on write, and call argosy init "
+            f"again, or use argosy.Checkpointer there:\n{facts.loop.lines('out/resume.pt')}"
         )
     way = facts.resume_flag()
     goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -39,8 +40,10 @@ class Loop:
         save = f'torch.save({{{", ".join(parts)}, "{self.counter}": {self.counter}}}, "{path}")'
         alone = "if torch.distributed.get_rank() == 0:\n            " if self.ranks else ""
         top = f"    at its top:\n        import {self.imports}\n" if self.imports else ""
+        folder = os.path.dirname(path)
+        made = f'        os.makedirs("{folder}", exist_ok=True)\n' if folder else ""
         return (
-            f"{top}    before {self.where}:\n        start = {self.first}\n"
+            f"{top}    before {self.where}:\n{made}        start = {self.first}\n"
             f'        if os.path.exists("{path}"):\n            state = torch.load("{path}", map_location="cpu", '
             f'weights_only=False){loads}\n            start = state["{self.counter}"] + 1\n'
             f"    instead of {self.where}:\n        {self.header}\n"

@@ -52,7 +52,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     flag that would tell it.
     """
     found: dict[tuple[str, str], SavedAt] = {}
-    unclear, wrappers, written = [], wrappers_of(source), list[str]()
+    unclear, wrappers, written, states = [], wrappers_of(source), list[str](), list[str]()
     known = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
     for call in _come_to(known, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
@@ -72,6 +72,11 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
                 continue
             if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):
                 continue
+            # What is written first and renamed then is as whole as it was.
+            whole = whole or (
+                last_name(call.func) in MOVES and any(each in states for each in values.guesses(call.args[0]))
+            )
+            states += globs if whole else []
             written += [*globs, *(glob + ending for glob in globs)]
             # A move into a folder of which nothing is known may move anything.
             if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
