@@ -169,6 +169,11 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         )
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
+    apart = {each.folder for each in usable}
+    if facts.loads and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
+        # It may look for any of them by itself: the model in one folder, its optimizer in another.
+        patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
+        return above, list(include) or patterns, f"{first.where} saves there"
     if any(flag is not None and flag.attribute in facts.folders for flag in (facts.resume_flag(), facts.restored_by)):
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]

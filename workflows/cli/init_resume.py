@@ -27,6 +27,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if given:
         return list(given), ""
     words, why = _words(facts, folder, patterns)
+    words = [*words, *facts.switches] if words else []
     if facts.stops is not None and (words or facts.loads or facts.trainer is not None):
         name, where = facts.stops
         return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
@@ -107,6 +108,12 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if facts.of_model is not None:
         flag, where = facts.of_model
         path = str(Path(checkpoint)) if "*" not in checkpoint else "{newest}"
+        if facts.counts_on and len(numbered := [each for each in patterns if "*" in Path(each).name]) == 1:
+            told = f"{{newest:{numbered[0]}}}" if len(patterns) > 1 else path
+            why = (
+                f"{where} loads what {flag.name} names, and takes its step from the name; no optimizer's state is saved"
+            )
+            return words_of(flag.name, told), why
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words_of(flag.name, path))
         why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
         return [], f"{why}; with {say} it begins with the newest model"

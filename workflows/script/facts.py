@@ -27,8 +27,10 @@ from argosy.workflows.script.resuming import (
     looks_beside,
     model_flag,
     numbers,
+    reads_number,
     resume_flag,
     stops,
+    switches_with,
     words_for_newest,
 )
 from argosy.workflows.script.saves import SavedAt, fixed, saves
@@ -100,6 +102,10 @@ class ScriptFacts:
     """The flags that name the file that is loaded."""
     reads_beside: bool = False
     """Whether files beside that one are loaded, too."""
+    counts_on: bool = False
+    """Whether it takes its step from the name of the model that it begins with."""
+    switches: tuple[str, ...] = ()
+    """The switches without which a resume is not whole."""
     stops: tuple[str, str] | None = None
     """The flag without which it ends where its folder holds files, and where."""
     loop: Loop | None = None
@@ -156,7 +162,7 @@ def _facts(
     used = list(_used(source, values))
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
-    trainer = trainer_facts(source, values, settings)
+    trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     facts = ScriptFacts(
         flags=flags,
@@ -191,9 +197,11 @@ def _facts(
     flag = facts.resume_flag()
     return replace(
         facts,
+        counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside=beside(source, values, flag),
         enough=enough(source, values, fixed(places), flag),
         reads_beside=looks_beside(source, values, flag),
+        switches=switches_with(source, values, flag),
     )
 
 

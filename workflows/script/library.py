@@ -162,6 +162,9 @@ class Library(Builtins):
     def _fn_join(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self.lifted(lambda *parts: posixpath.join(*map(self.text, parts)), *args) if args else Unknown()
 
+    def _fn_get_outdir(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self._fn_join(args, named, owner)  # timm's
+
     def _fn_relpath(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         here = len(args) < 2 or self.text(args[1]) in ("", ".")
         return self._path("normpath", args[0]) if here else Unknown()

@@ -13,7 +13,9 @@ from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
 _KNOWN = ("resume", "resume_from_checkpoint", "resume_from", "resume_checkpoint", "resume_from_step", "auto_resume")
-_NEVER = re.compile(r"(^|_)(no|not|dont|reset|lr|optimizer|optim|strict|only|id|run_id|wandb|weights)(_|$)")
+_NEVER = re.compile(
+    r"(^|_)(no|not|dont|reset|lr|optimizer|optim|strict|only|id|run_id|wandb|weights|pretrain|pretrained)(_|$)"
+)
 _LOADED = re.compile(r"(^|_)(checkpoint|ckpt|restart|restore|snapshot|load|from|continue)(_|$)")
 _AGAIN = re.compile(r"(continue|restore|restart)(_|$)")
 NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|iter|iteration|epoch)s?$")
@@ -100,6 +102,64 @@ def file_flags(source: Source, values: Values) -> frozenset[str]:
     return frozenset(named)
 
 
+def reads_number(source: Source, flag: Flag | None) -> bool:
+    """Whether the script takes a number from the name of what the flag names: ``int(path.split("_")[-1])``."""
+    names = set[str]() if flag is None else {flag.attribute}
+    for node in source.nodes:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and not isinstance(node.value, ast.Call)
+        ):
+            shown = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+            names |= {node.targets[0].id for each in shown if key_of(each) in names}
+    asked = (
+        node for node in source.nodes if isinstance(node, ast.Call) and last_name(node.func) == "int" and node.args
+    )
+    inside = ([key_of(each) or last_name(each) for each in ast.walk(call.args[0]) if isinstance(each, ast.expr)]
+              for call in asked)  # fmt: skip
+    return any(
+        {*each} & names and {*each} & {"split", "search", "findall", "match", "stem", "splitext"} for each in inside
+    )
+
+
+def _feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
+    """Whether what is loaded gets a name that an optimizer is given: ``optimizer.load_state_dict(checkpoint["optim"])``."""
+    made = next(source.above(call), None)
+    name = made.targets[0].id if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Name) else ""
+    around = source.function_of(call)
+    return bool(name) and any(
+        last_name(each.func) == "load_state_dict"
+        and "optim" in ast.unparse(each.func).lower()
+        and each.args
+        and name in {node.id for node in ast.walk(each.args[0]) if isinstance(node, ast.Name)}
+        and source.function_of(each) is around
+        for each in source.calls
+    )
+
+
+def switches_with(source: Source, values: Values, flag: Flag | None) -> tuple[str, ...]:
+    """The switches that a resume needs beside its flag: ``if args.start and args.load_optimizer: optimizer.load...``."""
+    found = list[str]()
+    for node in source.nodes:
+        if (
+            flag is None
+            or not flag.takes_value
+            or not isinstance(node, ast.If)
+            or not isinstance(node.test, ast.BoolOp)
+        ):
+            continue
+        names = [key_of(each) for each in node.test.values]
+        others = [other for name in names if (other := values.flag(name)) is not None and not other.takes_value]
+        if flag.attribute in names and isinstance(node.test.op, ast.And) and not any(map(_turned, node.body)):
+            found += [other.name for other in others if not _OTHERS.search(other.attribute)]
+    return tuple(dict.fromkeys(found))
+
+
+def _turned(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Raise | ast.Return)
+
+
 def stops(source: Source, values: Values, given: Container[str]) -> tuple[str, str] | None:
     """The flag without which the script ends where its folder is there: ``if exists(out) and not args.force: raise``."""
     for node in source.nodes:
@@ -143,14 +203,15 @@ def _is_below(path: ast.expr) -> bool:
 
 def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
-    for call in source.calls:
+    for call in sorted(source.calls, key=lambda call: not _feeds_an_optimizer(call, source)):
         of_torch = whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func)
         of_torch = of_torch or values.machine.named(call.func).endswith("keras.models.load_model")
         if call.args and (of_torch or last_name(call.func) == _NEWEST):
             told = values.untold(call.args[0])
             alone = values.machine.flags_alone(call.args[0])
             for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
-                if _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):
+                feeds = _feeds_an_optimizer(call, source)
+                if (feeds or _LOADED.search(flag.attribute)) and not _STARTS.search(flag.attribute):
                     return flag
     return None
 

@@ -61,7 +61,9 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole = (bool(ending) and (ending.endswith(SAVER) or not model_only)) or _holds_a_state(call, values)
+            whole = (bool(ending) and (ending.endswith(SAVER) or not model_only)) or _holds_a_state(
+                call, source, values
+            )
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if (
@@ -215,11 +217,14 @@ def _covers(other: SavedAt, each: SavedAt) -> bool:
     return other.folder == each.folder and more and other.unless == each.unless and other.whole >= each.whole
 
 
-def _holds_a_state(call: ast.Call, values: Values) -> bool:
+def _holds_a_state(call: ast.Call, source: Source, values: Values) -> bool:
     """Whether what is saved has an optimizer, a step or an epoch in it."""
     if not call.args:
         return False
-    shown = [call.args[0], *values.bindings.origins(call.args[0])]
+    around = source.function_of(call)
+    added = [node for node in ast.walk(around) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+             and ast.unparse(node.value) == ast.unparse(call.args[0])] if around is not None else []  # fmt: skip
+    shown = [call.args[0], *values.bindings.origins(call.args[0]), *(node.slice for node in added)]
     words = [
         word.value.lower()
         for each in shown

@@ -65,17 +65,17 @@ _BY_A_SETTING = (
 """How a library is imported, what a training calls, the setting, its default, how to say it, what it writes."""
 
 
-def trainer_facts(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
-    """What the script's calls say; None where no library saves."""
+def trainer_facts(source: Source, values: Values, settings: Settings, own: bool) -> TrainerFacts | None:
+    """What the script's calls say; None where no library saves. ``own``: the script saves whole states itself."""
     imported = source.packages
     if imported & {"lightning", "pytorch_lightning"}:
         return _lightning(source, values, settings) or _composed(source, settings)
     settings_of_hf = {last_name(call.func) for call in source.calls} & {*_PARSERS, "TrainingArguments"}
     if settings_of_hf and "transformers" in imported and (found := _transformers(source, values)) is not None:
         return found
-    if "deepspeed" in imported and (found := _deepspeed(source, values, settings)) is not None:
+    if "deepspeed" in imported and not own and (found := _deepspeed(source, values, settings)) is not None:
         return found
-    if (found := _by_a_setting(source, values)) is not None:
+    if not own and (found := _by_a_setting(source, values)) is not None:
         return found
     return _transformers(source, values) if "transformers" in imported or "trl" in imported else None
 

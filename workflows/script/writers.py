@@ -27,6 +27,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
     (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
     (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt*"),
+    (("timm",), ".CheckpointSaver", 7, "checkpoint_dir", "/last.pth.tar"),
     (("xgboost",), ".TrainingCheckPoint", 0, "directory", "/*"),
     (("stable_baselines3",), ".CheckpointCallback", 1, "save_path", "/*.zip"),
     (("paddle",), ".save", 1, "path", ""),
