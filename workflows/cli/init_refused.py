@@ -76,6 +76,12 @@ def refused(facts: ScriptFacts) -> InputError:
             f"SCRIPT: {seen}; ${name} may say where: name a folder as in `argosy init SCRIPT --opaque FOLDER --include "
             f'GLOB{added}`, and write env = {{ {name} = "FOLDER" }} into run.toml'
         )
+    if not lines and not facts.loop:
+        return InputError(
+            f"SCRIPT: {NOTHING}, so a killed run would begin anew; let it save its state into a folder and load it when it is "
+            f"there, or use argosy.Checkpointer in the script. If it saves by a way that is not known here, name the folder "
+            f"and its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
+        )
     configs = [each.name for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)]
     if configs:
         return InputError(

@@ -103,17 +103,27 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
         return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
     if facts.loads:
         return [], f"{facts.loads} looks for it and goes on by itself"
+    if (
+        facts.asked_for is not None
+        and facts.asked_for.words
+        and (len(patterns) == 1 or _one_file(facts, folder, patterns))
+    ):
+        told = "{newest}" if len(patterns) == 1 else f"{{newest:{_one_file(facts, folder, patterns)}}}"
+        why = f"{facts.asked_for.where} goes on from what {facts.asked_for.text} names, which words of the command line set"
+        return [*facts.asked_for.words, told], why
     if facts.asked_for is not None:
         return [], _asked_for(facts, facts.asked_for, str(Path(checkpoint)))
     if facts.of_model is not None:
         flag, where = facts.of_model
-        path = str(Path(checkpoint)) if "*" not in checkpoint else "{newest}"
-        if facts.counts_on and len(numbered := [each for each in patterns if "*" in Path(each).name]) == 1:
-            told = f"{{newest:{numbered[0]}}}" if len(patterns) > 1 else path
+        numbered = [each for each in patterns if "*" in Path(each).name]
+        path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
+        if len(patterns) > 1 and len(numbered) == 1:
+            path = f"{{newest:{numbered[0]}}}"
+        if facts.counts_on and len(numbered) == 1:
             why = (
                 f"{where} loads what {flag.name} names, and takes its step from the name; no optimizer's state is saved"
             )
-            return words_of(flag.name, told), why
+            return words_of(flag.name, path), why
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words_of(flag.name, path))
         why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
         return [], f"{why}; with {say} it begins with the newest model"

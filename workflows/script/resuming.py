@@ -218,11 +218,14 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
 
 @dataclass(frozen=True)
 class Asked:
-    """A setting with the path that a script goes on from: its name, what the script calls it, and where it asks for it."""
+    """A setting with the path that a script goes on from: its name, what the script calls it, and where it asks for it;
+    ``words``: how the command line gives it a value, where that can be told.
+    """
 
     name: str
     text: str
     where: str
+    words: tuple[str, ...] = ()
 
 
 def asked_for(source: Source, flags: Sequence[Flag], keys: Container[str]) -> Asked | None:
@@ -231,15 +234,25 @@ def asked_for(source: Source, flags: Sequence[Flag], keys: Container[str]) -> As
     """
     known = {flag.attribute for flag in flags}
     for call in source.calls:
-        if last_name(call.func) not in (*_LOADS, "load_state"):
+        if not (last_name(call.func) in (*_LOADS, "load_state") or re.match("load_|resume", last_name(call.func))):
             continue
         for above in source.above(call):
             for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
                 name, text = _setting(node)
                 like = _PATH.search(name) or (name in keys and _OF_KEY.search(name) and not _OTHERS.search(name))
                 if like and name not in known:
-                    return Asked(name, text, source.where(above))
+                    return Asked(name, text, source.where(above), _words_of_yacs(source, text))
     return None
+
+
+def _words_of_yacs(source: Source, text: str) -> tuple[str, ...]:
+    """``model.resume`` of ``cfg.model.resume``, where ``cfg`` takes words of the command line, after their flag."""
+    merges = (call for call in source.calls if last_name(call.func) == "merge_from_list" and call.args)
+    given = {key_of(call.args[0]) for call in merges}
+    names = [plain(call.args[0]) or "" for call in source.calls if last_name(call.func) == "add_argument" and call.args]
+    flag = next((name for name in names if name.lstrip("-").replace("-", "_") in given), None)
+    key = text.partition(".")[2]
+    return (*([flag] if flag and flag[0] == "-" else []), key) if key and given and "[" not in key else ()
 
 
 def _setting(node: ast.AST) -> tuple[str, str]:

@@ -280,7 +280,7 @@ def _is_false(node: ast.expr | None) -> bool:
 def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     saver = next(
         (call for call in source.calls if isinstance(call.func, ast.Attribute) and not source.origin(call.func)
-         and call.func.attr == "save_checkpoint" and call.args + call.keywords), None
+         and call.func.attr == "save_checkpoint" and (call in values.machine.calls or not values.machine.followed) and call.args + call.keywords), None
     )  # fmt: skip
     if saver is None:
         return None
