@@ -174,7 +174,10 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         # It may look for any of them by itself: the model in one folder, its optimizer in another.
         patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
         return above, list(include) or patterns, f"{first.where} saves there"
-    if any(flag is not None and flag.attribute in facts.folders for flag in (facts.resume_flag(), facts.restored_by)):
+    if any(
+        flag is not None and flag.attribute in facts.folders - facts.files
+        for flag in (facts.resume_flag(), facts.restored_by)
+    ):
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
     return _with_beside(facts, first.folder, patterns, f"{first.where} saves there")

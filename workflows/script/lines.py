@@ -103,8 +103,11 @@ def _described(loop: ast.For, source: Source, values: Values, distributed: bool)
 
 def _states(loop: ast.For, source: Source, bindings: Bindings) -> Iterator[str]:
     """What is put into training (``model.train()``), and steps (``optimizer.step()``), by the names at the loop."""
-    models, steps = list[str](), list[str]()
-    for call, names in _inside(loop, source, bindings, {}, _DEEPEST):
+    models, steps, saved = list[str](), list[str](), list[str]()
+    # A model may be put into training once, before the loop.
+    before = [(each, {}) for each in source.calls if last_name(each.func) == "train" and each.lineno < loop.lineno
+              and source.function_of(each) is source.function_of(loop) and source.file(each) == source.file(loop)]  # fmt: skip
+    for call, names in [*before, *_inside(loop, source, bindings, {}, _DEEPEST)]:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         asked = owner
         if last_name(call.func) == "step" and call.args and last_name(call.args[0]):
@@ -114,10 +117,12 @@ def _states(loop: ast.For, source: Source, bindings: Bindings) -> Iterator[str]:
             continue
         if last_name(call.func) == "train" and not call.args:
             models.append(name)
+        elif last_name(call.func) == "state_dict":
+            saved.append(name.removesuffix(".module"))  # of whatever else the script keeps, as an average
         elif last_name(call.func) == "step" and any(word in last_name(asked).lower() for word in _STEPS):
             steps.append(name)
     if models and steps:
-        yield from (*models, *steps)
+        yield from (*models, *steps, *saved)
 
 
 def _inside(

@@ -198,7 +198,9 @@ def _is_below(path: ast.expr) -> bool:
     if isinstance(path, ast.BinOp):
         name = plain(path.right) or ""
         return isinstance(path.op, ast.Div) or (isinstance(path.op, ast.Add) and name[:1] == "/")
-    return isinstance(path, ast.Call) and last_name(path.func) == "join" and plain(path.args[-1]) is not None
+    if not (isinstance(path, ast.Call) and last_name(path.func) == "join" and path.args):
+        return False
+    return plain(path.args[-1]) is not None or ".pt" in ast.unparse(path.args[-1])
 
 
 def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
@@ -211,7 +213,7 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
             alone = values.machine.flags_alone(call.args[0])
             for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
                 feeds = _feeds_an_optimizer(call, source)
-                if (feeds or _LOADED.search(flag.attribute)) and not _STARTS.search(flag.attribute):
+                if feeds or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)):
                     return flag
     return None
 
