@@ -98,7 +98,7 @@ def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: S
     told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves)
             if not each.unless and not is_empty(each.folder)}  # fmt: skip
     left = {path: where for path, where in told.items()
-            if not any(fnmatchcase(path, one) for one in (*kept, *(each for each in told if each != path)))}  # fmt: skip
+            if not any(path != one and fnmatchcase(path, one) for one in (*kept, *told)) and path not in kept}  # fmt: skip
     if left:
         above = os.path.commonpath([str(Path(path).parent) for path in (*kept, *left)]) if _inside(left) else ""
         while "*" in above:

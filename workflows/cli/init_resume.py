@@ -1,4 +1,4 @@
-"""What makes a script go on, as ``argosy init`` writes it into ``resume_args``, or the reason why nothing stands there."""
+"""What makes a script go on, as ``argosy init`` writes it into ``resume_args``, or why nothing stands there."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from argosy.workflows.cli.init_refused import STEP, stands_for, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import NUMBERED, Asked
+from argosy.workflows.script.trainer import TrainerFacts
 
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
@@ -48,93 +49,110 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
 
 
 def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
-    """What the flag is given, or why nothing is."""
+    """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
+    if flag is not None:
+        switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
+        return switch or _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+    if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
+        return found
+    return _by_script(facts, folder, patterns)
+
+
+def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str] | None:
+    """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
-    if flag is not None and flag.truth:
+    declares = f"{flag.where} declares {flag.name}"
+    if flag.truth:
         which = f", and which file {', '.join(facts.numbers)} say: name them with --resume-arg" if facts.numbers else ""
-        words = [] if facts.numbers else words_of(flag.name, flag.truth)
-        return words, f"{flag.where} declares {flag.name}, which is True or False{which}"
-    whole = {each.pattern for each in facts.saves if each.whole}
+        return [] if facts.numbers else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
     states = {each.unless: each.where for each in facts.saves if each.whole}
-    if flag is not None and flag.takes_value and states and "" not in states:
+    if states and "" not in states:
         needed, where = next(iter(states.items()))
         return [], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --"
-    if flag is not None and flag.takes_value and stands_for(flag) == STEP and "*" in checkpoint:
-        why = f"{flag.where} declares {flag.name}; {STEP} stands for the number in the name of what was written last"
+    if stands_for(flag) == STEP and "*" in checkpoint:
+        why = f"{declares}; {STEP} stands for the number in the name of what was written last"
         return words_of(flag.name, STEP), why
     # In a folder that each start makes anew the word finds nothing.
     same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
-    if flag is not None and flag.attribute in facts.folders and "*" not in str(Path(checkpoint).parent):
-        return words_of(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
-    if flag is not None and same and (word := facts.newest.get(flag.attribute)):
-        return words_of(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
+    if flag.attribute in facts.folders and "*" not in str(Path(checkpoint).parent):
+        return words_of(flag.name, folder), f"{declares}, which names the folder"
+    if same and (word := facts.newest.get(flag.attribute)):
+        return words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest"
+    return None
+
+
+def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """The path that a flag is given, of the one file among several where that can be told."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    declares = f"{flag.where} declares {flag.name}"
+    whole = {each.pattern for each in facts.saves if each.whole}
     several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
-    several = several or (flag is not None and _is_in_tree(facts, flag, patterns))
-    several = several and not (flag is not None and flag.attribute in facts.folders)
-    if flag is not None and flag.takes_value and several and (glob := _one_file(facts, folder, patterns)):
+    several = (several or _is_in_tree(facts, flag, patterns)) and flag.attribute not in facts.folders
+    if several and (glob := _one_file(facts, folder, patterns)):
         told = f"{{newest:{glob}}}" if "*" in glob else f"{folder}/{glob}"
-        why = f"{flag.where} declares {flag.name} with a value; {told} stands for the file of what was written last"
+        why = f"{declares} with a value; {told} stands for the file of what was written last"
         return [*words_of(flag.name, told), *_with_number(facts, flag, glob)], why
-    if flag is not None and flag.takes_value and several and len(patterns) > 1:
+    if several and len(patterns) > 1:
         one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
-        why = f"{flag.where} declares {flag.name}, and each save writes several files ({', '.join(patterns)})"
+        why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
         return [], f"{why}; say which, as in {' '.join(f'--resume-arg={shlex.quote(word)}' for word in one)}"
-    if flag is not None and not flag.takes_value:
-        return [flag.name], f"{flag.where} declares {flag.name}"
-    if flag is not None and "*" not in checkpoint:
-        return words_of(flag.name, str(Path(checkpoint))), f"{flag.where} declares {flag.name} with a value"
-    if flag is not None:
-        why = f"{flag.where} declares {flag.name} with a value; {{newest}} stands for what was written last"
-        return words_of(flag.name, "{newest}"), why
-    if (trainer := facts.trainer) is not None and trainer.resume_args:
+    if "*" not in checkpoint:
+        return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
+    return words_of(flag.name, "{newest}"), f"{declares} with a value; {{newest}} stands for what was written last"
+
+
+def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], str] | None:
+    """What a library that saves for the script is given; None where the script decides otherwise."""
+    if trainer.resume_args:
         return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
-    if trainer is not None and trainer.resumes == "itself":
+    if trainer.resumes == "itself":
         return [], f"the script asks {trainer.library} for its newest checkpoint itself"
-    if trainer is not None and not trainer.resumes and facts.loads:
+    if trainer.resumes:
+        return None
+    if facts.loads:
         why = f"{facts.loads} looks in the folder by itself, but {trainer.library} is never told to go on"
         return [], f"{why}: what the script loads there it begins with, at step 0"
-    if trainer is not None and not trainer.resumes:
-        why = f"the script never tells {trainer.library} to go on, so every restart begins anew"
-        line = (
-            f"; for it to go on write {trainer.start}, and call argosy init again" if trainer.start[:1] != ";" else ""
-        )
-        return [], f"{why}{line}"
+    known = trainer.start[:1] not in (";", "")
+    line = f"; for it to go on write {trainer.start}, and call argosy init again" if known else ""
+    return [], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}"
+
+
+def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
     if facts.init_from is not None:
         return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
     if facts.loads:
         return [], f"{facts.loads} looks for it and goes on by itself"
-    if (
-        facts.asked_for is not None
-        and facts.asked_for.words
-        and (len(patterns) == 1 or _one_file(facts, folder, patterns))
-    ):
-        told = "{newest}" if len(patterns) == 1 else f"{{newest:{_one_file(facts, folder, patterns)}}}"
-        why = f"{facts.asked_for.where} goes on from what {facts.asked_for.text} names, which words of the command line set"
-        return [*facts.asked_for.words, told], why
     if facts.asked_for is not None:
-        return [], _asked_for(facts, facts.asked_for, str(Path(checkpoint)))
+        return _asked_for(facts, facts.asked_for, folder, patterns)
     if facts.of_model is not None:
-        flag, where = facts.of_model
-        numbered = [each for each in patterns if "*" in Path(each).name]
-        path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
-        if len(patterns) > 1 and len(numbered) == 1:
-            path = f"{{newest:{numbered[0]}}}"
-        if facts.counts_on and len(numbered) == 1:
-            why = (
-                f"{where} loads what {flag.name} names, and takes its step from the name; no optimizer's state is saved"
-            )
-            return words_of(flag.name, path), why
-        say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words_of(flag.name, path))
-        why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
-        return [], f"{why}; with {say} it begins with the newest model"
+        return _of_model(facts, *facts.of_model, folder, patterns)
     maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
-    if maybe is not None and trainer is None:
+    if maybe is not None and facts.trainer is None:
         return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
-    if facts.loop is not None and trainer is None:
+    if facts.loop is not None and facts.trainer is None:
         told = facts.loop.lines(str(Path(folder, "resume.pt")))
         return [], f"{why}. For it to go on write, and call argosy init again:\n{told}"
     return [], f"{why}; name what makes the script go on with --resume-arg"
+
+
+def _of_model(
+    facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]
+) -> tuple[list[str], str]:
+    """Of a flag with the path of a model that the script begins with."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    numbered = [each for each in patterns if "*" in Path(each).name]
+    path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
+    if len(patterns) > 1 and len(numbered) == 1:
+        path = f"{{newest:{numbered[0]}}}"
+    words = words_of(flag.name, path)
+    if facts.counts_on and len(numbered) == 1:
+        why = f"{where} loads what {flag.name} names, and takes its step from the name"
+        return words, f"{why}; no optimizer's state is loaded"
+    say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
+    why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
+    return [], f"{why}; with {say} it begins with the newest model"
 
 
 def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:
@@ -164,16 +182,23 @@ def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
     return [] if other is None or whole or "*" not in Path(glob).name else words_of(other.name, f"{{step:{glob}}}")
 
 
-def _asked_for(facts: ScriptFacts, asked: Asked, path: str) -> str:
-    """Of a setting that no flag gives: where to write what it goes on from, and that it be the newest."""
+def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
+    glob = patterns[0] if len(patterns) == 1 else _one_file(facts, folder, patterns)
+    if asked.words and glob:
+        told = "{newest}" if len(patterns) == 1 else f"{{newest:{glob}}}"
+        why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
+        return [*asked.words, told], why
     key, file = next(
         ((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == asked.name), ("", "")
     )
-    why = f"{asked.where} goes on from what {f'{key} of {file}' if file else asked.name} names, which no flag was seen to give"
+    named = f"{key} of {file}" if file else asked.name
+    why = f"{asked.where} goes on from what {named} names, which no flag was seen to give"
     if word := facts.newest.get(asked.name):
-        return f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
-    find = f"found = sorted(glob.glob({path!r}), key=os.path.getmtime)"
-    return (
-        f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init again:\n"
-        f"        {find}\n        if found:\n            {asked.text} = found[-1]"
+        return [], f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
+    path = str(Path(folder, glob or (patterns[0] if patterns else "*")))
+    return [], (
+        f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init "
+        f"again:\n        found = sorted(glob.glob({path!r}), key=os.path.getmtime)\n        if found:\n"
+        f"            {asked.text} = found[-1]"
     )

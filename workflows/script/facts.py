@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
-from argosy.workflows.script.globs import key_of
 from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.lines import Loop, loop_of
+from argosy.workflows.script.ranks import launched, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
     Asked,
@@ -35,16 +34,11 @@ from argosy.workflows.script.resuming import (
 )
 from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
-from argosy.workflows.script.source import Source, argument, last_name, plain, read_source
-from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
+from argosy.workflows.script.source import Source, read_source
+from argosy.workflows.script.trainer import TrainerFacts
+from argosy.workflows.script.trainers import trainer_facts
 from argosy.workflows.script.values import Values
 
-DISTRIBUTED = frozenset(
-    {"init_process_group", "deepspeed", "Accelerator", "init_device_mesh", "Fabric", "DDPStrategy", "FSDPStrategy"}
-)
-_WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
-_STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
-_TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 STEP_TOTALS = ("steps", "max_steps", "num_steps", "total_steps", "train_steps", "max_iters", "iters", "iterations")
 EPOCH_TOTALS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 
@@ -137,7 +131,7 @@ def read_script(
 ) -> ScriptFacts:
     """Parse the script and the modules beside it, or in ``folders``, that it imports.
 
-    ``arguments`` are what it will be called with, they win over the flags' defaults; ``environ`` what it will find there.
+    ``arguments`` are what it will be called with, they win over the flags' defaults; ``environ``: what it will find.
 
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python.
@@ -159,9 +153,7 @@ def _facts(
     values = Values(source, flags, {**known, **told}, cwd, arguments, environ)
     source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
-    used = list(_used(source, values))
-    # A library's wrapper that nobody makes a group of ranks for is never come to.
-    wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
+    ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     facts = ScriptFacts(
@@ -170,15 +162,15 @@ def _facts(
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
-        distributed=next(((name, where) for name, where in used if name in (*DISTRIBUTED, *wrappers)), None),
-        cuda=next((where for name, where in used if name in ("cuda", "nccl")), None),
+        distributed=ranks.by,
+        cuda=ranks.cuda,
         init_from=_init_from(source),
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=_own_ranks(source, values),
-        launched=_launched(source, flags),
+        own_ranks=own_ranks(source, values),
+        launched=launched(source, flags),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         restored_by=loading_flag(source, values, whole),
         of_model=model_flag(source, values, whole),
@@ -190,7 +182,7 @@ def _facts(
         folders=folder_flags(source, values),
         files=file_flags(source, values),
         stops=stops(source, values, told),
-        loop=loop_of(source, values, "init_process_group" in {name for name, _ in used}),
+        loop=loop_of(source, values, ranks.group),
         newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
@@ -237,57 +229,6 @@ def _prints_steps(calls: list[ast.Call]) -> bool:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
     return any(re.search(r"(?i)\b(step|iter(ation)?)s?\b", text) for text in texts)
-
-
-def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
-    """Names that stand where the script comes to as its flags are."""
-    for node in source.nodes:
-        name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
-        if (
-            name in (*DISTRIBUTED, *_WRAPPERS, "cuda", "nccl")
-            and not compared
-            and not _is_alone(next(source.above(node), None), node)
-            and values.conditions.runs(node) is not False
-        ):
-            yield name, source.where(node)
-
-
-def _is_alone(call: ast.AST | None, function: ast.AST) -> bool:
-    """Whether a group of one is made, where nobody has made another: ``init_process_group(world_size=1, rank=0)``."""
-    own = isinstance(call, ast.Call) and call.func is function
-    return own and plain(argument(call, "world_size")) == "1"  # type: ignore[arg-type]
-
-
-def _own_ranks(source: Source, values: Values) -> str:
-    """Where the script starts its ranks, or is told of them by its own flags; "" where it reads what torchrun tells."""
-    for node in source.nodes:
-        if isinstance(node, ast.Compare) and "env://" in [getattr(each, "value", "") for each in node.comparators]:
-            told = values.conditions.flag(last_name(node.left))
-            if told is not None and told != "env://":
-                return source.where(node)
-    if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
-        return ""
-    # Of several ways to start, the one that its flags lead to.
-    starts = [call for call in source.calls if last_name(call.func) in ("spawn", "init_process_group")
-              and not _is_alone(call, call.func)]  # fmt: skip
-    come_to = [call for call in starts if values.machine.needed(call) == ()]
-    own = (
-        call
-        for call in come_to or starts
-        if (last_name(call.func) == "spawn" and call.args)
-        or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
-    )
-    return next((source.where(call) for call in own), "")
-
-
-def _launched(source: Source, flags: Sequence[Flag]) -> str:
-    """``init_process_group(rank=args.local_rank)``, where nothing reads $LOCAL_RANK."""
-    told = any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes)
-    groups = [call for call in source.calls if last_name(call.func) == "init_process_group"]
-    ranks = [(call, key_of(argument(call, "rank"))) for call in groups if not told]
-    flag = {flag.attribute for flag in flags} & {"local_rank"}
-    return next((source.where(call) for call, name in ranks if name in flag), "")
 
 
 def _checkpointer(source: Source) -> str | None:

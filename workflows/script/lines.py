@@ -105,8 +105,9 @@ def _states(loop: ast.For, source: Source, bindings: Bindings) -> Iterator[str]:
     """What is put into training (``model.train()``), and steps (``optimizer.step()``), by the names at the loop."""
     models, steps, saved = list[str](), list[str](), list[str]()
     # A model may be put into training once, before the loop.
+    place = (source.file(loop), source.function_of(loop))
     before = [(each, {}) for each in source.calls if last_name(each.func) == "train" and each.lineno < loop.lineno
-              and source.function_of(each) is source.function_of(loop) and source.file(each) == source.file(loop)]  # fmt: skip
+              and (source.file(each), source.function_of(each)) == place]  # fmt: skip
     for call, names in [*before, *_inside(loop, source, bindings, {}, _DEEPEST)]:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         asked = owner

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 
 from argosy.workflows.script.calls import Calls
@@ -286,16 +286,14 @@ class Machine(Calls):
         hole = self._hole(character)
         return "*" if isinstance(hole, Unknown) and hole.kind in (NUMBER, ANEW) else UNKNOWN
 
+    def hole_of(self, value: Value) -> Unknown | Absent | None:
+        """What is not known, where a value is nothing else."""
+        text = self.text(value) if isinstance(value, str | PurePath | File) else ""
+        each = self._hole(text) if len(text) == 1 and ord(text) >= FIRST_HOLE else value
+        return each if isinstance(each, Unknown | Absent) else None
+
     def _hole(self, character: str) -> Unknown | Absent:
         return self.holes[ord(character) - FIRST_HOLE]
-
-    def flags_alone(self, node: ast.expr) -> Iterator[Flag]:
-        """The flags that an expression is, with nothing before or after them."""
-        for value in self.seen.get(node, []):
-            text = self.text(value) if isinstance(value, str | Path | File) or hasattr(value, "parent") else ""
-            each = self._hole(text) if len(text) == 1 and ord(text) >= FIRST_HOLE else value
-            if isinstance(each, Unknown | Absent) and each.flag is not None:
-                yield each.flag
 
     def flags_in(self, node: ast.expr) -> Iterator[Flag]:
         """The flags without a value that a path is made of, the first first."""

@@ -98,7 +98,7 @@ def file_flags(source: Source, values: Values) -> frozenset[str]:
         name = last_name(call.func)
         if name in _LOADS or name in ("isfile", "is_file"):
             asked = call.args[:1] or ([call.func.value] if isinstance(call.func, ast.Attribute) else [])
-            named |= {flag.attribute for each in asked for flag in values.machine.flags_alone(each)}
+            named |= {flag.attribute for each in asked for flag in values.flags_alone(each)}
     return frozenset(named)
 
 
@@ -124,7 +124,7 @@ def reads_number(source: Source, flag: Flag | None) -> bool:
 
 
 def _feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
-    """Whether what is loaded gets a name that an optimizer is given: ``optimizer.load_state_dict(checkpoint["optim"])``."""
+    """Whether what is loaded gets a name that an optimizer is given: ``optimizer.load_state_dict(loaded["optim"])``."""
     made = next(source.above(call), None)
     name = made.targets[0].id if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Name) else ""
     around = source.function_of(call)
@@ -139,7 +139,7 @@ def _feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
 
 
 def switches_with(source: Source, values: Values, flag: Flag | None) -> tuple[str, ...]:
-    """The switches that a resume needs beside its flag: ``if args.start and args.load_optimizer: optimizer.load...``."""
+    """The switches that a resume needs beside its flag: ``if args.start and args.load_optimizer: optimizer...``."""
     found = list[str]()
     for node in source.nodes:
         if (
@@ -161,7 +161,7 @@ def _turned(node: ast.stmt) -> bool:
 
 
 def stops(source: Source, values: Values, given: Container[str]) -> tuple[str, str] | None:
-    """The flag without which the script ends where its folder is there: ``if exists(out) and not args.force: raise``."""
+    """The flag without which a script ends where its folder is there: ``if exists(out) and not args.force: raise``."""
     for node in source.nodes:
         if not (
             isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp) and isinstance(node.body[-1], ast.Raise)
@@ -188,7 +188,7 @@ def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
             asked = node.value
         else:
             continue
-        if flag in values.machine.flags_alone(asked) or key_of(asked) == flag.attribute:
+        if flag in values.flags_alone(asked) or key_of(asked) == flag.attribute:
             return True
     return False
 
@@ -210,7 +210,7 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
         of_torch = of_torch or values.machine.named(call.func).endswith("keras.models.load_model")
         if call.args and (of_torch or last_name(call.func) == _NEWEST):
             told = values.untold(call.args[0])
-            alone = values.machine.flags_alone(call.args[0])
+            alone = values.flags_alone(call.args[0])
             for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
                 feeds = _feeds_an_optimizer(call, source)
                 if feeds or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)):
@@ -231,8 +231,8 @@ class Asked:
 
 
 def asked_for(source: Source, flags: Sequence[Flag], keys: Container[str]) -> Asked | None:
-    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: last parts of those
-    in files of settings, which may be called otherwise.
+    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: the last parts
+    of those in files of settings, which may be called otherwise.
     """
     known = {flag.attribute for flag in flags}
     for call in source.calls:

@@ -128,7 +128,7 @@ def _is_of_dataset(call: ast.Call, source: Source) -> bool:
 
 
 def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values) -> bool:
-    """Whether a file is made once, where it is not there yet: ``if exists(path): ... else: torch.save(corpus, path)``."""
+    """Whether a file is made once, where it is not there yet: ``if exists(path): ... else: torch.save(data, path)``."""
     names = {ast.unparse(each) for each in (target, *values.bindings.origins(target))}
     below: ast.AST = call
     for above in source.above(call):
@@ -181,8 +181,8 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
     """With folders that do not change: a folder per checkpoint (``out/checkpoint-*``) becomes part of the glob.
 
     All that such a folder holds belongs to the checkpoint, unless the files themselves are numbered, or it is not named
-    like one: then it is the folder of a run, where logs lie that are open as long as it trains. A folder of which nothing
-    is known is left out.
+    like one: then it is the folder of a run, where logs lie that are open as long as it trains. A folder of which
+    nothing is known is left out.
     """
     found: dict[tuple[str, str], SavedAt] = {}
     of_runs = {each.folder for each in places if "*" in each.pattern.removesuffix("/**/*")}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -58,6 +58,13 @@ class Values:
         """The folder that it stands for, normalised; None when it is not known."""
         known = self.folders(node)
         return either(known) if known else None
+
+    def flags_alone(self, node: ast.expr) -> Iterator[Flag]:
+        """The flags that an expression is, with nothing before or after them."""
+        for value in self.machine.seen.get(node, []):
+            each = self.machine.hole_of(value)
+            if each is not None and each.flag is not None:
+                yield each.flag
 
     def flag(self, attribute: str) -> Flag | None:
         """The flag of that name in the parsed arguments."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 RESUMING: Final = {
     "newest": "the file, or the folder below path, that was written last; {newest:GLOB}: of the files like GLOB",
     "path": "the only file, or path",
-    "step": "the number in the newest checkpoint's name, or else the commit's step; {step:GLOB}: where GLOB has its last *",
+    "step": "the number in the newest checkpoint's name, or else the commit's step; {step:GLOB}: at GLOB's last *",
 }
 """Words of ``checkpoint.resume_args`` besides."""
 _BATCH: Final = ("micro_batch_size", "accumulation_steps", "effective_batch_size", "learning_rate")
