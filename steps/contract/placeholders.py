@@ -29,7 +29,8 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "learning_rate": (env.LEARNING_RATE, "learning rate after the linear rule, from [batch]"),
 }
 """Name -> (variable whose value it stands for, what that is)."""
-_WORD = re.compile(r"(\\?)\{([a-z][a-z_]*)\}")
+_WORD = re.compile(r"(\\?)\{((?:newest|step):[^{}]+|[a-z][a-z_]*)\}")
+"""``{newest:GLOB}`` and ``{step:GLOB}`` are words too: of several files of a checkpoint they name one."""
 
 
 def named(text: str) -> list[str]:

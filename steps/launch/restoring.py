@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
-from argosy.steps.contract.placeholders import fill
+from argosy.steps.contract.placeholders import fill, named
 from argosy.steps.launch.units import contents, is_unit, unit_of
 from argosy.steps.launch.whole_files import Signature, facts, matching
 
@@ -57,7 +58,23 @@ def restore(
         (unit.step for unit in reversed(contents(folder, args).units) if unit.step is not None), checkpoint.step
     )
     values = {"path": str(one), "newest": str(newest), "step": str(step)}
+    words = (word for arg in args.resume_arg for word in named(arg) if ":" in word)
+    values |= {word: _of_glob(word, base, folder, names, values) for word in words}
     return [fill(arg, environ, values) for arg in args.resume_arg]
+
+
+def _of_glob(word: str, base: Path, folder: Path, names: list[str], values: Mapping[str, str]) -> str:
+    """What ``{newest:GLOB}`` and ``{step:GLOB}`` stand for; as without the glob where no file is like it."""
+    kind, _, glob = word.partition(":")
+    alike = [name for name in names if fnmatchcase(name, glob)]
+    if not alike:
+        return values[kind]
+    found = max(alike, key=lambda name: ((folder / name).stat().st_mtime_ns, name))
+    if kind == "newest":
+        return str(base / found)
+    before, _, after = (re.escape(part) for part in glob.rpartition("*"))
+    number = re.fullmatch(rf"{before.replace(re.escape('*'), '.*')}(\d+){after}", found)
+    return values[kind] if number is None else str(int(number[1]))
 
 
 def _files_for(args: LaunchArgs, assignment: Assignment, checkpoint: Checkpoint) -> tuple[ShardFile, ...]:

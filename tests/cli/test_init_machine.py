@@ -52,7 +52,7 @@ kinds["a"](Options().parse()).train("ab{{}}_{{}}".format("c", 3))
 """
         },
         (),
-        ("exp/task/default", ["abc_*/**/*"], None),
+        ("exp/task/default", ["abc_*/last.pth"], None),
     ),
     "a file of settings, and those in the language of the script": (
         {

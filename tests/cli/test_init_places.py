@@ -144,7 +144,7 @@ if opt.resume:
 torch.save({{"epoch": 1}}, os.path.join(opt.folder, "last.pth"))
 """
         },
-        ("save", ["r50_lr*/**/*"], ["-resume"], ""),
+        ("save", ["r50_lr*/last.pth"], ["-resume"], ""),
     ),
     "a function that nobody calls, and the main part of a module": (
         {

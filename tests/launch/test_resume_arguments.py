@@ -28,6 +28,10 @@ from tests.launch.committing import committed_folder
         (["version_1/c/a.ckpt", "version_0/c/b.ckpt"], "version_*/c/*.ckpt", "{newest}", "out/version_0/c/b.ckpt"),
         (["global_step5/x.pt", "latest"], "**/*", "{newest}", "out/global_step5"),
         (["ckpt.pt"], "*.pt", "{other}", "{other}"),
+        (["m_2.pt", "m_10.pt", "opt_10.pt"], "*.pt", "{newest:m_*.pt}", "out/m_10.pt"),
+        (["a/m_0010.pt", "a/opt_0010.pt"], "**/*.pt", "--n={step:a/m_*.pt}", "--n=10"),
+        (["v2_e_007.pt", "final.pt"], "*.pt", "{step:v*_e_*.pt}", "7"),
+        (["m_2.pt"], "*.pt", "{newest:x_*.pt}", "out/m_2.pt"),
     ],
 )
 def test_placeholders(files: list[str], include: str, argument: str, expected: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_checkpoint import Guess, put_checkpoint
+from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
@@ -22,6 +22,8 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.settings import RUN_DIR
 
 NAME_LENGTH = 40
+OUT = "out"
+"""The folder that a variable names, where the script has none."""
 KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
 OF_TORCHRUN = ("local_rank", "rank", "world_size")
@@ -70,6 +72,12 @@ def command(
       argosy init train.py --opaque out --include 'ckpt_*.pt' --resume-arg=--resume
     """
     facts = read_script(script, args, [Path.cwd()])
+    environ = dict.fromkeys(facts.variables[:1], OUT)
+    if environ and opaque is None and facts.trainer is None and not places(facts):
+        found = read_script(script, args, [Path.cwd()], environ)
+        facts, environ = (found, environ) if places(found) else (facts, {})
+    else:
+        environ = {}
     args = args or (facts.trainer.args if facts.trainer else ())
     args = (*args, f"{RUN_DIR}=.") if facts.stays else args
     path = output if output is not None else _default_output(script)
@@ -77,7 +85,7 @@ def command(
     guess.put("name", _name(name, script), "" if name else "from the script's path; change it with --name")
     guess.put("script", _relative(script, path), "")
     uri = dataset_uri(dataset, facts.data, args)
-    args = _arguments(guess, facts.data, args, uri)
+    args = _arguments(guess, facts.data, args, uri, environ)
     if facts.stays:
         guess.why.append((f"{RUN_DIR}=.", f"{facts.stays}: Hydra gives each start a folder of its own otherwise"))
     if uri:
@@ -103,7 +111,9 @@ def command(
     )
 
 
-def _arguments(guess: Guess, data: DataFacts | None, args: tuple[str, ...], uri: str) -> tuple[str, ...]:
+def _arguments(
+    guess: Guess, data: DataFacts | None, args: tuple[str, ...], uri: str, environ: dict[str, str]
+) -> tuple[str, ...]:
     """Write ``args`` and ``env``, with {data} where the script reads its data from; the arguments."""
     if uri and data is not None:
         args = data.filled(args)
@@ -114,10 +124,15 @@ def _arguments(guess: Guess, data: DataFacts | None, args: tuple[str, ...], uri:
     if uri and data is None:
         guess.why.append(("[dataset]", "the script finds the folder in $ARGOSY_DATA_PATH"))
     elif uri and data is not None and data.variable:
-        guess.lines.append(f'env = {{ {data.name} = "{{data}}" }}')
-        guess.why.append((guess.lines[-1], filled))
+        environ = {**environ, data.name: "{data}"}
     elif data is not None and not uri:
         guess.why.append(("no [dataset]", f"{why}; with --dataset URI argosy brings the data to each node"))
+    if environ:
+        guess.lines.append(f"env = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in environ.items())} }}")
+        told = "" if list(environ.values()) == ["{data}"] else "it says where the script writes"
+        guess.why.append(
+            (guess.lines[-1], "; ".join(filter(None, (told, filled if "{data}" in environ.values() else ""))))
+        )
     return args
 
 

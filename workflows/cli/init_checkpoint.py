@@ -13,15 +13,11 @@ from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for, words_of
+from argosy.workflows.cli.init_resume import LAST, resume
 from argosy.workflows.script.facts import ScriptFacts
-from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
 
-LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
-"""So is the file called, among others that are numbered or the best, that each save writes anew."""
-MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
-"""So is a flag called of which it was not seen what the script does with it."""
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""
 
@@ -83,7 +79,7 @@ def put_checkpoint(
     elif saved := next((each for each in fixed(facts.saves) if _is_of_library(each, folder)), None):
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
-    arguments, because = _resume(facts, resume_arg, folder, patterns)
+    arguments, because = resume(facts, resume_arg, folder, patterns)
     if arguments:
         guess.put("resume_args", arguments, because)
     else:
@@ -96,12 +92,17 @@ def _is_of_library(saved: SavedAt, folder: str) -> bool:
 
 def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:
     """What the script saves elsewhere, or beside the states that it goes on from: a final model may be among it."""
-    kept = [str(Path(folder, pattern)) for pattern in patterns]
+    kept = [
+        str(Path(folder, pattern.replace("/**/", "/") if pattern[-5:] != "/**/*" else pattern)) for pattern in patterns
+    ]
     told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves)
             if not each.unless and not is_empty(each.folder)}  # fmt: skip
-    left = {path: where for path, where in told.items() if not any(fnmatchcase(path, one) for one in kept)}
+    left = {path: where for path, where in told.items()
+            if not any(path != one and fnmatchcase(path, one) for one in (*kept, *told)) and path not in kept}  # fmt: skip
     if left:
         above = os.path.commonpath([str(Path(path).parent) for path in (*kept, *left)]) if _inside(left) else ""
+        while "*" in above:
+            above = os.path.dirname(above)
         names = [os.path.relpath(path, above or ".") for path in (*kept, *left)]
         words = " ".join(f"--include {shlex.quote(name)}" for name in names)
         lines = ", ".join(f"{where}: {path}" for path, where in left.items())
@@ -127,6 +128,11 @@ def _completeness(guess: Guess, library: str, expect: tuple[str, ...], marker: s
         guess.put("reshard", "all", f"{library} reads files of the first node everywhere")
 
 
+def places(facts: ScriptFacts) -> list[SavedAt]:
+    """Where it saves below the folder that it runs in."""
+    return [each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or is_empty(each.folder))]
+
+
 def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> tuple[str, list[str], str]:
     if opaque is not None:
         if opaque.startswith("/") or ".." in opaque.split("/") or not opaque.strip() or not opaque.isprintable():
@@ -144,7 +150,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         if not patterns and facts.trainer.folder == ".":
             patterns = list(facts.trainer.include_here)
         return facts.trainer.folder, patterns, why
-    usable = [each for each in fixed(facts.saves) if not (each.folder.startswith(OUTSIDE) or is_empty(each.folder))]
+    usable = places(facts)
     if not usable:
         raise refused(facts)
     if all(each.unless for each in usable):
@@ -155,8 +161,25 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
             f"say it after --, as in `argosy init SCRIPT -- {say}`"
         )
     usable = [each for each in usable if not each.unless]
+    states = [each for each in fixed(facts.saves) if each.whole]
+    if states and facts.resume_flag() is not None and all(each.folder.startswith(OUTSIDE) for each in states):
+        raise InputError(
+            f"SCRIPT: {states[0].where} saves what it goes on from outside the folder that it runs in "
+            f"({states[0].folder}), which is all that is kept; write a folder below that one there"
+        )
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
+    apart = {each.folder for each in usable}
+    if facts.loads and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
+        # It may look for any of them by itself: the model in one folder, its optimizer in another.
+        patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
+        return above, list(include) or patterns, f"{first.where} saves there"
+    if any(
+        flag is not None and flag.attribute in facts.folders - facts.files
+        for flag in (facts.resume_flag(), facts.restored_by)
+    ):
+        # With ** the newest is the folder that they lie in.
+        patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
     return _with_beside(facts, first.folder, patterns, f"{first.where} saves there")
 
 
@@ -182,90 +205,6 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     last = [each for each in whole if LAST.fullmatch(Path(each.pattern).name)]
     if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):
         return [each.pattern for each in last[:1]]
-    newest = newest and (flag is None or stands_for(flag) != STEP)  # a number names all files that bear it
+    # A number names all files that bear it, and what lies beside the file is read, too.
+    newest = newest and (flag is None or stands_for(flag) != STEP) and not facts.reads_beside
     return [each.pattern for each in (whole if whole and newest else places)]
-
-
-def _resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
-    if given:
-        return list(given), ""
-    flag = facts.resume_flag()
-    other = facts.restored_by
-    if flag is not None and not flag.takes_value and facts.enough:
-        return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
-    if flag is not None and not flag.takes_value and other is not None and other != flag:
-        # The switch only says how far to go on from what the other flag names.
-        path, why = _told(facts, other, folder, patterns)
-        return [flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}"
-    return _told(facts, flag, folder, patterns)
-
-
-def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
-    """What the flag is given, or why nothing is."""
-    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
-    if flag is not None and flag.truth:
-        which = f", and which file {', '.join(facts.numbers)} say: name them with --resume-arg" if facts.numbers else ""
-        words = [] if facts.numbers else words_of(flag.name, "True")
-        return words, f"{flag.where} declares {flag.name}, which is True or False{which}"
-    whole = {each.pattern for each in facts.saves if each.whole}
-    states = {each.unless: each.where for each in facts.saves if each.whole}
-    if flag is not None and flag.takes_value and states and "" not in states:
-        needed, where = next(iter(states.items()))
-        return [], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --"
-    if flag is not None and flag.takes_value and stands_for(flag) == STEP and "*" in checkpoint:
-        why = f"{flag.where} declares {flag.name}; {STEP} stands for the number in the name of what was written last"
-        return words_of(flag.name, STEP), why
-    # In a folder that each start makes anew the word finds nothing.
-    same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
-    if flag is not None and flag.attribute in facts.folders and "*" not in str(Path(checkpoint).parent):
-        return words_of(flag.name, folder), f"{flag.where} declares {flag.name}, which names the folder"
-    if flag is not None and same and (word := facts.newest.get(flag.attribute)):
-        return words_of(flag.name, word), f"{flag.where} declares {flag.name}, and {word} makes it look for the newest"
-    if flag is not None and flag.takes_value and len(patterns) > 1 and "*" in checkpoint and not {*patterns} <= whole:
-        one = words_of(flag.name, f"{folder}/FILE")
-        why = f"{flag.where} declares {flag.name}, and each save writes several files ({', '.join(patterns)})"
-        return [], f"{why}; say which, as in {' '.join(f'--resume-arg={word}' for word in one)} with {{step}} in FILE"
-    if flag is not None and not flag.takes_value:
-        return [flag.name], f"{flag.where} declares {flag.name}"
-    if flag is not None and "*" not in checkpoint:
-        return words_of(flag.name, str(Path(checkpoint))), f"{flag.where} declares {flag.name} with a value"
-    if flag is not None:
-        why = f"{flag.where} declares {flag.name} with a value; {{newest}} stands for what was written last"
-        return words_of(flag.name, "{newest}"), why
-    if (trainer := facts.trainer) is not None and trainer.resume_args:
-        return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
-    if trainer is not None and trainer.resumes == "itself":
-        return [], f"the script asks {trainer.library} for its newest checkpoint itself"
-    if trainer is not None and not trainer.resumes and facts.loads:
-        why = f"{facts.loads} looks in the folder by itself, but {trainer.library} is never told to go on"
-        return [], f"{why}: what the script loads there it begins with, at step 0"
-    if trainer is not None and not trainer.resumes:
-        why = f"the script never tells {trainer.library} to go on, so every restart begins anew"
-        return [], f"{why}; let it, and name the flag with --resume-arg"
-    if facts.init_from is not None:
-        return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
-    if facts.loads:
-        return [], f"{facts.loads} looks for it and goes on by itself"
-    if facts.asked_for is not None:
-        return [], _asked_for(facts, str(Path(checkpoint)))
-    if facts.of_model is not None:
-        flag, where = facts.of_model
-        path = str(Path(checkpoint)) if "*" not in checkpoint else "{newest}"
-        say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words_of(flag.name, path))
-        why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
-        return [], f"{why}; with {say} it begins with the newest model"
-    maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
-    if maybe is not None and trainer is None:
-        return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
-    why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
-    return [], f"{why}; name what makes the script go on with --resume-arg"
-
-
-def _asked_for(facts: ScriptFacts, path: str) -> str:
-    """Of a setting that no flag gives: where to write what it goes on from."""
-    name, where = facts.asked_for or ("", "")
-    key, file = next(((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == name), (name, ""))
-    what = facts.newest.get(name) or (path if "*" not in path else "the newest")
-    place = f"{key} of {file}" if file else name
-    way = "write" if file else "where its settings hold it, write"
-    return f"{where} goes on from what {place} names, which no flag was seen to give; {way} {what} there for a resume"

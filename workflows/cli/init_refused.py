@@ -6,6 +6,8 @@ import ast
 import re
 import shlex
 
+import click
+
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
@@ -26,10 +28,13 @@ def refused(facts: ScriptFacts) -> InputError:
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
         say = " ".join(words_of(flag.name, "VALUE"))
+        fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
+                 and not each.folder.startswith(flag.default or OUTSIDE)}  # fmt: skip
+        more = f", and another in the place of what is written down ({', '.join(sorted(fixed))})" if fixed else ""
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
             f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
-            f"runs in, after --, as in `argosy init SCRIPT -- {say}`"
+            f"runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
         )
     for each in facts.saves:
         if (outside := _of_default(facts, each.folder)) is not None:
@@ -59,26 +64,37 @@ def refused(facts: ScriptFacts) -> InputError:
             f"SCRIPT: saves outside the folder that it runs in, which is all that is kept ({where}); write a folder "
             "below that one there, as in 'out'"
         )
+    return _unknown(facts, seen, bool(lines))
+
+
+def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
+    """Where nothing at all tells the folder: what to say of it, or what to write."""
+    if not saves and facts.loop is not None:
+        click.echo(f"What makes it save and go on:\n{facts.loop.lines('out/resume.pt')}", err=True)
+        return InputError(
+            f"SCRIPT: {NOTHING}, so a killed run could not resume; write the lines above into it, or use "
+            "argosy.Checkpointer there, and call argosy init again"
+        )
     way = facts.resume_flag()
     goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
+    say = f"as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
     if facts.variables:
         name = facts.variables[0]
         return InputError(
-            f"SCRIPT: {seen}; ${name} may say where: name a folder as in `argosy init SCRIPT --opaque FOLDER --include "
-            f'GLOB{added}`, and write env = {{ {name} = "FOLDER" }} into run.toml'
+            f'SCRIPT: {seen}; ${name} may say where: name a folder {say}, and write env = {{ {name} = "FOLDER" }} into '
+            "run.toml"
         )
     configs = [each.name for each in facts.flags if each.takes_value and SETTINGS.search(each.attribute)]
     if configs:
         return InputError(
             f"SCRIPT: {seen}; if a file of settings says where, name it after --, as in "
             f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs)}`, else the folder and "
-            f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
+            f"its checkpoints, {say}"
         )
     return InputError(
         f"SCRIPT: {seen}, so a killed run could not resume; name the folder (relative, as the script writes it) and "
-        f"its checkpoints, as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`, or use "
-        "argosy.Checkpointer in the script"
+        f"its checkpoints, {say}, or use argosy.Checkpointer in the script"
     )
 
 

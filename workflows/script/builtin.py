@@ -43,6 +43,11 @@ class Builtins(Methods):
         names = [each for each in choices(args[1]) if isinstance(each, str) and not self.has_holes(each)]
         if not names:
             return self._among(args[0])
+        # Of a module of the script all names are known.
+        lacks = [isinstance(each, ModuleValue) and name not in each.frame.names
+                 for each in choices(args[0]) for name in names]  # fmt: skip
+        if len(args) > 2 and all(lacks):
+            return args[2]
         found = join(self.attribute(each, name) for each in choices(args[0]) for name in names)
         if len(args) > 2 and isinstance(found, Method):
             return args[2]

@@ -108,7 +108,8 @@ class Calls(Statements, Library):
         known = self.of_library(function, args, named)
         if known is not None:
             return known.value
-        self._call_back(args, named)
+        if not function.name.startswith("functools."):  # that names a function only
+            self._call_back(args, named)
         if function.kind != LIBRARY and isinstance(node and node.func, ast.Attribute):
             return self._by_name(function.name.rpartition(".")[2], args, named)
         made = Unknown(f"{function.name}()", LIBRARY if function.kind == LIBRARY else "")

@@ -17,6 +17,7 @@ from argosy.workflows.script.domain import (
     File,
     Frame,
     FunctionValue,
+    ModuleValue,
     OneOf,
     Unknown,
     Value,
@@ -181,7 +182,8 @@ class Expressions(Names):
             tests = [self.truth(self.evaluate(test, inside)) for test in first.ifs]
             if False not in tests:
                 found.append(self.evaluate(node.elt, inside))
-        return found if elements and len(node.generators) == 1 else Unknown()
+        modules = [each for one in found for each in choices(one) if isinstance(each, ModuleValue)]
+        return found if elements and len(node.generators) == 1 else modules or Unknown()
 
     _generatorexp = _setcomp = _listcomp
 

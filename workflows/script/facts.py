@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
-from argosy.workflows.script.globs import key_of
 from argosy.workflows.script.going_on import enough, loaded
+from argosy.workflows.script.lines import Loop, loop_of
+from argosy.workflows.script.ranks import launched, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
+    Asked,
     asked_for,
+    file_flags,
     folder_flags,
     goes_on,
     loading_flag,
+    looks_beside,
     model_flag,
     numbers,
+    reads_number,
     resume_flag,
+    stops,
+    switches_with,
     words_for_newest,
 )
 from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
-from argosy.workflows.script.source import Source, argument, last_name, plain, read_source
-from argosy.workflows.script.trainers import TrainerFacts, trainer_facts
+from argosy.workflows.script.source import Source, read_source
+from argosy.workflows.script.trainer import TrainerFacts
+from argosy.workflows.script.trainers import trainer_facts
 from argosy.workflows.script.values import Values
 
-DISTRIBUTED = frozenset(
-    {"init_process_group", "deepspeed", "Accelerator", "init_device_mesh", "Fabric", "DDPStrategy", "FSDPStrategy"}
-)
-_WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
-_STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
-_TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 STEP_TOTALS = ("steps", "max_steps", "num_steps", "total_steps", "train_steps", "max_iters", "iters", "iterations")
 EPOCH_TOTALS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 
@@ -76,7 +78,7 @@ class ScriptFacts:
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     numbers: tuple[str, ...] = ()
     """The flags that number the file which it goes on from."""
-    asked_for: tuple[str, str] | None = None
+    asked_for: Asked | None = None
     """A setting with the path that it goes on from, where no flag is of that name, and the place."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
@@ -90,6 +92,18 @@ class ScriptFacts:
     """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
+    files: frozenset[str] = frozenset()
+    """The flags that name the file that is loaded."""
+    reads_beside: bool = False
+    """Whether files beside that one are loaded, too."""
+    counts_on: bool = False
+    """Whether it takes its step from the name of the model that it begins with."""
+    switches: tuple[str, ...] = ()
+    """The switches without which a resume is not whole."""
+    stops: tuple[str, str] | None = None
+    """The flag without which it ends where its folder holds files, and where."""
+    loop: Loop | None = None
+    """Where it counts its epochs or steps."""
     written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The value of a setting -> its whole key and its file."""
     unread: frozenset[str] = frozenset()
@@ -109,33 +123,38 @@ class ScriptFacts:
         )
 
 
-def read_script(path: Path, arguments: Sequence[str] = (), folders: Sequence[Path] = ()) -> ScriptFacts:
+def read_script(
+    path: Path,
+    arguments: Sequence[str] = (),
+    folders: Sequence[Path] = (),
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> ScriptFacts:
     """Parse the script and the modules beside it, or in ``folders``, that it imports.
 
-    ``arguments`` are what it will be called with, they win over the flags' defaults.
+    ``arguments`` are what it will be called with, they win over the flags' defaults; ``environ``: what it will find.
 
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python.
     """
     source = read_source(path, folders)
     source.calls = reached_calls(source)
-    return _facts(source, arguments, path.parent, folders[0] if folders else path.parent)
+    return _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ)
 
 
-def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) -> ScriptFacts:
+def _facts(
+    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str]
+) -> ScriptFacts:
     flags, reached = declared(source), [*source.calls]
     settings = settings_of(source, folder, arguments, flags)
     flags = (*flags, *settings.flags)
     told = {**by_place(arguments, source, flags), **given(arguments, flags)}
     settings.values |= {name: value for name, value in told.items() if value is not None}
     known = {name: settings.resolved(value) for name, value in settings.values.items()}
-    values = Values(source, flags, {**known, **told}, cwd, arguments)
+    values = Values(source, flags, {**known, **told}, cwd, arguments, environ)
     source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
-    used = list(_used(source, values))
-    # A library's wrapper that nobody makes a group of ranks for is never come to.
-    wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
-    trainer = trainer_facts(source, values, settings)
+    ranks = spread(source, values)
+    trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     facts = ScriptFacts(
         flags=flags,
@@ -143,29 +162,39 @@ def _facts(source: Source, arguments: Sequence[str], folder: Path, cwd: Path) ->
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
-        distributed=next(((name, where) for name, where in used if name in (*DISTRIBUTED, *wrappers)), None),
-        cuda=next((where for name, where in used if name in ("cuda", "nccl")), None),
+        distributed=ranks.by,
+        cuda=ranks.cuda,
         init_from=_init_from(source),
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=_own_ranks(source, values),
-        launched=_launched(source, flags),
+        own_ranks=own_ranks(source, values),
+        launched=launched(source, flags),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         restored_by=loading_flag(source, values, whole),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags),
+        asked_for=asked_for(source, flags, {key.rpartition(".")[2] for key in settings.keys}),
         numbers=numbers(source, values, flags),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
+        files=file_flags(source, values),
+        stops=stops(source, values, told),
+        loop=loop_of(source, values, ranks.group),
         newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
     flag = facts.resume_flag()
-    return replace(facts, beside=beside(source, values, flag), enough=enough(source, values, fixed(places), flag))
+    return replace(
+        facts,
+        counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
+        beside=beside(source, values, flag),
+        enough=enough(source, values, fixed(places), flag),
+        reads_beside=looks_beside(source, values, flag),
+        switches=switches_with(source, values, flag),
+    )
 
 
 def _of_trainer(trainer: TrainerFacts | None) -> tuple[SavedAt, ...]:
@@ -200,57 +229,6 @@ def _prints_steps(calls: list[ast.Call]) -> bool:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
     return any(re.search(r"(?i)\b(step|iter(ation)?)s?\b", text) for text in texts)
-
-
-def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
-    """Names that stand where the script comes to as its flags are."""
-    for node in source.nodes:
-        name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
-        if (
-            name in (*DISTRIBUTED, *_WRAPPERS, "cuda", "nccl")
-            and not compared
-            and not _is_alone(next(source.above(node), None), node)
-            and values.conditions.runs(node) is not False
-        ):
-            yield name, source.where(node)
-
-
-def _is_alone(call: ast.AST | None, function: ast.AST) -> bool:
-    """Whether a group of one is made, where nobody has made another: ``init_process_group(world_size=1, rank=0)``."""
-    own = isinstance(call, ast.Call) and call.func is function
-    return own and plain(argument(call, "world_size")) == "1"  # type: ignore[arg-type]
-
-
-def _own_ranks(source: Source, values: Values) -> str:
-    """Where the script starts its ranks, or is told of them by its own flags; "" where it reads what torchrun tells."""
-    for node in source.nodes:
-        if isinstance(node, ast.Compare) and "env://" in [getattr(each, "value", "") for each in node.comparators]:
-            told = values.conditions.flag(last_name(node.left))
-            if told is not None and told != "env://":
-                return source.where(node)
-    if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
-        return ""
-    # Of several ways to start, the one that its flags lead to.
-    starts = [call for call in source.calls if last_name(call.func) in ("spawn", "init_process_group")
-              and not _is_alone(call, call.func)]  # fmt: skip
-    come_to = [call for call in starts if values.machine.needed(call) == ()]
-    own = (
-        call
-        for call in come_to or starts
-        if (last_name(call.func) == "spawn" and call.args)
-        or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
-    )
-    return next((source.where(call) for call in own), "")
-
-
-def _launched(source: Source, flags: Sequence[Flag]) -> str:
-    """``init_process_group(rank=args.local_rank)``, where nothing reads $LOCAL_RANK."""
-    told = any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes)
-    groups = [call for call in source.calls if last_name(call.func) == "init_process_group"]
-    ranks = [(call, key_of(argument(call, "rank"))) for call in groups if not told]
-    flag = {flag.attribute for flag in flags} & {"local_rank"}
-    return next((source.where(call) for call, name in ranks if name in flag), "")
 
 
 def _checkpointer(source: Source) -> str | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
 _PARSERS_CALLED = {"HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "draccus"}
@@ -33,8 +33,8 @@ class Flag:
     """It has a default, which is no text."""
     aliases: tuple[str, ...] = ()
     """Other names that the command line may have, as ``-o`` is."""
-    truth: bool = False
-    """It takes a value, which is true or false."""
+    truth: str = ""
+    """It takes a value, which is true or false: the word for true."""
     node: ast.expr | None = field(default=None, compare=False, repr=False)
     """The default that is more than a constant."""
 
@@ -53,7 +53,7 @@ def declared(source: Source) -> tuple[Flag, ...]:
         flag = _argument(call, source) or _of_absl(call, source)
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source)):
+    for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source), *_of_tables(source)):
         found.setdefault(flag.name, flag)
     return tuple(found.values())
 
@@ -111,9 +111,14 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
         aliases=tuple(name for name in names if name != long[0] and name.startswith("-")),
-        truth=bool(_OF_TRUTH.search(ast.unparse(keywords["type"]))) if "type" in keywords else False,
+        truth="True" if "type" in keywords and _OF_TRUTH.search(ast.unparse(keywords["type"])) else _one(keywords),
         node=None if isinstance(keywords.get("default"), ast.Constant) else keywords.get("default"),
     )
+
+
+def _one(keywords: Mapping[str | None, ast.expr]) -> str:
+    """ "1" where 0 and 1 are all that may be given."""
+    return "1" if "choices" in keywords and ast.unparse(keywords["choices"]).strip("[()]") in ("0, 1", "1, 0") else ""
 
 
 def _of_absl(call: ast.Call, source: Source) -> Flag | None:
@@ -173,6 +178,21 @@ def _of_docopt(source: Source) -> list[Flag]:
     lines = (ast.get_docstring(next(trees)) or "").splitlines()
     found = [(number, match) for number, line in enumerate(lines, 1) if (match := _OF_DOCOPT.match(line))]
     return [Flag(each[1], bool(each[2]), each[3], False, f"line {number}") for number, each in found]
+
+
+def _of_tables(source: Source) -> list[Flag]:
+    """The keys of dicts of constants, where a loop makes flags of such: ``add_argument(f"--{key}", default=value)``."""
+    made = (call for call in source.calls if last_name(call.func) == "add_argument" and call.args)
+    if not any(
+        isinstance(call.args[0], ast.JoinedStr | ast.BinOp) and "--" in ast.unparse(call.args[0]) for call in made
+    ):
+        return []
+    pairs = [pair for node in source.nodes for pair in written_out(node) if isinstance(pair[1], ast.Constant)]
+    return [
+        Flag(f"--{key}", True, plain(value), False, source.where(value), computed=_is_computed(value))
+        for key, value in pairs
+        if key.isidentifier()
+    ]
 
 
 def _fields(source: Source) -> list[Flag]:

@@ -18,7 +18,14 @@ _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
 _NEWEST = "latest_checkpoint"
-_RESTORES = ("restore_checkpoint", "restore_or_initialize", "latest_step", "BackupAndRestore")
+_RESTORES = (
+    "restore_checkpoint",
+    "restore_or_initialize",
+    "latest_step",
+    "BackupAndRestore",
+    "Estimator",
+    "TPUEstimator",
+)
 _LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow"})
 _REMOVES = frozenset({"remove", "unlink", "rmtree"})
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from argosy.workflows.script.builtin import Builtins
 from argosy.workflows.script.domain import (
@@ -51,6 +53,8 @@ _PLACE = ast.Lambda(_NOTHING, ast.Name("place", ast.Load()))
 _READERS = frozenset({
     "load", "safe_load", "full_load", "loads", "load_yaml", "unsafe_load", "read_yaml",
 })  # fmt: skip
+_FREE = re.compile(r"^(increment|unique|next|free|new)_?\w*(path|dir|folder)$")
+"""So is a function called that makes a name longer until it is free."""
 _FORMATS = (
     "json",
     "yaml",
@@ -77,6 +81,8 @@ class Library(Builtins):
     """What is not known of a library's function is an Unknown."""
 
     arguments: Sequence[str] = ()
+    environ: Mapping[str, str] = MappingProxyType({})
+    """Variables that the script will find."""
     parsed = False
     """Whether its flags were asked for."""
 
@@ -120,6 +126,8 @@ class Library(Builtins):
             return Known(self.lifted(lambda each: self._path(name, each), args[0]))
         if function.kind == ANEW:
             return Known(Unknown(name, ANEW))
+        if _FREE.search(name) and args and isinstance(args[0], str | PurePosixPath):
+            return Known(PurePosixPath(self.text(args[0]) + self.hole(Unknown(name, ANEW))))
         return None
 
     def _path(self, name: str, value: Value) -> Value:
@@ -153,6 +161,9 @@ class Library(Builtins):
 
     def _fn_join(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self.lifted(lambda *parts: posixpath.join(*map(self.text, parts)), *args) if args else Unknown()
+
+    def _fn_get_outdir(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self._fn_join(args, named, owner)  # timm's
 
     def _fn_relpath(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         here = len(args) < 2 or self.text(args[1]) in ("", ".")
@@ -189,7 +200,10 @@ class Library(Builtins):
         return PurePosixPath("~")
 
     def _fn_getenv(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        return args[1] if len(args) > 1 else named.get("default", Unknown(f"${self.text(args[0]) if args else ''}"))
+        name = self.text(args[0]) if args else ""
+        if name in self.environ:
+            return self.environ[name]
+        return args[1] if len(args) > 1 else named.get("default", Unknown(f"${name}"))
 
     def _fn_get(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         if owner.endswith("environ"):

@@ -7,7 +7,8 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
+from types import MappingProxyType
 
 from argosy.workflows.script.calls import Calls
 from argosy.workflows.script.domain import (
@@ -54,6 +55,7 @@ class Machine(Calls):
         given: Mapping[str, str | None],
         cwd: Path,
         arguments: Sequence[str] = (),
+        environ: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """``given``: what the command line, and files of settings, say, by attribute."""
         super().__init__()
@@ -64,7 +66,7 @@ class Machine(Calls):
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
         self._saved = False
-        self.arguments = arguments
+        self.arguments, self.environ = arguments, environ
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
@@ -283,6 +285,12 @@ class Machine(Calls):
             return character
         hole = self._hole(character)
         return "*" if isinstance(hole, Unknown) and hole.kind in (NUMBER, ANEW) else UNKNOWN
+
+    def hole_of(self, value: Value) -> Unknown | Absent | None:
+        """What is not known, where a value is nothing else."""
+        text = self.text(value) if isinstance(value, str | PurePath | File) else ""
+        each = self._hole(text) if len(text) == 1 and ord(text) >= FIRST_HOLE else value
+        return each if isinstance(each, Unknown | Absent) else None
 
     def _hole(self, character: str) -> Unknown | Absent:
         return self.holes[ord(character) - FIRST_HOLE]

@@ -9,8 +9,8 @@ from argosy.workflows.script.domain import FIRST_HOLE, Absent, Frame, OneOf, Unk
 from argosy.workflows.script.flags import Flag
 
 _NONE = object()
-RETURN, RAISE, LEAVE = "return", "raise", "leave"
-"""How a block may end before its last line; LEAVE: break and continue."""
+RETURN, RAISE, LEAVE, BREAK = "return", "raise", "leave", "break"
+"""How a block may end before its last line; LEAVE: continue, or one of several ways that is not certain."""
 Way = Callable[[], str]
 _MOST_NEEDS = 3
 
@@ -63,7 +63,9 @@ class Memory:
         for at in dict.fromkeys(at for _, made in kept for at in made):
             self._merge(at, [made for _, made in kept], [*live])
         if all(ends):
-            return next((end for end in ends if end != RAISE), RAISE)
+            certain = {*ends} - {RAISE}
+            first = next((end for end in ends if end != RAISE), RAISE)
+            return LEAVE if first == BREAK and len(certain) > 1 else first
         return ""
 
     def _merge(self, at: tuple[int, Any], ways: list[Any], live: list[Any]) -> None:

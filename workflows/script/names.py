@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
@@ -51,6 +51,8 @@ class Names(Memory):
         return Unknown() if way is None else bounded(way(node, frame))
 
     # What the heirs say.
+
+    environ: Mapping[str, str]
 
     def spend(self) -> None:
         """Count what is looked at: it must have an end."""
@@ -202,7 +204,7 @@ class Names(Memory):
         if isinstance(owner, Unknown):
             name = key if isinstance(key, str) and not self.has_holes(key) else None
             if owner.kind == LIBRARY and owner.name.endswith("environ"):
-                return self.setting("", f"${name}")
+                return self.environ.get(name or "") or self.setting("", f"${name}")
             if name is not None and owner.kind != LIBRARY:
                 dashed = name.startswith("--")  # as docopt's keys are
                 return self._unknown_attribute(owner, name[2:].replace("-", "_") if dashed else name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -12,7 +13,9 @@ from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
 _KNOWN = ("resume", "resume_from_checkpoint", "resume_from", "resume_checkpoint", "resume_from_step", "auto_resume")
-_NEVER = re.compile(r"(^|_)(no|not|dont|reset|lr|optimizer|optim|strict|only|id|run_id|wandb|weights)(_|$)")
+_NEVER = re.compile(
+    r"(^|_)(no|not|dont|reset|lr|optimizer|optim|strict|only|id|run_id|wandb|weights|pretrain|pretrained)(_|$)"
+)
 _LOADED = re.compile(r"(^|_)(checkpoint|ckpt|restart|restore|snapshot|load|from|continue)(_|$)")
 _AGAIN = re.compile(r"(continue|restore|restart)(_|$)")
 NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|iter|iteration|epoch)s?$")
@@ -25,6 +28,9 @@ _OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|p
 _OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
 _PATH = re.compile(
     r"^resume(_from)?(_checkpoint|_ckpt|_path)?$|^(load_|restore_)?(checkpoint|ckpt)_path$|^restore(_from)?$"
+)
+_OF_KEY = re.compile(
+    r"^(resume|restore|pretrain|load|ckpt|checkpoint|init)(?!.*(only|param|strict|every|freq|interval|dir))"
 )
 _COUNTS = re.compile(r"epoch|iter|step|session|^check")
 _STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
@@ -79,9 +85,112 @@ def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] 
 def folder_flags(source: Source, values: Values) -> frozenset[str]:
     """The flags that name the folder of what is loaded: ``torch.load(Path(args.load_path) / "net.pt")``."""
     loads = [call for call in source.calls if last_name(call.func) in (*_LOADS, _NEWEST) and call.args]
-    paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST or _is_below(each.args[0])]
+    paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST
+             or any(map(_is_below, (each.args[0], *values.bindings.origins(each.args[0]))))]  # fmt: skip
     named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
     return frozenset(flag.attribute for flag in named if flag is not None)
+
+
+def file_flags(source: Source, values: Values) -> frozenset[str]:
+    """The flags that name a file: what they are given is loaded, or asked for, as it is."""
+    named = set[str]()
+    for call in source.calls:
+        name = last_name(call.func)
+        if name in _LOADS or name in ("isfile", "is_file"):
+            asked = call.args[:1] or ([call.func.value] if isinstance(call.func, ast.Attribute) else [])
+            named |= {flag.attribute for each in asked for flag in values.flags_alone(each)}
+    return frozenset(named)
+
+
+def reads_number(source: Source, flag: Flag | None) -> bool:
+    """Whether the script takes a number from the name of what the flag names: ``int(path.split("_")[-1])``."""
+    names = set[str]() if flag is None else {flag.attribute}
+    for node in source.nodes:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and not isinstance(node.value, ast.Call)
+        ):
+            shown = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+            names |= {node.targets[0].id for each in shown if key_of(each) in names}
+    asked = (
+        node for node in source.nodes if isinstance(node, ast.Call) and last_name(node.func) == "int" and node.args
+    )
+    inside = ([key_of(each) or last_name(each) for each in ast.walk(call.args[0]) if isinstance(each, ast.expr)]
+              for call in asked)  # fmt: skip
+    return any(
+        {*each} & names and {*each} & {"split", "search", "findall", "match", "stem", "splitext"} for each in inside
+    )
+
+
+def _feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
+    """Whether what is loaded gets a name that an optimizer is given: ``optimizer.load_state_dict(loaded["optim"])``."""
+    made = next(source.above(call), None)
+    name = made.targets[0].id if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Name) else ""
+    around = source.function_of(call)
+    return bool(name) and any(
+        last_name(each.func) == "load_state_dict"
+        and "optim" in ast.unparse(each.func).lower()
+        and each.args
+        and name in {node.id for node in ast.walk(each.args[0]) if isinstance(node, ast.Name)}
+        and source.function_of(each) is around
+        for each in source.calls
+    )
+
+
+def switches_with(source: Source, values: Values, flag: Flag | None) -> tuple[str, ...]:
+    """The switches that a resume needs beside its flag: ``if args.start and args.load_optimizer: optimizer...``."""
+    found = list[str]()
+    for node in source.nodes:
+        if (
+            flag is None
+            or not flag.takes_value
+            or not isinstance(node, ast.If)
+            or not isinstance(node.test, ast.BoolOp)
+        ):
+            continue
+        names = [key_of(each) for each in node.test.values]
+        others = [other for name in names if (other := values.flag(name)) is not None and not other.takes_value]
+        if flag.attribute in names and isinstance(node.test.op, ast.And) and not any(map(_turned, node.body)):
+            found += [other.name for other in others if not _OTHERS.search(other.attribute)]
+    return tuple(dict.fromkeys(found))
+
+
+def _turned(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Raise | ast.Return)
+
+
+def stops(source: Source, values: Values, given: Container[str]) -> tuple[str, str] | None:
+    """The flag without which a script ends where its folder is there: ``if exists(out) and not args.force: raise``."""
+    for node in source.nodes:
+        if not (
+            isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp) and isinstance(node.body[-1], ast.Raise)
+        ):
+            continue
+        asked = [each.operand for each in node.test.values
+                 if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)]  # fmt: skip
+        calls = {last_name(each.func) for each in ast.walk(node.test) if isinstance(each, ast.Call)}
+        names = [each.attr for each in asked if isinstance(each, ast.Attribute) and each.attr not in given]
+        if calls & {"exists", "isdir", "listdir"} and isinstance(node.test.op, ast.And):
+            for name in names:
+                flag = values.flag(name)
+                if name == "overwrite_output_dir" or (flag is not None and not flag.takes_value and not flag.computed):
+                    return (f"--{name}" if flag is None else flag.name), source.where(node)
+    return None
+
+
+def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
+    """Whether the script reads what lies beside the file that the flag names: ``dirname(args.resume)``."""
+    for node in source.nodes if flag is not None else ():
+        if isinstance(node, ast.Call) and last_name(node.func) == "dirname" and node.args:
+            asked = node.args[0]
+        elif isinstance(node, ast.Attribute) and node.attr in ("parent", "replace", "with_name", "with_suffix"):
+            asked = node.value
+        else:
+            continue
+        if flag in values.flags_alone(asked) or key_of(asked) == flag.attribute:
+            return True
+    return False
 
 
 def _is_below(path: ast.expr) -> bool:
@@ -89,33 +198,70 @@ def _is_below(path: ast.expr) -> bool:
     if isinstance(path, ast.BinOp):
         name = plain(path.right) or ""
         return isinstance(path.op, ast.Div) or (isinstance(path.op, ast.Add) and name[:1] == "/")
-    return isinstance(path, ast.Call) and last_name(path.func) == "join" and plain(path.args[-1]) is not None
+    if not (isinstance(path, ast.Call) and last_name(path.func) == "join" and path.args):
+        return False
+    return plain(path.args[-1]) is not None or ".pt" in ast.unparse(path.args[-1])
 
 
 def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
-    for call in source.calls:
+    for call in sorted(source.calls, key=lambda call: not _feeds_an_optimizer(call, source)):
         of_torch = whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func)
         of_torch = of_torch or values.machine.named(call.func).endswith("keras.models.load_model")
         if call.args and (of_torch or last_name(call.func) == _NEWEST):
             told = values.untold(call.args[0])
-            for flag in [*values.machine.flags_in(call.args[0])] or ([told] if told is not None else []):
-                if _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute):
+            alone = values.flags_alone(call.args[0])
+            for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
+                feeds = _feeds_an_optimizer(call, source)
+                if feeds or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)):
                     return flag
     return None
 
 
-def asked_for(source: Source, flags: Sequence[Flag]) -> tuple[str, str] | None:
-    """A setting that no flag gives, and where the script loads what it names: ``if config.resume: load(...)``."""
+@dataclass(frozen=True)
+class Asked:
+    """A setting with the path that a script goes on from: its name, what the script calls it, and where it asks for it;
+    ``words``: how the command line gives it a value, where that can be told.
+    """
+
+    name: str
+    text: str
+    where: str
+    words: tuple[str, ...] = ()
+
+
+def asked_for(source: Source, flags: Sequence[Flag], keys: Container[str]) -> Asked | None:
+    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: the last parts
+    of those in files of settings, which may be called otherwise.
+    """
     known = {flag.attribute for flag in flags}
     for call in source.calls:
-        if last_name(call.func) not in (*_LOADS, "load_state"):
+        if not (last_name(call.func) in (*_LOADS, "load_state") or re.match("load_|resume", last_name(call.func))):
             continue
-        for test in (above.test for above in source.above(call) if isinstance(above, ast.If)):
-            names = (key_of(node) or last_name(node) for node in ast.walk(test) if isinstance(node, ast.expr))
-            if name := next((each for each in names if _PATH.search(each) and each not in known), ""):
-                return name, source.where(call)
+        for above in source.above(call):
+            for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
+                name, text = _setting(node)
+                like = _PATH.search(name) or (name in keys and _OF_KEY.search(name) and not _OTHERS.search(name))
+                if like and name not in known:
+                    return Asked(name, text, source.where(above), _words_of_yacs(source, text))
     return None
+
+
+def _words_of_yacs(source: Source, text: str) -> tuple[str, ...]:
+    """``model.resume`` of ``cfg.model.resume``, where ``cfg`` takes words of the command line, after their flag."""
+    merges = (call for call in source.calls if last_name(call.func) == "merge_from_list" and call.args)
+    given = {key_of(call.args[0]) for call in merges}
+    names = [plain(call.args[0]) or "" for call in source.calls if last_name(call.func) == "add_argument" and call.args]
+    flag = next((name for name in names if name.lstrip("-").replace("-", "_") in given), None)
+    key = text.partition(".")[2]
+    return (*([flag] if flag and flag[0] == "-" else []), key) if key and given and "[" not in key else ()
+
+
+def _setting(node: ast.AST) -> tuple[str, str]:
+    """``config.resume``, ``config["resume"]`` and ``config.get("resume")``: the name, and the place to write to."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "get" and node.args and (name := plain(node.args[0])):
+        return name, f"{ast.unparse(node.func.value)}[{name!r}]" if isinstance(node.func, ast.Attribute) else ""
+    return (key_of(node) or last_name(node), ast.unparse(node)) if isinstance(node, ast.expr) else ("", "")
 
 
 def folders_of_deepspeed(source: Source) -> list[ast.expr]:

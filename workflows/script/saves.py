@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -20,6 +21,7 @@ _OF_EACH_RANK = {
     "save": (DCP, "__{rank}_*.distcp"), "async_save": (DCP, "__{rank}_*.distcp"),
 }  # fmt: skip
 """Of calls that write a folder: which library it is, and what it writes in each rank."""
+_LOOKS = ("exists", "isfile")
 _COPIES = ("copy", "copyfile", "copy2")
 _MOST_CALLERS = 10
 """Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
@@ -50,7 +52,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     flag that would tell it.
     """
     found: dict[tuple[str, str], SavedAt] = {}
-    unclear, wrappers, written = [], wrappers_of(source), list[str]()
+    unclear, wrappers, written, states = [], wrappers_of(source), list[str](), list[str]()
     known = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
     for call in _come_to(known, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
@@ -59,23 +61,34 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole = (bool(ending) and (ending == SAVER or not model_only)) or _holds_a_state(call, values)
+            whole = (bool(ending) and (ending.endswith(SAVER) or not model_only)) or _holds_a_state(
+                call, source, values
+            )
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
-            if _is_of_dataset(call, source) or (needed is None and not unless and _never(call, source, values)):
+            if (
+                _is_of_dataset(call, source)
+                or _is_cached(call, target, source, values)
+                or (needed is None and not unless and _never(call, source, values))
+            ):
                 continue
             if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):
                 continue
+            # What is written first and renamed then is as whole as it was.
+            whole = whole or (
+                last_name(call.func) in MOVES and any(each in states for each in values.guesses(call.args[0]))
+            )
+            states += globs if whole else []
             written += [*globs, *(glob + ending for glob in globs)]
             # A move into a folder of which nothing is known may move anything.
             if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
             paths = [PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)]
-            for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending == SAVER)):
+            for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(SAVER))):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 found.setdefault((saved.folder, saved.pattern), saved)
-    kept = _with_copies(source, values, found)
+    kept = [*_with_copies(source, values, found), *_pickled(source, values, {each.folder for each in found.values()})]
     return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
 
 
@@ -114,6 +127,23 @@ def _is_of_dataset(call: ast.Call, source: Source) -> bool:
     return kind is not None and any(last_name(base).endswith("Dataset") for base in kind.bases)
 
 
+def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values) -> bool:
+    """Whether a file is made once, where it is not there yet: ``if exists(path): ... else: torch.save(data, path)``."""
+    names = {ast.unparse(each) for each in (target, *values.bindings.origins(target))}
+    below: ast.AST = call
+    for above in source.above(call):
+        if isinstance(above, ast.If):
+            inside = below in above.body
+            negated = isinstance(above.test, ast.UnaryOp) and isinstance(above.test.op, ast.Not)
+            asked = [
+                node for node in ast.walk(above.test) if isinstance(node, ast.Call) and last_name(node.func) in _LOOKS
+            ]
+            if inside == negated and any(ast.unparse(each) in names for node in asked for each in node.args[:1]):
+                return True
+        below = above
+    return False
+
+
 def _is_of_a_save(call: ast.Call, values: Values, written: Sequence[str]) -> bool:
     """Whether what is moved was written before, as far as that can be told."""
     moved = values.guesses(call.args[0]) if call.args else []
@@ -150,11 +180,13 @@ def _by_one_rank(call: ast.Call, source: Source) -> bool:
 def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
     """With folders that do not change: a folder per checkpoint (``out/checkpoint-*``) becomes part of the glob.
 
-    All that such a folder holds belongs to the checkpoint, unless the files themselves are numbered: then it is the
-    folder of a run. A folder of which nothing is known is left out.
+    All that such a folder holds belongs to the checkpoint, unless the files themselves are numbered, or it is not named
+    like one: then it is the folder of a run, where logs lie that are open as long as it trains. A folder of which
+    nothing is known is left out.
     """
     found: dict[tuple[str, str], SavedAt] = {}
     of_runs = {each.folder for each in places if "*" in each.pattern.removesuffix("/**/*")}
+    of_runs |= {each.folder for each in places if "**" not in each.pattern and not _of_save(each.folder)}
     for each in places:
         parts = each.folder.split("/")
         at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
@@ -173,23 +205,34 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
     return tuple(kept)
 
 
+def _of_save(folder: str) -> bool:
+    """Whether what is numbered in the path of a folder is a checkpoint by its name, and not a run."""
+    numbered = [part for part in folder.split("/") if "*" in part]
+    return any(re.search(r"(?i)checkpoint|ckpt|step|epoch|iter|save|snapshot", part) for part in numbered)
+
+
 def _covers(other: SavedAt, each: SavedAt) -> bool:
     """Whether the one glob has all that the other has, and says no less of it."""
     more = other.pattern != each.pattern and fnmatchcase(each.pattern, other.pattern)
     return other.folder == each.folder and more and other.unless == each.unless and other.whole >= each.whole
 
 
-def _holds_a_state(call: ast.Call, values: Values) -> bool:
+def _holds_a_state(call: ast.Call, source: Source, values: Values) -> bool:
     """Whether what is saved has an optimizer, a step or an epoch in it."""
     if not call.args:
         return False
-    shown = [call.args[0], *values.bindings.origins(call.args[0])]
+    around = source.function_of(call)
+    added = [node for node in ast.walk(around) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+             and ast.unparse(node.value) == ast.unparse(call.args[0])] if around is not None else []  # fmt: skip
+    shown = [call.args[0], *values.bindings.origins(call.args[0]), *(node.slice for node in added)]
     words = [
         word.value.lower()
         for each in shown
         for word in ast.walk(each)
         if isinstance(word, ast.Constant) and isinstance(word.value, str)
     ]
+    words += [each.id.lower() for one in shown if isinstance(one, ast.List | ast.Tuple)
+              for each in one.elts if isinstance(each, ast.Name)]  # fmt: skip
     words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
     return any(part in word for word in words for part in _STATE)
 
@@ -235,6 +278,15 @@ def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], Sa
             pure = PurePosixPath(target)
             copied.append(SavedAt(str(pure.parent), pure.name, source.where(call)))
     return [*found.values(), *(each for each in copied if (each.folder, each.pattern) not in found)]
+
+
+def _pickled(source: Source, values: Values, folders: set[str]) -> list[SavedAt]:
+    """What is pickled with a number in its name, in a folder that is saved to: part of a checkpoint."""
+    dumps = (call for call in source.calls if last_name(call.func) == "dump" and len(call.args) == 2
+             and values.machine.named(call.func) in ("pickle.dump", "dill.dump", "cloudpickle.dump"))  # fmt: skip
+    found = [(call, PurePosixPath(glob)) for call in dumps for glob in values.guesses(call.args[1])]
+    return [SavedAt(str(path.parent), path.name, source.where(call)) for call, path in found
+            if str(path.parent) in folders and "*" in path.name]  # fmt: skip
 
 
 def _temporary(path: str) -> bool:

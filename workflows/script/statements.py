@@ -22,7 +22,7 @@ from argosy.workflows.script.domain import (
     join,
 )
 from argosy.workflows.script.expressions import Expressions
-from argosy.workflows.script.memory import LEAVE, RAISE, RETURN
+from argosy.workflows.script.memory import BREAK, LEAVE, RAISE, RETURN
 from argosy.workflows.script.source import Function, last_name
 
 _MOST_TURNS = 8
@@ -77,9 +77,10 @@ class Statements(Expressions):
         return RAISE
 
     def _break_(self, node: ast.Break, frame: Frame) -> str:
-        return LEAVE
+        return BREAK
 
-    _continue_ = _break_
+    def _continue_(self, node: ast.Continue, frame: Frame) -> str:
+        return LEAVE
 
     def _global_(self, node: ast.Global | ast.Nonlocal, frame: Frame) -> None:
         frame.outer.update(node.names)
@@ -108,7 +109,7 @@ class Statements(Expressions):
             self.bind(node.target, each, frame)
             if (end := self.block(node.body, frame)) in (RETURN, RAISE):
                 return end if known else ""
-            if end == LEAVE and not known:
+            if end == BREAK or (end == LEAVE and not known):
                 break
         return self.block(node.orelse, frame)
 

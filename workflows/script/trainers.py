@@ -4,50 +4,18 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from argosy.workflows.script.domain import Unknown
+from argosy.workflows.script.hugging_face import PARSERS, transformers
 from argosy.workflows.script.resuming import folders_of_deepspeed
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
+from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started
 from argosy.workflows.script.values import Values
 
-_PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
-_OF_LIBRARY = re.compile(r"super\(\)|_save_checkpoint|_maybe_log_save|TRAINER_STATE|PREFIX_CHECKPOINT")
-"""So does a train() of its own call what the library's does, which writes the same files."""
-_PARSED = re.compile(r"(?<!Data)TrainingArguments\b")
-_NEWEST = "get_last_checkpoint"
 _ZERO = "zero_optimization"
-
-
-@dataclass(frozen=True)
-class TrainerFacts:
-    """``folder`` None: where it saves cannot be read, and ``remedy`` says what to do; ``where``: the place.
-
-    ``include``, ``expect`` and ``marker`` are those of ``[checkpoint]``; ``expect`` holds for several ranks only.
-    ``resume_args``: what makes it go on, where the script itself declares no flag for that; ``resumes`` False: the
-    script never asks the library to go on.
-    """
-
-    library: str
-    where: str
-    folder: str | None
-    remedy: str = ""
-    include: tuple[str, ...] = ()
-    include_here: tuple[str, ...] = ()
-    """Where it saves beside the code."""
-    unit: tuple[str, ...] = ()
-    expect: tuple[str, ...] = ()
-    marker: str = ""
-    resume_flags: tuple[str, ...] = ()
-    resume_args: tuple[str, ...] = ()
-    resumes: str = ""
-    devices: int | None = None
-    args: tuple[str, ...] = ()
-    """Without which it does not train."""
 
 
 _SOME = TrainerFacts("", "", None, resumes="variable")
@@ -63,19 +31,19 @@ _BY_A_SETTING = (
 """How a library is imported, what a training calls, the setting, its default, how to say it, what it writes."""
 
 
-def trainer_facts(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
-    """What the script's calls say; None where no library saves."""
+def trainer_facts(source: Source, values: Values, settings: Settings, own: bool) -> TrainerFacts | None:
+    """What the script's calls say; None where no library saves. ``own``: the script saves whole states itself."""
     imported = source.packages
     if imported & {"lightning", "pytorch_lightning"}:
         return _lightning(source, values, settings) or _composed(source, settings)
-    settings_of_hf = {last_name(call.func) for call in source.calls} & {*_PARSERS, "TrainingArguments"}
-    if settings_of_hf and "transformers" in imported and (found := _transformers(source, values)) is not None:
+    settings_of_hf = {last_name(call.func) for call in source.calls} & {*PARSERS, "TrainingArguments"}
+    if settings_of_hf and "transformers" in imported and (found := transformers(source, values)) is not None:
         return found
-    if "deepspeed" in imported and (found := _deepspeed(source, values, settings)) is not None:
+    if "deepspeed" in imported and not own and (found := _deepspeed(source, values, settings)) is not None:
         return found
-    if (found := _by_a_setting(source, values)) is not None:
+    if not own and (found := _by_a_setting(source, values)) is not None:
         return found
-    return _transformers(source, values) if "transformers" in imported or "trl" in imported else None
+    return transformers(source, values) if "transformers" in imported or "trl" in imported else None
 
 
 def _by_a_setting(source: Source, values: Values) -> TrainerFacts | None:
@@ -99,50 +67,6 @@ def _names(source: Source, setting: str) -> bool:
                if isinstance(node, ast.Attribute | ast.Constant))  # fmt: skip
 
 
-def _transformers(source: Source, values: Values) -> TrainerFacts | None:
-    calls = _surely(source, values)
-    trainer = next((call for call in calls if last_name(call.func).endswith("Trainer")), None)
-    settings = next((call for call in calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None)
-    parser = next((call for call in calls if last_name(call.func) in _PARSERS), None)
-    if parser is not None and _PARSED.search(ast.unparse(parser)):
-        settings = None  # made by the parser; what else the modules make of them is another's
-    if trainer is None or (settings is None and parser is None):
-        return None
-    kind = _trains_itself(last_name(trainer.func), values)
-    if kind is not None and any(source.origin(base).startswith("transformers") for base in kind.bases):
-        remedy = "it has a train() of its own; name the folder and its files with --opaque FOLDER --include GLOB"
-        return TrainerFacts(kind.name, source.where(trainer), None, remedy)
-    place = argument(settings, "output_dir", 0) if settings is not None else None
-    told = values.conditions.flag("output_dir") if parser is not None else None
-    folder = told or (None if place is None else _certain(values, place))
-    resumes = _resumes(calls, "train", "resume_from_checkpoint", values)
-    declared = settings is None and parser is not None and resumes == "variable"
-    return TrainerFacts(
-        library=f"transformers.{last_name(trainer.func)}",
-        where=source.where(settings or trainer),
-        folder=folder,
-        remedy="say where, as in `argosy init SCRIPT -- --output_dir out`, or name the folder with --opaque FOLDER",
-        # Everything in its folder: the final model lies beside the checkpoints.
-        include_here=("checkpoint-*/**/*",),
-        expect=("rng_state_{rank}.pth",),
-        marker="trainer_state.json",
-        resume_args=("--resume_from_checkpoint", "{newest}") if declared else (),
-        resumes=resumes,
-    )
-
-
-def _trains_itself(name: str, values: Values, depth: int = 4) -> ast.ClassDef | None:
-    """The class of the script's own that has another loop than the library, which knows nothing of its files then."""
-    for kind in values.bindings.classes.get(name, []):
-        methods = [each for each in kind.body if isinstance(each, Function) and each.name == "train"]
-        if methods and not _OF_LIBRARY.search(ast.unparse(methods[0])):
-            return kind
-        bases = [last_name(base) for base in kind.bases if last_name(base) != name and depth]
-        if (found := next(filter(None, (_trains_itself(each, values, depth - 1) for each in bases)), None)) is not None:
-            return found
-    return None
-
-
 def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     made = (call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
             or last_name(call.func) in ("Trainer", "LightningCLI"))  # fmt: skip
@@ -154,8 +78,8 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     place = old or (argument(saver, "dirpath", 0) if saver is not None else _written_place(source))
     devices = argument(trainer, "devices")
     by_cli, by_flags = last_name(trainer.func) == "LightningCLI", _OF_ARGUMENTS in ast.unparse(trainer.func)
-    resumes = "variable" if by_cli or by_flags else _resumes(source.calls, "fit", "ckpt_path")
-    folder, include = (None if place is None else _certain(values, place)), ("*.ckpt",)
+    resumes = "variable" if by_cli or by_flags else resumes_by(source.calls, "fit", "ckpt_path")
+    folder, include = (None if place is None else certain(values, place)), ("*.ckpt",)
     if old is not None:
         above = posixpath.dirname(values.folder(old) or "*/")
         folder = None if "*" in above else above or "."
@@ -186,6 +110,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         if by_flags
         else (),
         resumes=resumes,
+        start=started(source.calls, source, "fit", "ckpt_path", "'last'") + "; save_last=True in its ModelCheckpoint",
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
@@ -226,7 +151,7 @@ def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
         remedy=f"give all starts one, as in `argosy init SCRIPT -- {RUN_DIR}=out`, or name it with --opaque FOLDER",
         include=("*.ckpt",),
         resume_flags=("ckpt_path", "resume_from_checkpoint"),
-        resumes=_resumes(source.calls, "fit", "ckpt_path"),
+        resumes=resumes_by(source.calls, "fit", "ckpt_path"),
     )
 
 
@@ -251,7 +176,7 @@ def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFac
         (call for call in source.calls if isinstance(call.func, ast.Attribute) and not source.origin(call.func)
          and call.func.attr == "save_checkpoint" and call.args + call.keywords), None
     )  # fmt: skip
-    if saver is None:
+    if saver is None or (values.machine.followed and saver not in values.machine.calls):
         return None
     place = argument(saver, "save_dir", 0)
     zero = any(isinstance(node, ast.Constant) and node.value == _ZERO for node in source.nodes) or settings.has(_ZERO)
@@ -261,7 +186,7 @@ def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFac
     return TrainerFacts(
         library="DeepSpeed",
         where=source.where(saver),
-        folder=None if place is None else _certain(values, place),
+        folder=None if place is None else certain(values, place),
         remedy="name the folder with --opaque FOLDER (relative, as the script writes it)"
         + "".join(f", and --resume-arg={flag.name} --resume-arg=FOLDER, which goes on from it" for flag in told[:1]),
         resume_flags=tuple(flag.name for flag in told[:1]),
@@ -269,30 +194,3 @@ def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFac
         marker="latest",
         resumes="itself" if itself else "variable" if loads else "",
     )
-
-
-def _certain(values: Values, place: ast.expr) -> str | None:
-    """A folder of which everything is known."""
-    found = values.folder(place)
-    return None if found is None or "*" in found else found
-
-
-def _surely(source: Source, values: Values) -> Sequence[ast.Call]:
-    """The calls that a run comes to, where it was followed as far as a training; else all."""
-    come_to = values.machine.calls
-    trained = any(last_name(call.func) == "train" and call in come_to for call in source.calls)
-    made = any(last_name(call.func).endswith("Trainer") and call in come_to for call in source.calls)
-    return [call for call in source.calls if call in come_to] if trained and made else source.calls
-
-
-def _resumes(calls: Sequence[ast.Call], method: str, keyword: str, values: Values | None = None) -> str:
-    """ "variable": the script's arguments decide; "itself": it looks for its newest checkpoint; "": never."""
-    given = [argument(call, keyword) for call in calls if last_name(call.func) == method]
-    found = next((value for value in given if value is not None), None)
-    if found is None or (isinstance(found, ast.Constant) and not found.value):
-        return ""
-    known = [] if values is None else values.machine.seen.get(found, [])
-    names = [each.name for each in known if isinstance(each, Unknown)]
-    asked = any(last_name(call.func) == _NEWEST for call in calls)
-    looks = isinstance(found, ast.Constant) or (any(_NEWEST in name for name in names) if known else asked)
-    return "itself" if looks else "variable"

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.conditions import Conditions
@@ -28,9 +29,9 @@ class Values:
     """What the script's expressions stand for."""
 
     def __init__(self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None], cwd: Path,
-                 arguments: Sequence[str] = ()) -> None:  # fmt: skip
+                 arguments: Sequence[str] = (), environ: Mapping[str, str] = MappingProxyType({})) -> None:  # fmt: skip
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
-        self.machine = Machine(source, flags, given, cwd, arguments)
+        self.machine = Machine(source, flags, given, cwd, arguments, environ)
         self._flags = {flag.attribute: flag for flag in flags}
         self.bindings = Bindings(source)
         self.conditions = Conditions(source, self._flags, given, self.bindings)
@@ -57,6 +58,17 @@ class Values:
         """The folder that it stands for, normalised; None when it is not known."""
         known = self.folders(node)
         return either(known) if known else None
+
+    def flags_alone(self, node: ast.expr) -> Iterator[Flag]:
+        """The flags that an expression is, with nothing before or after them."""
+        for value in self.machine.seen.get(node, []):
+            each = self.machine.hole_of(value)
+            if each is not None and each.flag is not None:
+                yield each.flag
+
+    def flag(self, attribute: str) -> Flag | None:
+        """The flag of that name in the parsed arguments."""
+        return self._flags.get(attribute)
 
     def untold(self, node: ast.expr | None) -> Flag | None:
         """The flag that names the folder that a path lies in, and which has no value, or one outside."""

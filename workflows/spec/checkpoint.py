@@ -83,7 +83,8 @@ class Checkpoint(Table):
         default=(),
         description="opaque: arguments added to the script's when a checkpoint was restored. {newest} in them stands "
         "for the file, or the folder below path, that was written last; {path} for the only file, or for path; {step} "
-        "for the number in the newest checkpoint's name, or else the commit's step.",
+        "for the number in the newest checkpoint's name, or else the commit's step; {newest:GLOB} for the newest of "
+        "the files like GLOB, {step:GLOB} for the number that stands in its name where GLOB has its last *.",
     )
     every_steps: Annotated[int | Literal["auto"], BeforeValidator(_check_every_steps)] = Field(
         default=0,

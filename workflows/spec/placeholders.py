@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from argosy.workflows.spec.run import TrainingRun
 
 RESUMING: Final = {
-    "newest": "the file, or the folder below path, that was written last",
+    "newest": "the file, or the folder below path, that was written last; {newest:GLOB}: of the files like GLOB",
     "path": "the only file, or path",
-    "step": "the number in the newest checkpoint's name, or else the commit's step",
+    "step": "the number in the newest checkpoint's name, or else the commit's step; {step:GLOB}: at GLOB's last *",
 }
 """Words of ``checkpoint.resume_args`` besides."""
 _BATCH: Final = ("micro_batch_size", "accumulation_steps", "effective_batch_size", "learning_rate")
@@ -49,7 +49,7 @@ def _check(field: str, text: str, absent: dict[str, str], more: tuple[str, ...] 
         shown = f"{{{word}}}"
         if word in absent:
             raise Refusal(f"{shown} has no value in this run", absent[word], field=field, value=text)
-        if word not in VARIABLES and word not in more:
+        if word not in VARIABLES and word.partition(":")[0] not in more:
             remedy = f"{suggestion(word, [*more, *VARIABLES], 'words')}; {_ESCAPE}"
             raise Refusal(f"{shown} stands for nothing", remedy, field=field, value=text)
 

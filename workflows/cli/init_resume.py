@@ -1,0 +1,204 @@
+"""What makes a script go on, as ``argosy init`` writes it into ``resume_args``, or why nothing stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from argosy.workflows.cli.init_refused import STEP, stands_for, words_of
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.resuming import NUMBERED, Asked
+from argosy.workflows.script.trainer import TrainerFacts
+
+LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
+"""So is the file called, among others that are numbered or the best, that each save writes anew."""
+MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
+"""So is a flag called of which it was not seen what the script does with it."""
+_BESIDE = re.compile(r"(?i)(^|[_.-])(opt|optim|optimi[sz]er|ema|sched|scheduler|scaler|amp|rng|best|final)(?![a-z])")
+"""So is a file called, in parts of its name, that is not the one a script is told of."""
+
+
+def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """The arguments, and why."""
+    if given:
+        return list(given), ""
+    words, why = _words(facts, folder, patterns)
+    words = [*words, *facts.switches] if words else []
+    if facts.stops is not None and (words or facts.loads or facts.trainer is not None):
+        name, where = facts.stops
+        return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
+    return words, why
+
+
+def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """What makes the script go on, and why."""
+    flag = facts.resume_flag()
+    other = facts.restored_by
+    if flag is not None and not flag.takes_value and facts.enough:
+        return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
+    if flag is not None and not flag.takes_value and other is not None and other != flag:
+        # The switch only says how far to go on from what the other flag names.
+        path, why = _told(facts, other, folder, patterns)
+        return [flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}"
+    return _told(facts, flag, folder, patterns)
+
+
+def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
+    if flag is not None:
+        switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
+        return switch or _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+    if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
+        return found
+    return _by_script(facts, folder, patterns)
+
+
+def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str] | None:
+    """What a flag with a value is given that is no path of the newest file; None where it is."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    declares = f"{flag.where} declares {flag.name}"
+    if flag.truth:
+        which = f", and which file {', '.join(facts.numbers)} say: name them with --resume-arg" if facts.numbers else ""
+        return [] if facts.numbers else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
+    states = {each.unless: each.where for each in facts.saves if each.whole}
+    if states and "" not in states:
+        needed, where = next(iter(states.items()))
+        return [], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --"
+    if stands_for(flag) == STEP and "*" in checkpoint:
+        why = f"{declares}; {STEP} stands for the number in the name of what was written last"
+        return words_of(flag.name, STEP), why
+    # In a folder that each start makes anew the word finds nothing.
+    same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
+    if flag.attribute in facts.folders and "*" not in str(Path(checkpoint).parent):
+        return words_of(flag.name, folder), f"{declares}, which names the folder"
+    if same and (word := facts.newest.get(flag.attribute)):
+        return words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest"
+    return None
+
+
+def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """The path that a flag is given, of the one file among several where that can be told."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    declares = f"{flag.where} declares {flag.name}"
+    whole = {each.pattern for each in facts.saves if each.whole}
+    several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
+    several = (several or _is_in_tree(facts, flag, patterns)) and flag.attribute not in facts.folders
+    if several and (glob := _one_file(facts, folder, patterns)):
+        told = f"{{newest:{glob}}}" if "*" in glob else f"{folder}/{glob}"
+        why = f"{declares} with a value; {told} stands for the file of what was written last"
+        return [*words_of(flag.name, told), *_with_number(facts, flag, glob)], why
+    if several and len(patterns) > 1:
+        one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
+        why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
+        return [], f"{why}; say which, as in {' '.join(f'--resume-arg={shlex.quote(word)}' for word in one)}"
+    if "*" not in checkpoint:
+        return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
+    return words_of(flag.name, "{newest}"), f"{declares} with a value; {{newest}} stands for what was written last"
+
+
+def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], str] | None:
+    """What a library that saves for the script is given; None where the script decides otherwise."""
+    if trainer.resume_args:
+        return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
+    if trainer.resumes == "itself":
+        return [], f"the script asks {trainer.library} for its newest checkpoint itself"
+    if trainer.resumes:
+        return None
+    if facts.loads:
+        why = f"{facts.loads} looks in the folder by itself, but {trainer.library} is never told to go on"
+        return [], f"{why}: what the script loads there it begins with, at step 0"
+    known = trainer.start[:1] not in (";", "")
+    line = f"; for it to go on write {trainer.start}, and call argosy init again" if known else ""
+    return [], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}"
+
+
+def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
+    if facts.init_from is not None:
+        return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
+    if facts.loads:
+        return [], f"{facts.loads} looks for it and goes on by itself"
+    if facts.asked_for is not None:
+        return _asked_for(facts, facts.asked_for, folder, patterns)
+    if facts.of_model is not None:
+        return _of_model(facts, *facts.of_model, folder, patterns)
+    maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
+    if maybe is not None and facts.trainer is None:
+        return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
+    why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
+    if facts.loop is not None and facts.trainer is None:
+        told = facts.loop.lines(str(Path(folder, "resume.pt")))
+        return [], f"{why}. For it to go on write, and call argosy init again:\n{told}"
+    return [], f"{why}; name what makes the script go on with --resume-arg"
+
+
+def _of_model(
+    facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]
+) -> tuple[list[str], str]:
+    """Of a flag with the path of a model that the script begins with."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    numbered = [each for each in patterns if "*" in Path(each).name]
+    path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
+    if len(patterns) > 1 and len(numbered) == 1:
+        path = f"{{newest:{numbered[0]}}}"
+    words = words_of(flag.name, path)
+    if facts.counts_on and len(numbered) == 1:
+        why = f"{where} loads what {flag.name} names, and takes its step from the name"
+        return words, f"{why}; no optimizer's state is loaded"
+    say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
+    why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
+    return [], f"{why}; with {say} it begins with the newest model"
+
+
+def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:
+    """Whether a checkpoint is a folder, in which the flag names a file."""
+    trees = len(patterns) == 1 and patterns[0].endswith("/**/*")
+    return trees and flag.attribute in facts.files - facts.folders
+
+
+def _one_file(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> str:
+    """The glob, below the folder, of the one file among several that a script is told of; "" where none is certain."""
+    found = {os.path.relpath(f"{each.folder}/{each.pattern}", folder): each for each in facts.saves if not each.unless}
+    # Of trees that libraries write no file is known.
+    kept = {glob: each for glob, each in found.items() if glob[:2] != ".." and "**" not in glob
+            and any(fnmatchcase(glob, one) or glob == one for one in patterns)}  # fmt: skip
+    states = [glob for glob, each in kept.items() if each.whole]
+    alike = states or [glob for glob in kept if not _BESIDE.search(Path(glob).name)]
+    last = [glob for glob in alike if LAST.fullmatch(Path(glob).name)]
+    return last[0] if last else alike[0] if len(alike) == 1 else ""
+
+
+def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
+    """``--resume_epoch 10`` beside the file of epoch 10, where its name is all that tells it."""
+    whole = any(each.whole for each in facts.saves)
+    named = (each for each in facts.flags if each.takes_value and each != flag and NUMBERED.search(each.attribute)
+             and each.attribute not in facts.unread)  # fmt: skip
+    other = next(named, None)
+    return [] if other is None or whole or "*" not in Path(glob).name else words_of(other.name, f"{{step:{glob}}}")
+
+
+def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
+    glob = patterns[0] if len(patterns) == 1 else _one_file(facts, folder, patterns)
+    if asked.words and glob:
+        told = "{newest}" if len(patterns) == 1 else f"{{newest:{glob}}}"
+        why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
+        return [*asked.words, told], why
+    key, file = next(
+        ((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == asked.name), ("", "")
+    )
+    named = f"{key} of {file}" if file else asked.name
+    why = f"{asked.where} goes on from what {named} names, which no flag was seen to give"
+    if word := facts.newest.get(asked.name):
+        return [], f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
+    path = str(Path(folder, glob or (patterns[0] if patterns else "*")))
+    return [], (
+        f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init "
+        f"again:\n        found = sorted(glob.glob({path!r}), key=os.path.getmtime)\n        if found:\n"
+        f"            {asked.text} = found[-1]"
+    )

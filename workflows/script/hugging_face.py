@@ -1,0 +1,77 @@
+"""How a script saves that leaves it to Hugging Face's Trainer, and how it goes on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started, surely
+from argosy.workflows.script.values import Values
+
+PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
+_OF_LIBRARY = re.compile(r"super\(\)|_save_checkpoint|_maybe_log_save|TRAINER_STATE|PREFIX_CHECKPOINT")
+"""So does a train() of its own call what the library's does, which writes the same files."""
+_PARSED = re.compile(r"(?<!Data)TrainingArguments\b")
+
+
+def transformers(source: Source, values: Values) -> TrainerFacts | None:
+    """What the script's calls say; None where no Trainer of its saves."""
+    calls = surely(source, values)
+    trainer = next((call for call in calls if last_name(call.func).endswith("Trainer")), None)
+    settings = next((call for call in calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None)
+    parser = next((call for call in calls if last_name(call.func) in PARSERS), None)
+    if parser is not None and _PARSED.search(ast.unparse(parser)):
+        settings = None  # made by the parser; what else the modules make of them is another's
+    if trainer is None or (settings is None and parser is None):
+        return None
+    kind = _trains_itself(last_name(trainer.func), values)
+    if kind is not None and any(source.origin(base).startswith("transformers") for base in kind.bases):
+        remedy = "it has a train() of its own; name the folder and its files with --opaque FOLDER --include GLOB"
+        return TrainerFacts(kind.name, source.where(trainer), None, remedy)
+    place = argument(settings, "output_dir", 0) if settings is not None else None
+    told = values.conditions.flag("output_dir") if parser is not None else None
+    folder = told or (None if place is None else certain(values, place))
+    # Before transformers 4 it was called model_path.
+    ways = (resumes_by(calls, "train", name, values) for name in ("resume_from_checkpoint", "model_path"))
+    goes_on = next(filter(None, ways), "")
+    declared = settings is None and parser is not None and goes_on == "variable"
+    return TrainerFacts(
+        library=f"transformers.{last_name(trainer.func)}",
+        where=source.where(settings or trainer),
+        folder=folder,
+        remedy="say where, as in `argosy init SCRIPT -- --output_dir out`, or name the folder with --opaque FOLDER",
+        # Everything in its folder: the final model lies beside the checkpoints.
+        include_here=("checkpoint-*/**/*",),
+        expect=("rng_state_{rank}.pth",),
+        marker="trainer_state.json",
+        resume_args=("--resume_from_checkpoint", "{newest}") if declared else (),
+        resume_flags=_flags_of_train(calls, values),
+        resumes=goes_on,
+        start=started(calls, source, "train", "resume_from_checkpoint", f"get_last_checkpoint({folder!r})")
+        + "; from transformers.trainer_utils import get_last_checkpoint at its top",
+    )
+
+
+def _flags_of_train(calls: Sequence[ast.Call], values: Values) -> tuple[str, ...]:
+    """The flags with the path that ``train(resume_from_checkpoint=...)`` is given."""
+    given = [argument(call, name) for call in calls if last_name(call.func) == "train"
+             for name in ("resume_from_checkpoint", "model_path")]  # fmt: skip
+    shown = [one for each in given if each is not None for one in (each, *values.bindings.origins(each))]
+    named = [node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute)]
+    return tuple(
+        dict.fromkeys(flag.name for name in named if (flag := values.flag(name)) is not None and flag.takes_value)
+    )
+
+
+def _trains_itself(name: str, values: Values, depth: int = 4) -> ast.ClassDef | None:
+    """The class of the script's own that has another loop than the library, which knows nothing of its files then."""
+    for kind in values.bindings.classes.get(name, []):
+        methods = [each for each in kind.body if isinstance(each, Function) and each.name == "train"]
+        if methods and not _OF_LIBRARY.search(ast.unparse(methods[0])):
+            return kind
+        bases = [last_name(base) for base in kind.bases if last_name(base) != name and depth]
+        if (found := next(filter(None, (_trains_itself(each, values, depth - 1) for each in bases)), None)) is not None:
+            return found
+    return None
