@@ -130,6 +130,37 @@ def _volcano_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
     return _workload(run, "batch.volcano.sh/v1alpha1", "Job", spec)
 
 
+def _ray_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
+    """Its head is the first node, its only group the others; InteractiveMode: nobody submits but the supervisor.
+
+    launch is the command in all of them. A suspended RayJob has to be one that KubeRay shuts down, and KubeRay looks
+    at ``suspend`` again only in one that has a ``jobId``.
+    """
+    others = run.gang.max_nnodes - 1
+    group = {"groupName": "node", "replicas": others, "minReplicas": others, "maxReplicas": others}
+    queued = {"shutdownAfterJobFinishes": True, "jobId": run.name, "suspend": True} if run.gang.queue else {}
+    spec = {
+        "submissionMode": "InteractiveMode",
+        "backoffLimit": 0,
+        **queued,
+        "rayClusterSpec": {
+            "headGroupSpec": _ray_node(run, code_digest),
+            "workerGroupSpecs": [group | _ray_node(run, code_digest)] if others else [],
+        },
+    }
+    document = _workload(run, "ray.io/v1", "RayJob", spec)
+    document["metadata"]["annotations"] = {"ray.io/overwrite-container-cmd": "true"}
+    return document
+
+
+def _ray_node(run: TrainingRun, code_digest: str) -> dict[str, Any]:
+    """The probes stand in the place of KubeRay's own, which ask Ray's dashboard; the channel knows who lives."""
+    template = node_template(run, code_digest)
+    probe = {"exec": {"command": ["true"]}, "periodSeconds": 3600}
+    template["spec"]["containers"][0] |= {"livenessProbe": probe, "readinessProbe": probe}
+    return {"rayStartParams": {}, "template": template}
+
+
 def _run_policy(run: TrainingRun) -> dict[str, Any]:
     return {"backoffLimit": 0, "cleanPodPolicy": "None", **_suspended(run)}
 
@@ -159,6 +190,7 @@ _WORKLOADS: Mapping[str, Callable[[TrainingRun, str], dict[str, Any]]] = {
     "mpijob": _mpi_job,
     "trainjob": _train_job,
     "volcano": _volcano_job,
+    "rayjob": _ray_job,
 }
 
 
