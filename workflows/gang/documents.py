@@ -138,11 +138,12 @@ def _ray_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
     """
     others = run.gang.max_nnodes - 1
     group = {"groupName": "node", "replicas": others, "minReplicas": others, "maxReplicas": others}
-    queued = {"shutdownAfterJobFinishes": True, "jobId": run.name, "suspend": True} if run.gang.queue else {}
+    suspended = _suspended(run)
     spec = {
         "submissionMode": "InteractiveMode",
         "backoffLimit": 0,
-        **queued,
+        **suspended,
+        **({"shutdownAfterJobFinishes": True, "jobId": run.name} if suspended else {}),
         "rayClusterSpec": {
             "headGroupSpec": _ray_node(run, code_digest),
             "workerGroupSpecs": [group | _ray_node(run, code_digest)] if others else [],
@@ -154,10 +155,15 @@ def _ray_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
 
 
 def _ray_node(run: TrainingRun, code_digest: str) -> dict[str, Any]:
-    """The probes stand in the place of KubeRay's own, which ask Ray's dashboard; the channel knows who lives."""
+    """The probes stand in the place of KubeRay's own, which ask Ray's dashboard; the channel knows who lives.
+
+    On a busy node a probe may come too late: then the pod must not be killed, nor count as not ready for long, which a
+    queue that waits for ready pods would not stand.
+    """
     template = node_template(run, code_digest)
-    probe = {"exec": {"command": ["true"]}, "periodSeconds": 3600}
-    template["spec"]["containers"][0] |= {"livenessProbe": probe, "readinessProbe": probe}
+    probe = {"exec": {"command": ["true"]}, "timeoutSeconds": 30}
+    often = {"livenessProbe": 3600, "readinessProbe": 30}
+    template["spec"]["containers"][0] |= {name: {**probe, "periodSeconds": each} for name, each in often.items()}
     return {"rayStartParams": {}, "template": template}
 
 
