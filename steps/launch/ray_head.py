@@ -6,15 +6,12 @@ nodes have checked in: what trains, with Ray or without, begins after that.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import secrets
 import shutil
-import signal
 import subprocess
 import threading
-import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Self
 
 from argosy.steps.child_python import die_with_parent
@@ -24,33 +21,29 @@ from argosy.steps.pods import processes
 
 GENERATED = "KUBERAY_GEN_RAY_START_CMD"
 """KubeRay's own command, which it tells to containers that keep theirs."""
-MARK = "ARGOSY_RAY_HEAD"
-"""By which its processes are known, whoever is their parent."""
-_PORT = "RAY_PORT"
 _FOLDER = "/argosy/tmp/ray-head"
-_END_SECONDS = 5.0
-_LOOK_SECONDS = 0.05
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+_LOOK_SECONDS = 0.1
 _TAIL_CHARACTERS = 2000
-SMALLEST = ("--object-store-memory=78643200", "--include-dashboard=false", "--disable-usage-stats")
+_SMALLEST = ("--num-cpus=0", "--num-gpus=0", "--object-store-memory=78643200", "--include-dashboard=false")
+_ALONE = ("--include-log-monitor=false", "--disable-usage-stats")
 
 
 class AnsweringHead:
-    """A Ray head without room for any work."""
+    """A Ray head without room for any work, started again where it ends by itself."""
 
     def __init__(self, program: str, environ: Mapping[str, str]) -> None:
-        self._folder, self._mark = resolve(_FOLDER), secrets.token_hex(8)
+        self._folder = resolve(_FOLDER)
         self._folder.mkdir(parents=True, exist_ok=True)
-        own = {name: value for name, value in environ.items() if not name.startswith("ARGOSY_")}
-        words = ["--head", f"--port={environ.get(_PORT, '6379')}", "--num-cpus=0", "--num-gpus=0", *SMALLEST]
-        with self._log.open("wb") as log:
-            self._process = start(program, words, {**own, MARK: self._mark}, self._folder, log.fileno())
-        self._ends = False
-        self._watcher = threading.Thread(target=self._tell, name="ray-head", daemon=True)
-        self._watcher.start()
-
-    @property
-    def _log(self) -> Path:
-        return self._folder / "start.log"
+        self._environ = {name: value for name, value in environ.items() if not name.startswith("ARGOSY_")}
+        port = environ.get("RAY_PORT", "6379")
+        session = ("--head", "--block", f"--port={port}", f"--temp-dir={self._folder}")
+        self._command = [program, "start", *session, *_SMALLEST, *_ALONE]
+        self._session = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ray-head", daemon=True)
+        self._thread.start()
 
     @classmethod
     def where_asked(cls, environ: Mapping[str, str] = os.environ) -> Self | None:
@@ -68,41 +61,44 @@ class AnsweringHead:
             )
         return cls(program, environ)
 
-    def _tell(self) -> None:
-        self._process.wait()
-        if not self._ends:
-            said = self._log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
-            print(f"argosy: Ray's head, for which KubeRay's workers wait, has ended:\n{said}", flush=True)
+    def _run(self) -> None:
+        """On a busy node Ray's parts give up waiting for each other."""
+        log, pause = self._folder / "start.log", _FIRST_PAUSE_SECONDS
+        while not self._ended.is_set():
+            with log.open("wb") as said:
+                process = subprocess.Popen(
+                    self._command,
+                    env=self._environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                    preexec_fn=die_with_parent(),
+                )
+            self._session = process.pid
+            process.wait()
+            if not self._ended.is_set():
+                words = log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
+                print(f"argosy: Ray's head, for which KubeRay's workers wait, has ended:\n{words}", flush=True)
+                processes.kill_all(self._left)
+            self._ended.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def end(self) -> None:
-        """Nobody waits for it any more."""
-        self._ends = True
-        self._process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + _END_SECONDS
-        while self._left() and time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
+        """Nobody waits for it any more; it has nothing to save."""
+        self._ended.set()
+        while self._thread.is_alive():
+            processes.kill_all(self._left)
+            self._thread.join(_LOOK_SECONDS)
         processes.kill_all(self._left)
-        self._watcher.join()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _left(self) -> set[int]:
-        return processes.carrying(MARK, self._mark, whole=True)
+        """Its session's: whoever is their parent, and one of them writes over its environment."""
+        return {pid for pid in processes.all_pids() if self._session and _session(pid) == self._session}
 
 
-def start(
-    program: str, words: Sequence[str], environ: Mapping[str, str], folder: Path, log: int
-) -> subprocess.Popen[bytes]:
-    """``ray start``, in the foreground, with its session below ``folder``.
-
-    Raises:
-        OSError: it cannot be started.
-    """
-    return subprocess.Popen(
-        [program, "start", "--block", f"--temp-dir={folder}", *words],
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-        preexec_fn=die_with_parent(),
-    )
+def _session(pid: int) -> int:
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(pid)
+    return 0
