@@ -58,6 +58,7 @@ TRAINING_RUNTIME = Kind("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", "tra
 NOT_SEEN_YET = re.compile("must be created before the TrainJob|runtime '[^']*' not found")
 """Trainer's webhook and Kueue's, of a TrainJob whose TrainingRuntime is not there, or not yet in the cache they
 look into."""
+RAY_JOB = Kind("ray.io/v1", "RayJob", "rayjobs")
 VOLCANO_JOB = Kind("batch.volcano.sh/v1alpha1", "Job", "jobs")
 WORKFLOW = Kind("argoproj.io/v1alpha1", "Workflow", "workflows")
 WORKFLOW_TEMPLATE = Kind("argoproj.io/v1alpha1", "WorkflowTemplate", "workflowtemplates")
@@ -83,7 +84,7 @@ _KNOWN = {
         POD, SERVICE, SECRET, EVENT, NODE, NAMESPACE, SERVICE_ACCOUNT, CLAIM, JOB, NETWORK_POLICY, ROLE, ROLE_BINDING,
         STORAGE_CLASS, PRIORITY_CLASS, *POD_GROUPS, JOB_SET, PYTORCH_JOB, MPI_JOB, TRAIN_JOB, VOLCANO_JOB,
         TRAINING_RUNTIME, WORKFLOW, WORKFLOW_TEMPLATE, LOCAL_QUEUE, ACCESS_REVIEW, SUBJECT_REVIEW, CRON_WORKFLOW,
-        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB,
+        EVENT_BINDING, EVENT_BUS, EVENT_SOURCE, SENSOR, TF_JOB, XGBOOST_JOB, RAY_JOB,
     )
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ from argosy.steps.gang.channel_objects import (
 from argosy.steps.gang.evidence import cluster_evidence
 from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Probed, Standing
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
-from argosy.steps.gang.pod_states import Outcome, is_lost, outcome_of, pod_state
+from argosy.steps.gang.pod_states import Outcome, is_lost, numbered, outcome_of, pod_state
 from argosy.steps.gang.probe import probe_job, probe_name
 from argosy.steps.gang.reasons import Reasons
 from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX, INDEX_VARIABLE, pod_count
@@ -123,7 +123,7 @@ class KubernetesHost:
         source = {"name": self._owner.channel, "key": TOKEN_KEY}
         token = {"name": names.CHANNEL_TOKEN, "valueFrom": {"secretKeyRef": source}}
         paths = dict(_FIELDS)
-        if self._runtime.index != COMPLETION_INDEX:  # else Kubernetes sets the variable
+        if self._runtime.index not in (COMPLETION_INDEX, ""):  # else Kubernetes sets the variable, or nobody does
             paths[INDEX_VARIABLE] = f"metadata.labels['{self._runtime.index}']"
         fields = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in paths.items()]
         for number, template in enumerate(self._runtime.templates(document)):
@@ -169,17 +169,22 @@ class KubernetesHost:
 
     def pods(self, name: str) -> list[PodState]:
         """From the watch; a pod that somebody else deleted is one that ended, also when its controller made another
-        of the same name: that one knows nothing of the gang's restart and goes with the gang.
+        of the same name, or one more: that one knows nothing of the gang's restart and goes with the gang.
         """
         if name in self._deleted:
             return []
         found: dict[str, PodState] = {}
         for each, gone in self._of(name):
             found.setdefault(each["metadata"]["name"], pod_state(each, gone, self._runtime.index))
-        return sorted(found.values(), key=lambda state: state.index)
+        if self._runtime.index:
+            return sorted(found.values(), key=lambda state: state.index)
+        made = (pod_count(each) for each, _ in self._workloads.seen() if each["metadata"]["name"] == name)
+        return numbered([*found.values()][: next(made, self._manifest.nnodes)])
 
     def _of(self, name: str) -> list[tuple[dict[str, Any], float]]:
-        return [seen for seen in self._pods.seen() if seen[0]["metadata"]["labels"].get(GANG_LABEL) == name]
+        """As they were made: one that its controller adds later comes last."""
+        found = [seen for seen in self._pods.seen() if seen[0]["metadata"]["labels"].get(GANG_LABEL) == name]
+        return sorted(found, key=lambda seen: str(seen[0]["metadata"].get("creationTimestamp", "")))
 
     def _left(self, name: str) -> dict[str, dict[str, Any]]:
         return {each["metadata"]["name"]: each for each, gone in self._of(name) if not gone}

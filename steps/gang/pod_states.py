@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,12 @@ def pod_state(pod: Mapping[str, Any], gone_at: float = 0.0, index: str = COMPLET
         time=_seconds(ended.get("finishedAt")) or gone_at,
         deleted=_deleted(pod["metadata"]) or gone_at,
     )
+
+
+def numbered(states: Iterable[PodState]) -> list[PodState]:
+    """Pods that no label numbers, counted by their names, those of the gang's first part first, as launch is ranked."""
+    ordered = sorted(states, key=lambda state: (state.index, state.name))
+    return [replace(state, index=number) for number, state in enumerate(ordered)]
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ class Reasons:
                             yield str(condition.get("message", ""))
             jobs = [each["name"] for each in workload["spec"].get("replicatedJobs", [])]
             name = workload["metadata"]["name"]
-            for job in [f"{name}-{each}-0" for each in jobs] or [name]:
+            cluster = workload.get("status", {}).get("rayClusterName")  # KubeRay's: of it is said which pod was refused
+            for job in [f"{name}-{each}-0" for each in jobs] or [name, *([cluster] if cluster else [])]:
                 fields = f"type=Warning,involvedObject.name={job}"
                 for event in reversed(self._api.list(EVENT, fields=fields, patience=_PATIENCE)["items"]):
                     yield str(event.get("message", ""))

@@ -15,6 +15,7 @@ from argosy.steps.cluster.kinds import (
     JOB_SET,
     MPI_JOB,
     PYTORCH_JOB,
+    RAY_JOB,
     TF_JOB,
     TRAIN_JOB,
     TRAINING_RUNTIME,
@@ -35,7 +36,8 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Replicas:
-    """Pods of one template: ``at`` leads to what holds the ``template`` and, in ``counts``, how many there are.
+    """Pods of one template: ``at`` leads to what holds the ``template`` and, in ``counts``, how many there are (no
+    counts: one).
 
     ``host`` is a pod's host name, of ``{gang}``, ``{role}`` (the name in the list on the path) and ``{index}``, which
     is counted among these pods.
@@ -48,7 +50,8 @@ class Replicas:
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """Each of ``replicas`` is one pod, and the last all others, if any; ``index`` is the label that numbers them.
+    """Each of ``replicas`` is one pod, and the last all others, if any; ``index`` is the label that numbers them, ""
+    where nobody does: then their names say who comes first.
 
     ``suspend`` leads to what says whether the pods are held back.
     """
@@ -95,7 +98,7 @@ class Runtime:
         """
         found = [(self.replicas[0], _follow(document, self.replicas[0].at))]
         for each in self.replicas[1:]:
-            with contextlib.suppress(KeyError):
+            with contextlib.suppress(KeyError, IndexError):
                 found.append((each, _follow(document, each.at)))
         return found
 
@@ -211,6 +214,20 @@ RUNTIMES = (
         index="volcano.sh/task-index",
         least=("spec", "minAvailable"),
     ),
+    Runtime(
+        name="rayjob",
+        kind=RAY_JOB,
+        replicas=(
+            Replicas(at=("spec", "rayClusterSpec", "headGroupSpec"), host="{gang}-head", counts=()),
+            Replicas(
+                at=("spec", "rayClusterSpec", "workerGroupSpecs", 0),
+                host="{gang}-worker-{index}",
+                counts=("replicas", "minReplicas", "maxReplicas"),
+            ),
+        ),
+        index="",
+        from_zero=True,
+    ),
 )
 
 
@@ -252,6 +269,8 @@ def job_specs(workload: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
 
 
 def _count(replicas: Replicas, holder: Mapping[str, Any]) -> int:
+    if not replicas.counts:
+        return 1
     first, *others = replicas.counts
     found = int(holder[first])
     if found < 1 or any(int(holder.get(other, found)) != found for other in others):
@@ -262,7 +281,7 @@ def _count(replicas: Replicas, holder: Mapping[str, Any]) -> int:
 
 def _role(document: Mapping[str, Any], at: Path) -> str:
     number = next((place for place, step in enumerate(at) if isinstance(step, int)), None)
-    return "" if number is None else str(_follow(document, at[: number + 1])["name"])
+    return "" if number is None else str(_follow(document, at[: number + 1]).get("name", ""))
 
 
 def _follow(root: Any, path: Path) -> Any:

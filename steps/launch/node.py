@@ -21,6 +21,7 @@ from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.progress_lines import compile_pattern
+from argosy.steps.launch.ray_head import AnsweringHead
 from argosy.steps.launch.restart import NodeRestart, describe
 from argosy.steps.launch.spare import Spare
 from argosy.steps.launch.torchrun import Torchrun
@@ -75,6 +76,7 @@ class Node:
 
     def _restarts(self) -> int:
         last_restart, agent = -1, self._first_agent()
+        head = AnsweringHead.where_asked()
         while True:
             try:
                 assignment = self._check_in(last_restart)
@@ -83,6 +85,9 @@ class Node:
             if isinstance(assignment, Orders):
                 return assignment.exit_code
             print(f"argosy: restart {describe(assignment)}", flush=True)
+            if head is not None:
+                head.end()
+                head = None
             restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated)
             self._evidence = [*self._evidence[-1:], restart.evidence]
             orders = restart.run()

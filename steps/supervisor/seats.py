@@ -17,7 +17,7 @@ def seated(before: Mapping[str, int], ready: Mapping[str, CheckIn], nnodes: int)
     kept = {rank: ready[pod] for pod, rank in before.items() if pod in ready and rank < nnodes}
     taken = {message.pod for message in kept.values()}
     others = (each for each in ready.values() if each.pod not in taken)
-    free = sorted(others, key=lambda each: (each.stands_by != "ready", each.pod_index))
+    free = sorted(others, key=lambda each: (each.stands_by != "ready", each.pod_index, each.pod))
     return [kept[rank] if rank in kept else free.pop(0) for rank in range(nnodes)]
 
 

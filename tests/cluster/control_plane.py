@@ -28,6 +28,7 @@ KUEUE: Mapping[str, object] = {
             "jobset.x-k8s.io/jobset",
             *(f"kubeflow.org/{kind}" for kind in ("pytorchjob", "tfjob", "xgboostjob", "mpijob")),
             "trainer.kubeflow.org/trainjob",
+            "ray.io/rayjob",
         ]
     },
 }

@@ -32,8 +32,8 @@ WEBHOOKS = {
     "kueue": (KUEUE_WEBHOOKS, ("kueue-x-k8s-io", "batch-v1-job", "jobset-x-k8s-io")),
 }
 """Port, and what a webhook's path contains that is wanted (Kueue's for kinds that are not there stay away)."""
-FURTHER = ("kubeflow-org",)
-"""The same of Kueue's for the kinds of Kubeflow's operators."""
+FURTHER = ("kubeflow-org", "ray-io-v1-rayjob")
+"""The same of Kueue's for the kinds of Kubeflow's operators and of KubeRay's."""
 OF_JOBSETS = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
 
 

@@ -24,6 +24,7 @@ PINS = Path(__file__).with_name("runtimes.toml")
 TRAINING_WEBHOOKS, TRAINING_HEALTH = 9643, 8383
 MPI_HEALTH = 8080
 TRAINER_WEBHOOKS, TRAINER_HEALTH = 9743, 8483
+RAY_HEALTH = 8482
 VOLCANO_HEALTH = {"vc-scheduler": 11351, "vc-controller-manager": 11352}
 SCHEDULING = """\
 actions: "enqueue, allocate, backfill"
@@ -170,6 +171,23 @@ def _volcano(cluster: Cluster, folder: Path, manifests: Path) -> Iterator[None]:
             component.kill()
 
 
+@contextmanager
+def _kuberay(cluster: Cluster, folder: Path, manifests: Path) -> Iterator[None]:
+    """No webhooks unless asked for, and then of RayClusters only."""
+    _serve(cluster, _read(sorted((manifests / "config/crd/bases").glob("*.yaml"))))
+    instance = cluster.instance
+    address = f"{instance.control_address}:{RAY_HEALTH}"
+    command = [folder / "kuberay", f"-kubeconfig={cluster.kubeconfig}", "-enable-leader-election=false"]
+    command += ["-metrics-addr=0", f"-health-probe-bind-address={address}"]
+    component = Component("kuberay", instance.folder, instance.name, command, f"http://{address}/healthz")
+    try:
+        component.start()
+        component.wait()
+        yield
+    finally:
+        component.kill()
+
+
 def _component(cluster: Cluster, program: Path, options: list[str], health: int, namespace: str) -> Component:
     """A controller that reads its webhooks' certificates at the usual place: in a /tmp of its own."""
     instance = cluster.instance
@@ -210,4 +228,5 @@ OPERATORS = {
     "mpi-operator": _mpi_operator,
     "trainer": _trainer,
     "volcano": _volcano,
+    "kuberay": _kuberay,
 }

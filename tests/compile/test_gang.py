@@ -22,7 +22,7 @@ from argosy.workflows.spec.run import TrainingRun
 
 WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["PyTorchJob"], "tfjob": ["TFJob"],
              "xgboostjob": ["XGBoostJob"], "mpijob": ["MPIJob"], "trainjob": ["TrainingRuntime", "TrainJob"],
-             "volcano": ["Job"]}  # fmt: skip
+             "volcano": ["Job"], "rayjob": ["RayJob"]}  # fmt: skip
 PLACEMENTS: dict[str, dict[str, Any]] = {
     "none": {},
     "volcano": {"priority_class": "high", "queue": "research"},
@@ -78,6 +78,9 @@ def test_pods_name_what_stands_beside_them_and_are_equal_otherwise(runtime: str,
     if runtime in CONTAINERS:  # the operator knows the container by its name, and sets restartPolicy itself
         plain.pop("restartPolicy")
         plain["containers"][0]["name"] = CONTAINERS[runtime]
+    if runtime == "rayjob":  # KubeRay's own probes ask what is not there
+        probes = {pod["containers"][0].pop(name)["exec"]["command"][0] for name in ("livenessProbe", "readinessProbe")}
+        assert probes == {"true"}
     assert pod == plain
 
 
@@ -189,6 +192,7 @@ def test_spares_are_pods_of_the_same_job_that_outlives_lost_ones(runtime: str) -
         ({"runtime": "volcano", "placement": "volcano"}, "runtime = 'volcano': its scheduler places all pods or none"),
         ({"runtime": "pytorchjob"}, "runtime = 'pytorchjob': its operator ends the whole gang"),
         ({"runtime": "trainjob"}, "runtime = 'trainjob': Trainer takes every pod"),
+        ({"runtime": "rayjob"}, "runtime = 'rayjob': a pod that KubeRay makes for a lost one waits for Ray's head"),
         ({"placement": "native"}, "placement = 'native': its PodGroup is placed, and taken away, as a whole"),
         ({"placement": "volcano"}, "placement = 'volcano': nobody has seen its scheduler"),
         ({"placement": "coscheduling"}, "placement = 'coscheduling': nobody has seen its scheduler"),

@@ -36,7 +36,7 @@ class Case:
     def runtime(self) -> str:
         """Who makes the pods: the file is named after the kind."""
         kind = self.file.partition(".")[0].partition("-")[0]
-        return {"indexed": "job", "rayjob": "jobset"}.get(kind, kind)
+        return {"indexed": "job"}.get(kind, kind)
 
     @property
     def path(self) -> Path:

@@ -21,7 +21,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.faults import survived
 from tests.cluster.scripts import OVER_MPI, WITHOUT_TORCH
 from tests.cluster.training import SCRIPT, new_training
-from tests.prove.record import Record
+from tests.prove.record import STYLE, Record
 
 SCRIPTS = {"torchrun": SCRIPT, "plain": WITHOUT_TORCH, "mpirun": OVER_MPI}
 PAIRS = (
@@ -42,6 +42,8 @@ PAIRS = (
 """As their guides train first, then the rest."""
 FAULTS = ("node_lost", "pod_evicted", "rank_killed", "supervisor_killed", "pod_deleted")
 CASES = [(runtime, launcher, fault) for fault in FAULTS for runtime, launcher in PAIRS]
+CASES += [("rayjob", launcher, fault) for fault in FAULTS for launcher in ("torchrun", "plain")]
+"""The last ones last: a record knows its cases by their numbers."""
 COUNT = len(CASES)
 STEPS = 120
 """So many that a slow machine sees the tenth before the last is done: a fault that comes later is none."""
@@ -51,12 +53,14 @@ COLUMNS = ["runtime", "launcher", "fault", "detected after (s)", "resumed after 
 
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
-    """The next cases that are not recorded yet; 0 when all that were done held."""
-    record = Record("conformance", seed)
+    """The next cases, of all runtimes or of one, that are not recorded yet; 0 when all that were done held."""
+    only = os.environ.get(STYLE, "")
+    cases = [case for case in CASES if only in ("", case[0])]
+    record = Record("conformance", seed, style=only)
     cluster = Cluster()
     with cluster.lent(), runtimes.operators(cluster):
         os.environ.update(cluster.s3_environment)  # each training sets it for a moment, and takes it back
-        todo = [CASES[number] for number in record.left(min(count, COUNT))]
+        todo = [cases[number] for number in record.left(min(count, len(cases)))]
         deadline = time.monotonic() + minutes * 60
         while todo and time.monotonic() < deadline:
             size = 1 if todo[0][2] == "node_lost" else AT_ONCE
@@ -65,7 +69,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
                 for case in pool.map(partial(_held, cluster), batch):
                     record.add(case)
                     print(case, flush=True)
-    note = f"{COUNT - len(record.cases())} of the {COUNT} rows are not run yet."
+    note = f"{len(cases) - len(record.cases())} of the {len(cases)} rows are not run yet."
     return record.told("Every runtime and launcher, hurt on its real controller", COLUMNS, count=0, note=note)
 
 

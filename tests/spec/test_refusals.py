@@ -161,7 +161,6 @@ WRONG = [
         "domain",
     ),
     (GOOD + '[[gang.tolerations]]\noperator = "Equal"', "gang.tolerations.0.key: is required", "name the taint"),
-    (GOOD + '[gang]\nruntime = "rayjob"', "gang.runtime = 'rayjob': is not built yet", "runtime = 'jobset'"),
     (GOOD + '[gang]\nplacement = "kai"', "gang.queue: is required with placement", "name a Queue of KAI"),
     (GOOD + '[gang]\nruntime = "job"\nplacement = "kai"', "gang.placement = 'kai': cannot go with", "placement = "),
     (GOOD + '[gang]\nruntime = "jbset"', "gang.runtime = 'jbset': is no runtime", "did you mean 'jobset'"),

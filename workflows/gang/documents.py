@@ -130,6 +130,43 @@ def _volcano_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
     return _workload(run, "batch.volcano.sh/v1alpha1", "Job", spec)
 
 
+def _ray_job(run: TrainingRun, code_digest: str) -> dict[str, Any]:
+    """Its head is the first node, its only group the others; InteractiveMode: nobody submits but the supervisor.
+
+    launch is the command in all of them. A suspended RayJob has to be one that KubeRay shuts down, and KubeRay looks
+    at ``suspend`` again only in one that has a ``jobId``.
+    """
+    others = run.gang.max_nnodes - 1
+    group = {"groupName": "node", "replicas": others, "minReplicas": others, "maxReplicas": others}
+    suspended = _suspended(run)
+    spec = {
+        "submissionMode": "InteractiveMode",
+        "backoffLimit": 0,
+        **suspended,
+        **({"shutdownAfterJobFinishes": True, "jobId": run.name} if suspended else {}),
+        "rayClusterSpec": {
+            "headGroupSpec": _ray_node(run, code_digest),
+            "workerGroupSpecs": [group | _ray_node(run, code_digest)] if others else [],
+        },
+    }
+    document = _workload(run, "ray.io/v1", "RayJob", spec)
+    document["metadata"]["annotations"] = {"ray.io/overwrite-container-cmd": "true"}
+    return document
+
+
+def _ray_node(run: TrainingRun, code_digest: str) -> dict[str, Any]:
+    """The probes stand in the place of KubeRay's own, which ask Ray's dashboard; the channel knows who lives.
+
+    On a busy node a probe may come too late: then the pod must not be killed, nor count as not ready for long, which a
+    queue that waits for ready pods would not stand.
+    """
+    template = node_template(run, code_digest)
+    probe = {"exec": {"command": ["true"]}, "timeoutSeconds": 30}
+    often = {"livenessProbe": 3600, "readinessProbe": 30}
+    template["spec"]["containers"][0] |= {name: {**probe, "periodSeconds": each} for name, each in often.items()}
+    return {"rayStartParams": {}, "template": template}
+
+
 def _run_policy(run: TrainingRun) -> dict[str, Any]:
     return {"backoffLimit": 0, "cleanPodPolicy": "None", **_suspended(run)}
 
@@ -159,6 +196,7 @@ _WORKLOADS: Mapping[str, Callable[[TrainingRun, str], dict[str, Any]]] = {
     "mpijob": _mpi_job,
     "trainjob": _train_job,
     "volcano": _volcano_job,
+    "rayjob": _ray_job,
 }
 
 

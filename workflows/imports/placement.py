@@ -7,7 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from argosy.steps.cluster.kinds import JOB, JOB_SET, MPI_JOB, PYTORCH_JOB, TF_JOB, TRAIN_JOB, VOLCANO_JOB, XGBOOST_JOB
+from argosy.steps.cluster.kinds import (
+    JOB,
+    JOB_SET,
+    MPI_JOB,
+    PYTORCH_JOB,
+    RAY_JOB,
+    TF_JOB,
+    TRAIN_JOB,
+    VOLCANO_JOB,
+    XGBOOST_JOB,
+)
 from argosy.steps.cluster.kinds import Kind as Made
 from argosy.steps.contract.objects import KUEUE_PRIORITY, KUEUE_QUEUE
 from argosy.workflows.gang.node import SCHEDULERS
@@ -31,6 +41,7 @@ _RUNTIMES: Final[Mapping[str, tuple[str, Made]]] = {
     "jobset": ("jobset", JOB_SET),
     "job": ("job", JOB),
     "volcano": ("volcano", VOLCANO_JOB),
+    "ray": ("rayjob", RAY_JOB),
 }
 """Family of a workload -> the runtime that makes the same kind of object."""
 _VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"

@@ -71,7 +71,8 @@ class Gang(Table):
         default="jobset",
         description="Who creates the pods. jobset. job: an Indexed Job and a headless Service, which need no CRD. "
         "pytorchjob, tfjob, xgboostjob: Kubeflow's Training Operator v1. mpijob: its MPI Operator v2, without mpirun. "
-        "trainjob: its Trainer v2. volcano: a Job of Volcano, with placement volcano.",
+        "trainjob: its Trainer v2. volcano: a Job of Volcano, with placement volcano. "
+        "rayjob: KubeRay, and an image with ray on its PATH.",
     )
     placement: str = Field(
         default="none",

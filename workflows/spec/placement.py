@@ -15,7 +15,7 @@ RUNTIMES: Mapping[str, tuple[str, ...]] = {
     "mpijob": ("none", "kueue", "volcano", "coscheduling", "kai"),
     "trainjob": ("none", "kueue", "volcano", "coscheduling", "kai"),
     "volcano": ("volcano",),
-    "rayjob": (),
+    "rayjob": ("none", "kueue", "volcano", "coscheduling", "kai"),
 }
 """Who creates the pods -> the placements that run with it now."""
 PLACEMENTS = ("none", "native", "kueue", "volcano", "coscheduling", "kai")

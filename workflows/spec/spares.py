@@ -17,6 +17,7 @@ RUNTIMES: Mapping[str, str] = {
     "mpijob": _ENDS,
     "trainjob": "Trainer takes every pod of a TrainJob for a node that trains",
     "volcano": "its scheduler places all pods or none, and a spare that has no node would keep the gang from starting",
+    "rayjob": "a pod that KubeRay makes for a lost one waits for Ray's head, which has ended when the ranks begin",
 }
 """Runtime -> why a spare cannot stand by there; "": it can."""
 _UNSEEN = "nobody has seen its scheduler place a pod that comes when its PodGroup runs already"

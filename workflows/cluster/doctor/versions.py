@@ -32,6 +32,11 @@ _GROUPS: dict[str, tuple[str, str, str]] = {
         "app.kubernetes.io/name=trainer",
         "https://www.kubeflow.org/docs/components/trainer/operator-guides/installation/",
     ),
+    "KubeRay": (
+        "ray.io",
+        "app.kubernetes.io/component=kuberay-operator",
+        "https://docs.ray.io/en/latest/cluster/kubernetes/getting-started/kuberay-operator-installation.html",
+    ),
     "Volcano": ("batch.volcano.sh", "app=volcano-controller", "https://volcano.sh/en/docs/installation/"),
     "Volcano's PodGroup": (
         "scheduling.volcano.sh",

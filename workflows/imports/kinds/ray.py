@@ -14,6 +14,7 @@ _RAY = (
     "the entrypoint runs once on each rank under torchrun, without Ray: a script for ray.train needs its TorchTrainer "
     "taken out (init_process_group with RANK and WORLD_SIZE does its work), or keep the RayJob"
 )
+_HEAD = "no Ray runs while the ranks do: the RayJob's head is the gang's first node, made as the others are"
 _RUNTIME = "no Ray is started: build pip packages into the image, write env_vars into [env]"
 
 
@@ -31,7 +32,7 @@ def ray(workload: Workload, bundle: Bundle, account: Account) -> Source:
     training = _training(roles)
     for role in roles:
         if role not in training:
-            why = "no Ray head: torchrun's ranks need none" if role.name == "head" else _other(role)
+            why = _HEAD if role.name == "head" else _other(role)
             (account.changed if role.name == "head" or not role.replicas else account.lost)(role.node, why)
             if role.name == "head":
                 _beside_the_head(role, training[0], account)
