@@ -18,6 +18,8 @@ _GROUP_KEYS: Final = (
     *("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.x-k8s.io/pod-group"),
     *("pod-group-name", "kueue.x-k8s.io/pod-group-name"),
 )
+IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
+"""What a pod does that only holds a GPU, or looks at it."""
 _ELASTIC_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
 
 
@@ -42,9 +44,12 @@ def waits_for_all(workload: Workload, bundle: Bundle) -> bool:
 
 def may_train(workload: Workload, bundle: Bundle) -> bool:
     """Whether anything says that it trains: its kind, a GPU, a command, a name. A demo's or a server's pod does not."""
-    if workload.family not in ("job", "pod", "other") or workload.gpus != 0:
+    if workload.family not in ("job", "pod", "other"):
         return True
     containers = [each for pod in workload.pods for each in pod.containers]
+    programs = {process.program for each in containers for process in bundle.processes(each)}
+    if workload.gpus != 0 and not (programs and programs <= IDLE):
+        return True
     names = [workload.document.name, *(text for each in containers for text in (each.name, each.image.text))]
     if named_training(names) or any(_is_rank(role, bundle) for role in workload.roles):
         return True

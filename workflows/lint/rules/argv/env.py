@@ -49,4 +49,5 @@ def twice(container: Container) -> Iterator[Problem]:
                 + ("" if same else ": this value is never seen"),
                 "keep one",
                 edits=[Remove(item)] if same else (),
+                level=Level.NOTE if same else None,
             )

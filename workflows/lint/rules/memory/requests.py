@@ -29,12 +29,13 @@ def device_request(container: Container) -> Iterator[Problem]:
             continue
         limit = container.limits[name]
         if not limit:
+            gke = _on_gke(container)
             yield Problem(
                 request,
-                f"{name} is requested without a limit, which the API refuses",
+                f"{name} is requested without a limit, which the API refuses" + " unless GKE Autopilot writes it" * gke,
                 f"write limits: {{{name}: {request.text}}}; the request follows from it",
                 edits=_limit(container, name, request),
-                level=Level.WARNING if _on_gke(container) else None,
+                level=Level.WARNING if gke else None,
             )
         elif None not in (most := quantity(limit.text), asked := quantity(request.text)) and most != asked:
             yield Problem(

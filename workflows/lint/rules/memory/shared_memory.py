@@ -15,11 +15,11 @@ from argosy.workflows.manifests.launchers import LAUNCHERS
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Pod
 from argosy.workflows.manifests.quantity import quantity
+from argosy.workflows.manifests.ranks import IDLE
 from argosy.workflows.manifests.training import named_training
 
 _DEV_SHM: Final = "/dev/shm"
 _ENOUGH: Final = 1 << 30
-_IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
 _TALKS: Final = re.compile(r"distributed|DataLoader|parallel|accelerat|spawn|nccl|jax|tensorflow", re.IGNORECASE)
 _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data-workers", "data-workers")
 
@@ -63,7 +63,7 @@ def _needs_it(container: Container, bundle: Bundle) -> str:
         return ""
     programs = [process.program for process in processes]
     trains = not programs or bool(set(programs) & {*LAUNCHERS, "python"})
-    if container.gpus == 0 or (not trains and ((container.gpus or 0) < 2 or set(programs) <= _IDLE)):
+    if container.gpus == 0 or (not trains and ((container.gpus or 0) < 2 or set(programs) <= IDLE)):
         return ""
     role = container.pod.role
     if role is not None and role.launcher:
