@@ -132,7 +132,7 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tupl
         return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if facts.loop is not None and facts.trainer is None:
-        told = facts.loop.lines(str(Path(folder, "resume.pt")))
+        told = facts.loop.lines(str(Path(folder, "argosy.pt")))
         return [], f"{why}. For it to go on write, and call argosy init again:\n{told}"
     return [], f"{why}; name what makes the script go on with --resume-arg"
 
