@@ -99,9 +99,9 @@ SEVERAL = {
     "a number beside the file": (
         "p.add_argument('--resume_net')\np.add_argument('--resume_epoch', type=int, default=0)\nargs = p.parse_args()\n"
         "if args.resume_net:\n    torch.load(args.resume_net)\nfirst = args.resume_epoch\n"
-        "torch.save(net, f'w/net_{epoch}.pth')\ntorch.save(net, 'w/net_final.pth')\n",
-        ("w", ["net_*.pth", "net_final.pth"],
-         ["--resume_net", "{newest:net_*.pth}", "--resume_epoch", "{step:net_*.pth}"]),
+        "torch.save(net, f'w/e_{epoch}.pth')\ntorch.save(net, 'w/final.pth')\n",
+        ("w", ["e_*.pth", "final.pth"],
+         ["--resume_net", "{newest:e_*.pth}", "--resume_epoch", "{step:e_*.pth}"]),
     ),
     "what lies beside the file that the flag names": (
         "import pickle\np.add_argument('--resume')\nargs = p.parse_args()\n"

@@ -98,7 +98,9 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         return [], f"{why}; say which, as in {' '.join(f'--resume-arg={shlex.quote(word)}' for word in one)}"
     if "*" not in checkpoint:
         return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
-    return words_of(flag.name, "{newest}"), f"{declares} with a value; {{newest}} stands for what was written last"
+    number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []
+    why = f"{declares} with a value; {{newest}} stands for what was written last"
+    return [*words_of(flag.name, "{newest}"), *number], why
 
 
 def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], str] | None:
