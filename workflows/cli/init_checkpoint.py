@@ -97,8 +97,8 @@ def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: S
     ]
     told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves)
             if not each.unless and not is_empty(each.folder)}  # fmt: skip
-    left = {path: where for path, where in told.items()
-            if not any(path != one and fnmatchcase(path, one) for one in (*kept, *told)) and path not in kept}  # fmt: skip
+    covered = {path for path in told for one in (*kept, *told) if path != one and fnmatchcase(path, one)}
+    left = {path: where for path, where in told.items() if path not in {*covered, *kept}}
     if left:
         above = os.path.commonpath([str(Path(path).parent) for path in (*kept, *left)]) if _inside(left) else ""
         while "*" in above:

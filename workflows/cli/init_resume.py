@@ -98,7 +98,9 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         return [], f"{why}; say which, as in {' '.join(f'--resume-arg={shlex.quote(word)}' for word in one)}"
     if "*" not in checkpoint:
         return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
-    return words_of(flag.name, "{newest}"), f"{declares} with a value; {{newest}} stands for what was written last"
+    number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []
+    why = f"{declares} with a value; {{newest}} stands for what was written last"
+    return [*words_of(flag.name, "{newest}"), *number], why
 
 
 def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], str] | None:
@@ -132,7 +134,7 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tupl
         return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if facts.loop is not None and facts.trainer is None:
-        told = facts.loop.lines(str(Path(folder, "resume.pt")))
+        told = facts.loop.lines(str(Path(folder, "argosy.pt")))
         return [], f"{why}. For it to go on write, and call argosy init again:\n{told}"
     return [], f"{why}; name what makes the script go on with --resume-arg"
 

@@ -106,6 +106,7 @@ def _states(loop: ast.For, source: Source, bindings: Bindings) -> Iterator[str]:
     models, steps, saved = list[str](), list[str](), list[str]()
     # A model may be put into training once, before the loop.
     place = (source.file(loop), source.function_of(loop))
+    before: list[tuple[ast.Call, dict[str, ast.expr | None]]]
     before = [(each, {}) for each in source.calls if last_name(each.func) == "train" and each.lineno < loop.lineno
               and (source.file(each), source.function_of(each)) == place]  # fmt: skip
     for call, names in [*before, *_inside(loop, source, bindings, {}, _DEEPEST)]:

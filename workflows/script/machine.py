@@ -108,11 +108,8 @@ class Machine(Calls):
         """A call was come to."""
         self.calls.setdefault(node, []).append(self.needs)
         self._saved = self._saved or _SAVES.search(self.named(node.func)) is not None
-        given = (
-            dict(zip(node.args, args, strict=False))
-            if not any(isinstance(each, ast.Starred) for each in node.args)
-            else {}
-        )
+        starred = any(isinstance(each, ast.Starred) for each in node.args)
+        given = {} if starred else dict(zip(node.args, args, strict=False))
         given |= {word.value: named[word.arg] for word in node.keywords if word.arg in named}
         for each, value in given.items():
             self.keep(each, choices(value))
@@ -245,11 +242,8 @@ class Machine(Calls):
         """A default that is more than a constant."""
         file = self._source.file(flag.node) if flag.node is not None else ""
         frame = next((each.frame for each in self._modules.values() if each.frame.file == file), None)
-        return (
-            Unknown(flag.attribute, flag=flag)
-            if frame is None or flag.node is None
-            else self.evaluate(flag.node, frame)
-        )
+        unknown = frame is None or flag.node is None
+        return Unknown(flag.attribute, flag=flag) if unknown else self.evaluate(flag.node, frame)  # type: ignore[arg-type]
 
     def read_file(self, path: str) -> object:
         """What a file of settings holds; None where it cannot be read."""

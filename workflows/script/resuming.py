@@ -181,7 +181,9 @@ def stops(source: Source, values: Values, given: Container[str]) -> tuple[str, s
 
 def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
     """Whether the script reads what lies beside the file that the flag names: ``dirname(args.resume)``."""
-    for node in source.nodes if flag is not None else ():
+    if flag is None:
+        return False
+    for node in source.nodes:
         if isinstance(node, ast.Call) and last_name(node.func) == "dirname" and node.args:
             asked = node.args[0]
         elif isinstance(node, ast.Attribute) and node.attr in ("parent", "replace", "with_name", "with_suffix"):

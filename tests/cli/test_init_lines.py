@@ -1,0 +1,223 @@
+"""init on scripts that cannot go on, or are told of one file of several; the lines that it gives are run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+PARSER = "import argparse, os, torch\np = argparse.ArgumentParser()\n"
+LOOP = """import torch
+def train(net, opt):
+    net.train()
+    net(torch.ones(2)).sum().backward()
+    opt.step()
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(1, 4):
+    train(model, optimizer)
+    print("epoch", epoch)
+"""
+SAVED = LOOP + '    torch.save(model.state_dict(), f"kept/m_{epoch}.pt")\n'
+
+
+@pytest.fixture
+def read(argosy, tmp_path):
+    """What init says of train.py, and the [checkpoint] that it writes."""
+
+    def call(script: str, *argv: str):
+        (tmp_path / "train.py").write_text(script)
+        code, out, err = argosy("init", "train.py", "--force", *argv)
+        found = tomllib.loads((tmp_path / "run.toml").read_text())["checkpoint"] if code == 0 else {}
+        return code, found, out + err
+
+    return call
+
+
+def written_in(script: str, said: str) -> str:
+    """The script with the lines that init said, where it said."""
+    lines, made = script.splitlines(), said.splitlines()
+    at = {kind: next(i for i, line in enumerate(made) if line.strip().startswith(kind)) for kind in
+          ("at its top", "before line", "instead of line", "as the last lines")}  # fmt: skip
+    number = int(made[at["before line"]].strip(" :").split()[-1]) - 1
+    before = [line[8:] for line in made[at["before line"] + 1 : at["instead of line"]]]
+    instead = made[at["instead of line"] + 1].strip()
+    rest = made[at["as the last lines"] + 1 :]
+    last = [
+        line[4:] for line in rest[: next(i for i, line in enumerate([*rest, ""]) if not line.startswith("        "))]
+    ]
+    top = [made[at["at its top"] + 1].strip()]
+    return "\n".join([*top, *lines[:number], *before, instead, *lines[number + 1 :], *last]) + "\n"
+
+
+def trained(tmp_path, script: str) -> str:
+    (tmp_path / "run.py").write_text(script)
+    done = subprocess.run([sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", [LOOP, SAVED], ids=["saves nothing", "saves its model"])
+def test_the_lines_that_it_says_make_the_script_go_on(script: str, read, tmp_path) -> None:
+    code, _, said = read(script)
+    assert code == (2 if script is LOOP else 0), said
+    made = written_in(script, said).replace("range(start, 4)", "range(start, END)")
+    (tmp_path / "kept").mkdir(exist_ok=True)
+    assert trained(tmp_path, made.replace("END", "3")) == "epoch 1\nepoch 2\n"
+    assert trained(tmp_path, made.replace("END", "5")) == "epoch 3\nepoch 4\n"
+    code, found, said = read(made.replace("END", "5"))
+    assert (code, "looks for it and goes on by itself" in said) == (0, True), said
+    assert "argosy.pt" in found["include"]
+
+
+def test_no_lines_where_each_turn_makes_its_model_anew(read) -> None:
+    folds = "import torch\nfor fold in range(5):\n    model = torch.nn.Linear(1, 1)\n    optimizer = SGD(model)\n"
+    folds += "    model.train()\n    loss.backward()\n    optimizer.step()\n    torch.save(model, f'kept/{fold}.pt')\n"
+    assert "before line" not in read(folds)[2]
+
+
+SEVERAL = {
+    "the folder of a run, whose logs stay open": (
+        "p.add_argument('--resume')\nargs = p.parse_args()\nif args.resume:\n    torch.load(args.resume)\n"
+        "torch.save({'epoch': 1}, f'runs/exp{n}/last.pt')\n",
+        ("runs", ["exp*/last.pt"], ["--resume", "{newest}"]),
+    ),
+    "the folder of a checkpoint that a flag names": (
+        "p.add_argument('--restart_dir', default='')\nargs = p.parse_args()\nif args.restart_dir:\n"
+        "    with open(os.path.join(args.restart_dir, 'o.pt'), 'rb') as f:\n        opt = torch.load(f)\n"
+        "        optimizer.load_state_dict(opt)\n"
+        "for name in ('m', 'o'):\n    torch.save(net, f'w/{stamp}/{name}.pt')\n",
+        ("w", ["*/**/m.pt", "*/**/o.pt"], ["--restart_dir", "{newest}"]),
+    ),
+    "one of the kinds of files that a save writes": (
+        "p.add_argument('--resume')\nargs = p.parse_args()\nif args.resume:\n    torch.load(args.resume)\n"
+        "for kind in ('model', 'ema', 'opt'):\n    torch.save(x, f'w/{kind}{n:06d}.pt')\n",
+        ("w", ["model*.pt", "ema*.pt", "opt*.pt"], ["--resume", "{newest:model*.pt}"]),
+    ),
+    "a number beside the file": (
+        "p.add_argument('--resume_net')\np.add_argument('--resume_epoch', type=int, default=0)\nargs = p.parse_args()\n"
+        "if args.resume_net:\n    torch.load(args.resume_net)\nfirst = args.resume_epoch\n"
+        "torch.save(net, f'w/e_{epoch}.pth')\ntorch.save(net, 'w/final.pth')\n",
+        ("w", ["e_*.pth", "final.pth"],
+         ["--resume_net", "{newest:e_*.pth}", "--resume_epoch", "{step:e_*.pth}"]),
+    ),
+    "what lies beside the file that the flag names": (
+        "import pickle\np.add_argument('--resume')\nargs = p.parse_args()\n"
+        "if args.resume:\n    torch.load(args.resume)\n"
+        "    pickle.load(open(os.path.join(os.path.dirname(args.resume), 'net-1.pkl'), 'rb'))\n"
+        "torch.save({'optimizer': o}, f'w/state-{n}.pt')\npickle.dump(net, open(f'w/net-{n}.pkl', 'wb'))\n",
+        ("w", ["state-*.pt", "net-*.pkl"], ["--resume", "{newest:state-*.pt}"]),
+    ),
+    "a cache is no checkpoint": (
+        "p.add_argument('--resume')\nargs = p.parse_args()\n"
+        "if os.path.exists('w/data.pt'):\n    d = torch.load('w/data.pt')\n"
+        "else:\n    torch.save(d, 'w/data.pt')\nif args.resume:\n    torch.load(args.resume)\n"
+        "torch.save([net, optimizer], 'w/last.pt')\n",
+        ("w", ["last.pt"], ["--resume", "w/last.pt"]),
+    ),
+    "what is renamed into place is as whole as it was": (
+        "p.add_argument('--from_resume', type=int, choices=[0, 1], default=0)\nargs = p.parse_args()\n"
+        "if args.from_resume == 1:\n    torch.load('w/a_resume.pt')\n"
+        "torch.save({'optimizer': o}, 'w/a_resume.pt.tmp')\nos.replace('w/a_resume.pt.tmp', 'w/a_resume.pt')\n",
+        ("w", ["a_resume.pt"], ["--from_resume", "1"]),
+    ),
+    "a start that ends where its folder is there": (
+        "p.add_argument('--resume')\np.add_argument('--force', action='store_true')\nargs = p.parse_args()\n"
+        "if os.path.exists('w') and not args.force:\n    raise ValueError('w is there')\n"
+        "if args.resume:\n    torch.load(args.resume)\ntorch.save({'epoch': 1}, 'w/last.pt')\n",
+        ("w", ["last.pt"], ["--resume", "w/last.pt", "--force"]),
+    ),
+    "switches that say what of the file is taken": (
+        "p.add_argument('--lora_checkpoint')\np.add_argument('--start_point')\n"
+        "p.add_argument('--load_optimizer', action='store_true')\nargs = p.parse_args()\n"
+        "if args.lora_checkpoint:\n    torch.load(args.lora_checkpoint)\nif args.start_point:\n"
+        "    found = torch.load(args.start_point)\nif args.start_point and args.load_optimizer:\n"
+        "    optimizer.load_state_dict(found['optimizer'])\ntorch.save({'optimizer': o}, 'w/last.pt')\n",
+        ("w", ["last.pt"], ["--start_point", "w/last.pt", "--load_optimizer"]),
+    ),
+    "a model whose name tells the step": (
+        "p.add_argument('--saved_model', default='')\nargs = p.parse_args()\nif args.saved_model:\n"
+        "    net.load_state_dict(torch.load(args.saved_model))\n    first = int(args.saved_model.split('_')[-1])\n"
+        "torch.save(net.state_dict(), 'w/best.pth')\ntorch.save(net.state_dict(), f'w/iter_{n}.pth')\n",
+        ("w", ["best.pth", "iter_*.pth"], ["--saved_model", "{newest:iter_*.pth}"]),
+    ),
+    "flags that a loop over a dict makes, a folder that a variable names": (
+        "def add(p, known):\n    for key, value in known.items():\n        p.add_argument(f'--{key}', default=value)\n"
+        "known = dict(lr=0.1, resume_from='')\nadd(p, known)\nargs = p.parse_args()\nif args.resume_from:\n"
+        "    torch.load(args.resume_from)\nfolder = os.getenv('A_LOGDIR') or tmp()\n"
+        "torch.save({'epoch': 1}, os.path.join(folder, 'last.pt'))\n",
+        ("out", ["last.pt"], ["--resume_from", "out/last.pt"]),
+    ),
+    "a state that is filled key by key, in an object that a loop finds": (
+        "class Saver:\n    def save(self, folder):\n        state = {}\n        state['optimizer'] = self.o\n"
+        "        torch.save(state, folder + '/last.pt')\nkinds = {'a': None, 'b': Saver}\n"
+        "for name in ('a', 'b', 'c'):\n    found = kinds.get(name)\n    if found is not None:\n        break\n"
+        "found().save('w')\n",
+        ("w", ["last.pt"], None),
+    ),
+    "a library's saver, in a folder made longer until it is free": (
+        "import lib\nfrom timm.utils import CheckpointSaver\np.add_argument('--resume')\nargs = p.parse_args()\n"
+        "if args.resume:\n    torch.load(args.resume)\n"
+        "saver = CheckpointSaver(model=m, optimizer=o, checkpoint_dir=str(lib.increment_path('w/exp')))\n",
+        ("w", ["exp*/last.pth.tar"], ["--resume", "{newest}"]),
+    ),
+    "words that yacs takes": (
+        "p.add_argument('opts', nargs=argparse.REMAINDER)\nargs = p.parse_args()\ncfg.merge_from_list(args.opts)\n"
+        "if cfg.model.resume:\n    resume_from(cfg.model.resume)\ntorch.save({'epoch': 1}, f'w/m-{n}.pt')\n",
+        ("w", ["m-*.pt"], ["model.resume", "{newest}"]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_which_files_are_kept_and_told(name: str, read) -> None:
+    script, (folder, include, resume) = SEVERAL[name]
+    _, found, said = read(PARSER + script)
+    assert (found.get("path"), found.get("include"), found.get("resume_args")) == (folder, include, resume), said
+
+
+def test_a_state_outside_is_refused_though_the_model_lies_inside(read) -> None:
+    script = "p.add_argument('--resume', action='store_true')\nargs = p.parse_args()\n"
+    script += "if args.resume:\n    torch.load('../s/last.pt')\n"
+    script += "torch.save(net.state_dict(), 'w/net.pt')\ntorch.save({'optimizer': o}, '../s/last.pt')\n"
+    code, _, said = read(PARSER + script)
+    assert (code, "saves what it goes on from outside the folder" in said) == (2, True), said
+    assert "../s" in said
+
+
+def test_a_key_of_settings_is_named_with_the_lines_that_set_it(read, tmp_path) -> None:
+    (tmp_path / "c.yml").write_text("out: w\npretrained_model: ''\nload_only_params: false\n")
+    script = "import yaml\np.add_argument('--config_path', default='c.yml')\nargs = p.parse_args()\n"
+    script += "config = yaml.safe_load(open(args.config_path))\nif config.get('pretrained_model', '') != '':\n"
+    script += "    load_checkpoint(model, config['pretrained_model'])\n"
+    script += "torch.save({'epoch': 1}, config['out'] + f'/e_{n}.pth')\n"
+    _, found, said = read(PARSER + script)
+    assert (found["path"], "resume_args" in found) == ("w", False), said
+    assert "goes on from what pretrained_model of c.yml names" in said
+    assert "config['pretrained_model'] = found[-1]" in said
+
+
+def test_an_old_trainer_is_told_by_the_flag_of_its_model(read) -> None:
+    script = """from transformers import HfArgumentParser, Trainer, TrainingArguments
+from dataclasses import dataclass
+import os
+@dataclass
+class Model:
+    model_name_or_path: str
+model_args, args = HfArgumentParser((Model, TrainingArguments)).parse_args_into_dataclasses()
+if os.path.exists(args.output_dir) and os.listdir(args.output_dir) and not args.overwrite_output_dir:
+    raise ValueError("use --overwrite_output_dir")
+path = model_args.model_name_or_path if os.path.isdir(model_args.model_name_or_path) else None
+trainer = Trainer(model=m, args=args)
+trainer.train(model_path=path)
+"""
+    _, found, said = read(script, "--", "--output_dir", "o", "--model_name_or_path", "bert")
+    assert found["resume_args"] == ["--model_name_or_path", "{newest}", "--overwrite_output_dir"], said
+
+
+def test_a_trainer_that_is_never_told_gets_the_line(read) -> None:
+    script = "from transformers import Trainer, TrainingArguments\nargs = TrainingArguments(output_dir='o')\n"
+    _, _, said = read(f"{script}trainer = Trainer(model=m, args=args)\ntrainer.train()\n")
+    assert "write trainer.train(resume_from_checkpoint=get_last_checkpoint('o')) in line 4" in said
