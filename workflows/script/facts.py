@@ -182,7 +182,8 @@ def _facts(
         folders=folder_flags(source, values),
         files=file_flags(source, values),
         stops=stops(source, values, told),
-        loop=loop_of(source, values, ranks.group),
+        # Where a library owns the ranks, its own calls save and load: such lines would be wrong.
+        loop=loop_of(source, values, ranks.group) if ranks.by is None or ranks.group else None,
         newest=words_for_newest(source),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
