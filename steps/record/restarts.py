@@ -112,7 +112,9 @@ def _restart(
     restored, digest = whole(began.fields, "restored_step") or 0, text(began.fields, "restored_digest")
     source = next((save for save in saves if text(save.fields, "digest") == digest != ""), None)
     own = [save for save in saves if began.time <= save.time < until and text(save.fields, "digest") not in aside]
-    steps = [whole(fields, "last_step") or 0, *(point.step for point in points)]
+    saved = told_by(own[-1]) if own else None
+    # A script that prints each tenth step saves between them, too.
+    steps = [whole(fields, "last_step") or 0, saved or 0, *(point.step for point in points)]
     reached = max(steps) if points else max(*steps, restored)
     return Restart(
         attempt=attempt,
@@ -124,7 +126,7 @@ def _restart(
         restored_digest=digest,
         restored_at=source.time if source else None,
         restored_told=_restored_told(source, restored),
-        saved_told=told_by(own[-1]) if own else None,
+        saved_told=saved,
         skipped=texts(began.fields, "skipped"),
         cause=cause_of(ended) if ended else "",
         signal=whole(fields, "signal"),

@@ -162,6 +162,9 @@ def test_runs_are_listed_of_the_machine_and_of_a_store(folder: Path) -> None:
         there = json.loads(argosy(folder, "ls", f"file://{place}", "--json")[1])["runs"]
         assert [(each["run"], each["step"]) for each in there] == [("one", "6")]
     assert "one" in argosy(folder, "ls", f"file://{root}")[1]
+    code, _, err = argosy(folder, "ls", "file:///mnt/argosy/store")  # as the report calls it
+    assert code == 2
+    assert f"made in this folder is file://{folder}/.argosy/volumes/argosy/store" in err
 
 
 def test_the_report_is_opened_in_the_browser_that_is_named(folder: Path, tmp_path: Path) -> None:

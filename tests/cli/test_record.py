@@ -108,6 +108,17 @@ def test_where_a_mute_script_went_on_is_not_where_it_ended(story, step_from: str
     assert said in "\n".join(explained(story.record()))
 
 
+def test_what_was_saved_between_two_printed_steps_was_reached(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    for step in range(10, 251, 10):
+        story.at(step / 10, "step", attempt=1, restart=0, rank=0, step=step, loss=1.0)
+    told = {"step": 256, "told": 256, "step_from": "file", "generation": 1, "bytes": 1, "final": True}
+    story.at(26.0, "checkpoint_committed", digest="a" * 64, **told)
+    story.at(27.0, "train_ended", exit_code=0)
+    assert "Attempt 1 began from scratch and reached step 256." in "\n".join(explained(story.record()))
+
+
 def test_who_was_stopped_has_not_failed(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -51,9 +52,11 @@ def _take_address(workflow: Mapping[str, Any]) -> None:
 def _folder(uri: str) -> ObjectStore:
     path = unquote(urlsplit(uri).path)
     if not os.path.isdir(path):
+        own = next(iter(sorted(Path(".argosy/volumes").glob(f"*/{Path(path).name}"))), None)
+        of_here = f"; the store of the runs that were made in this folder is {own.absolute().as_uri()}" if own else ""
         raise InputError(
             f"the run's store {uri} is a folder of a volume of the cluster, which this machine does not see; mount the "
-            f'volume here so that {path} is there, or keep runs in a bucket (storage.uri = "s3://…")'
+            f'volume here so that {path} is there, or keep runs in a bucket (storage.uri = "s3://…"){of_here}'
         )
     return open_store(uri)
 
