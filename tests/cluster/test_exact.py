@@ -46,7 +46,7 @@ def test_the_same_bits_on_two_nodes_after_a_loss_and_argo_logs_shows_every_rank(
 ) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "run", ignore=shutil.ignore_patterns(".argosy", "checkpoints", "__pycache__"))
     made = new_training(cluster, namespace, tmp_path / "run", name="exact")
-    training = Exact(**vars(made))
+    training = Exact(cluster, namespace, made.folder, name="exact")
     training.submit()
     command = [
         cluster.bin / "argo",

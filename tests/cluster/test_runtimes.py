@@ -97,27 +97,37 @@ def test_it_trains_and_goes_on_after_a_lost_rank_and_a_lost_pod(
     training.until("nothing to be left", lambda: not training.leftovers(*kinds) and beside(training) == before, 60)
 
 
-def test_kueue_admits_one_gang_of_each_runtime_after_the_other(
+def queued(cluster: Cluster, namespace: str, folder: Path, runtime: str) -> Training:
+    gang = f'runtime = "{runtime}"\nlauncher = "plain"\nplacement = "kueue"\nqueue = "{QUEUE}"'
+    return Training(cluster, namespace, folder / runtime, name=runtime, script=SHORT, tables={"gang": gang})
+
+
+def test_kueue_admits_a_rayjob(cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path) -> None:
+    """KubeRay makes pods again that have ended, until the RayJob is deleted; so it is looked at alone."""
+    cluster.create_bucket(namespace)
+    cluster.create_s3_secret(namespace)
+    contention = Contention([queued(cluster, namespace, tmp_path, "rayjob")])
+    with local_queue(cluster, namespace, {"cpu": "1", "memory": "5Gi"}):
+        contention.run(600)
+    assert contention.created == [1]
+
+
+def test_kueue_admits_one_gang_of_each_other_runtime_after_the_other(
     cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
 ) -> None:
     cluster.create_bucket(namespace)
     cluster.create_s3_secret(namespace)
-    trainings = [
-        Training(
-            cluster, namespace, tmp_path / each.name, name=each.name, script=SHORT,
-            tables={"gang": f'runtime = "{each.name}"\nlauncher = "plain"\nplacement = "kueue"\nqueue = "{QUEUE}"'},
-        )
-        for each in FURTHER if "kueue" in BUILT[each.name]
-    ]  # fmt: skip
+    others = [each.name for each in FURTHER if "kueue" in BUILT[each.name] and each.name != "rayjob"]
+    trainings = [queued(cluster, namespace, tmp_path, name) for name in others]
     contention = Contention(trainings)
     with local_queue(cluster, namespace, {"cpu": "1", "memory": "5Gi"}):  # a gang wants 4
         contention.run(600)
     assert not contention.both_held, contention.held
     assert contention.created == [1] * len(trainings)
     waits = [[event.fields for event in training.events("gang_waits")] for training in trainings]
-    queued = [" ".join(str(each["why"]) for each in found if each["phase"] == "queued") for found in waits]
+    said = [" ".join(str(each["why"]) for each in found if each["phase"] == "queued") for found in waits]
     # In Kueue's own words; the first may be admitted before anybody asked.
-    assert sum("quota" in why or "PodsReady" in why for why in queued) >= 3, queued
+    assert sum("quota" in why or "PodsReady" in why for why in said) >= 3, said
 
 
 def test_volcano_binds_the_gang_of_another_runtime(
