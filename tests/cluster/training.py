@@ -107,8 +107,8 @@ class Training:
     nnodes: int | str = 2
     patience: float = 1.0
     """Times the usual wait: on a machine that has other things to do everything comes later."""
-    _followers: dict[str, EventFollower] = field(default_factory=dict, init=False)
-    _heard: list[Event] = field(default_factory=list, init=False)
+    _followers: dict[str, EventFollower] = field(default_factory=dict)
+    _heard: list[Event] = field(default_factory=list)
 
     @property
     def bucket(self) -> str:
