@@ -24,7 +24,7 @@ from argosy.steps.record.naming import node_name
 from argosy.steps.record.order import in_order
 from argosy.steps.record.preflight import latest_preflight
 from argosy.steps.record.reading import moment, number, text, texts, whole
-from argosy.steps.record.restarts import cause_of, restarts_of, stillborn_of, told_by
+from argosy.steps.record.restarts import cause_of, restarts_of, set_aside_in, stillborn_of, told_by
 from argosy.steps.record.slow_ranks import slow_ranks_of
 from argosy.steps.record.spares import spares_of
 from argosy.steps.record.stalling import stalled_now
@@ -208,7 +208,7 @@ def _gangs(events: Sequence[Event]) -> tuple[GangFacts, ...]:
 
 def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[CommittedCheckpoint, ...]:
     by_digest: dict[str, Event] = {}
-    aside = {text(each.fields, "digest"): text(each.fields, "reason") for each in _all(events, "set_aside")}
+    aside = set_aside_in(events)
     for event in _all(events, "checkpoint_committed"):
         by_digest.setdefault(text(event.fields, "digest"), event)
     return tuple(

@@ -39,8 +39,9 @@ def lost_steps(restarts: Sequence[Restart], index: int) -> int:
 
 def redone_steps(restarts: Sequence[Restart], index: int) -> int:
     """How many of them a later restart has done again so far."""
+    lost = lost_steps(restarts, index)
     reached = max((each.last_step for each in restarts[index + 1 :] if each.points), default=0)
-    return max(0, min(lost_steps(restarts, index), reached - (restarts[index].last_step - lost_steps(restarts, index))))
+    return max(0, min(lost, reached - (restarts[index].last_step - lost)))
 
 
 def worked_from(events: Sequence[Event]) -> float | None:

@@ -21,7 +21,7 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
     grown = {_key(event): event for event in events if event.kind == "gang_grows"}
     points = _points(events)
     ordered = sorted(began, key=lambda key: began[key].time)
-    aside = {text(event.fields, "digest") for event in events if event.kind == "set_aside"}
+    aside = set_aside_in(events)
     saves = [event for event in events if event.kind == "checkpoint_committed"]
     until = [began[key].time for key in ordered[1:]] + [inf] * bool(ordered)
     found = [
@@ -62,6 +62,12 @@ def _ended_with_training(last: Restart, training: Event) -> Restart:
 
 def _key(event: Event) -> Key:
     return whole(event.fields, "attempt") or 0, whole(event.fields, "restart") or 0
+
+
+def set_aside_in(events: Sequence[Event]) -> dict[str, str]:
+    """Digests of the checkpoints that nobody is to resume from, and why."""
+    found = (event.fields for event in events if event.kind == "set_aside")
+    return {text(fields, "digest"): text(fields, "reason") for fields in found}
 
 
 def told_by(save: Event) -> int | None:

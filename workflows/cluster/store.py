@@ -52,7 +52,7 @@ def _take_address(workflow: Mapping[str, Any]) -> None:
 def _folder(uri: str) -> ObjectStore:
     path = unquote(urlsplit(uri).path)
     if not os.path.isdir(path):
-        own = next(iter(sorted(Path(".argosy/volumes").glob(f"*/{Path(path).name}"))), None)
+        own = min(Path(".argosy/volumes").glob(f"*/{Path(path).name}"), default=None)
         of_here = f"; the store of the runs that were made in this folder is {own.absolute().as_uri()}" if own else ""
         raise InputError(
             f"the run's store {uri} is a folder of a volume of the cluster, which this machine does not see; mount the "

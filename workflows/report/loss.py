@@ -100,8 +100,8 @@ def _replays(record: RunRecord, x: Scale) -> tuple[Replay, ...]:
         kept = min(kept_until(record.restarts, index), each.last_step)
         left, right = x.at(kept), x.at(each.last_step)
         text = f"attempt {index + 1} ended at step {each.last_step} ({ending(each)})"
-        if kept < each.last_step:
-            text += f"; of steps {kept + 1} to {each.last_step} {fate_of_lost(record, index)}"
+        if fate := fate_of_lost(record, index):
+            text += f"; steps {kept + 1} to {each.last_step}: {fate}"
         found.append(Replay(left, round(max(0.1, right - left), 3), str(index + 1), text))
     return tuple(found[:MOST_MARKS])
 

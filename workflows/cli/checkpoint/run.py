@@ -89,16 +89,17 @@ def choose(commits: Iterable[Commit], text: str) -> Commit:
         InputError: none is meant, or more than one.
     """
     commits = list(commits)
-    known = [commit for commit in commits if commit.state != "pruned"]
     digits = text.lower() if len(text) >= PREFIX_DIGITS else "no digest begins like this"
-    meant = [commit for commit in known if text == str(commit.step) or commit.digest.startswith(digits)]
+    named = [commit for commit in commits if text == str(commit.step) or commit.digest.startswith(digits)]
+    meant = [commit for commit in named if commit.state != "pruned"]
     if len(meant) == 1:
         return meant[0]
     if meant:
         listed = ", ".join(f"{short(commit.digest)} (step {commit.step})" for commit in meant)
         raise InputError(f"CHECKPOINT {text!r}: {len(meant)} are meant: {listed}; write more digits of the digest")
-    if any(text == str(commit.step) or commit.digest.startswith(digits) for commit in commits):
+    if named:
         raise InputError(f"CHECKPOINT {text!r}: was pruned, its bytes are gone; argosy checkpoint list has the others")
+    known = [commit for commit in commits if commit.state != "pruned"]
     listed = ", ".join(f"{commit.step} ({short(commit.digest)})" for commit in known[:5]) or "none"
     rule = f"a step, or at least {PREFIX_DIGITS} digits of a digest"
     raise InputError(f"CHECKPOINT {text!r}: no such checkpoint in this run; write {rule}; the newest: {listed}")
