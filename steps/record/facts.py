@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median
 
 from argosy.steps.record.bundle import Evidence
 from argosy.steps.record.committed import CommittedCheckpoint
@@ -275,6 +276,13 @@ class RunRecord:
         if last is None or not last.final or last.step_from not in ("name", "file"):
             return furthest
         return last.step if last.told != last.step else max(furthest, last.step)
+
+    @property
+    def speed(self) -> float | None:
+        """Tokens per second, the median of all steps that told it."""
+        told = (point.tokens_per_second for each in self.restarts for point in each.points)
+        known = [each for each in told if each is not None]
+        return median(known) if known else None
 
     @property
     def unsaved(self) -> int:

@@ -86,8 +86,7 @@ def measure(
         waiting += waited
         useful += at_work * sum(seconds for step, seconds in steps if step <= kept)
         lost += at_work * sum(seconds for step, seconds in steps if step > kept)
-        first = _first_seconds(each)
-        starting += max(0.0, each.points[0].time - each.began - first)
+        starting += max(0.0, first_step_began(each) - each.began)
         tail = max(0.0, stop - each.points[-1].time)
         # After a failure the time since the last report belongs to the step that was under way.
         if each.failed or index + 1 < len(restarts):
@@ -97,6 +96,11 @@ def measure(
     wall = ended - began
     recovering = max(0.0, wall - useful - lost - starting - ending - waiting)
     return Goodput(wall, useful, lost, starting, recovering, ending, waiting, again)
+
+
+def first_step_began(restart: Restart) -> float:
+    """When the step of the first report is taken to have begun; ``restart`` has points."""
+    return restart.points[0].time - _first_seconds(restart)
 
 
 def _end_of(restarts: Sequence[Restart], index: int, ended: float) -> float:

@@ -78,7 +78,7 @@ def _slow_rank(each: SlowRank) -> dict[str, Any]:
     return {
         "rank": each.rank,
         "node": each.node or None,
-        "attempt": each.attempt,
+        "gang": each.attempt,
         "restart": each.restart,
         "step": each.step,
         "score": each.score,
@@ -88,18 +88,22 @@ def _slow_rank(each: SlowRank) -> dict[str, Any]:
 
 
 def _take_over(each: TakeOver) -> dict[str, Any]:
-    where = {"attempt": each.attempt, "restart": each.restart, "node_rank": each.node_rank}
+    where = {"gang": each.attempt, "restart": each.restart, "node_rank": each.node_rank}
     return {**where, "node": each.node, "from_node": each.from_node or None}
 
 
 def attempts(record: RunRecord) -> list[dict[str, Any]]:
-    """All that was tried, in order; also in the summary that the step ``finalize`` leaves and sends."""
-    return [_attempt(each) for each in record.attempts]
+    """All that was tried, in order; also in the summary that the step ``finalize`` leaves and sends.
+
+    ``attempt`` counts as the report does; null for a gang that never became whole.
+    """
+    numbers = {id(each): number for number, each in enumerate(record.restarts, 1)}
+    return [{"attempt": numbers.get(id(each)), **_attempt(each)} for each in record.attempts]
 
 
 def _attempt(each: Restart) -> dict[str, Any]:
     return {
-        "attempt": each.attempt,
+        "gang": each.attempt,
         "restart": each.restart,
         "cause": each.cause or None,
         "signal": each.signal,

@@ -20,9 +20,8 @@ SUMMARY_KEYS = [
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
     *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "spares", "streamed", "report"],
 ]
-ATTEMPT_KEYS = [
-    *["attempt", "restart", "cause", "signal", "exit_code", "node", "rank", "restored_step", "last_step", "quote"]
-]
+ATTEMPT_KEYS = ["attempt", "gang", "restart", "cause", "signal", "exit_code", "node", "rank"]
+ATTEMPT_KEYS += ["restored_step", "last_step", "quote"]
 
 
 @pytest.fixture

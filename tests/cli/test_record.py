@@ -18,6 +18,7 @@ from argosy.steps.record.termination import read_message
 from argosy.steps.runlog import Event, read_events
 from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
+from argosy.workflows.cli.status import lines as status
 from argosy.workflows.report.page import render
 from argosy.workflows.report.timeline import timeline
 
@@ -435,3 +436,21 @@ def test_a_hung_attempt_is_not_drawn_as_steps(story) -> None:
     (stuck,) = [bar for bar in gang.bars if bar.kind == "stuck"]
     assert "no step after 10" in stuck.tooltip
     assert stuck.width > 80
+
+
+def test_the_time_line_and_the_account_say_one_figure_for_starting(story) -> None:
+    """Steps told each ten seconds: the first report is no start-up of its whole distance."""
+    story.at(0, "gang_created", attempt=1, nnodes=1, nproc_per_node=1)
+    story.at(1, "restart_began", attempt=1, restart=0, restored_step=0)
+    for number in range(1, 6):
+        story.at(
+            20 + 10 * number, "step", attempt=1, restart=0, rank=0, step=10 * number, tokens_per_second=100.0 * number
+        )
+    story.at(71, "train_ended", cause="none", exit_code=0)
+    record = story.record("Succeeded", 72.0)
+    drawn = timeline(record)
+    assert drawn is not None and record.goodput is not None
+    texts = [bar.tooltip for lane in drawn.lanes for bar in lane.bars]
+    assert record.goodput.starting == 19.0
+    assert "attempt 1: imports, rendezvous, restore (19.0 s)" in texts
+    assert "  training: step 50, 300 tokens/s" in status(record, 80.0)

@@ -48,7 +48,7 @@ def test_explain_says_who_went_on_in_whose_place() -> None:
     assert way_on(record, 0).startswith("Started again on the same pods, node-2 in place of node-1 after")
     ended = build_record([*EVENTS, event(90, "train_ended", cause="none", exit_code=0)], {"name": "w"})
     assert "Spares: stood by: node-2, node-3; took over: node-2 in place of node-1." in story(ended)
-    told = {"attempt": 1, "restart": 1, "node_rank": 1, "node": "node-2", "from_node": "node-1"}
+    told = {"gang": 1, "restart": 1, "node_rank": 1, "node": "node-2", "from_node": "node-1"}
     assert summary(record, "")["spares"] == {"ready": [], "preparing": ["node-3"], "took_over": [told]}
 
 

@@ -57,7 +57,10 @@ def test_a_gang_that_never_came_together_is_an_attempt_too(pods: Any) -> None:
         log.append("restart_began", attempt=2, restart=0, generation=1, restored_step=0)
     pods.run(FinalizeArgs, status="Failed")
     attempts = pods.json("run/runs/wf-1/summary.json")["attempts"]
-    assert [(each["attempt"], each["cause"]) for each in attempts] == [(1, "unschedulable"), (2, None)]
+    assert [(each["attempt"], each["gang"], each["cause"]) for each in attempts] == [
+        (None, 1, "unschedulable"),
+        (1, 2, None),
+    ]
 
 
 def test_a_run_that_died_before_admission_has_a_summary(pods: Any) -> None:

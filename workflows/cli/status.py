@@ -79,8 +79,9 @@ def _training(record: RunRecord) -> list[str]:
         latest = record.restarts[-1].points[-1]
         total = f" of {record.end_step}" if record.end_step else ""
         loss = "" if latest.loss is None else f", loss {figure(latest.loss)}"
-        speed = "" if latest.tokens_per_second is None else f", {latest.tokens_per_second:,.0f} tokens/s"
-        found.append(f"  training: step {latest.step}{total}{loss}{speed}")
+        speed = record.speed if record.done else latest.tokens_per_second
+        told = "" if speed is None else f", {speed:,.0f} tokens/s"
+        found.append(f"  training: step {latest.step}{total}{loss}{told}")
     if record.stalled and not record.done:
         found.append(f"  stalled: {record.stalled}")
     found += [f"  slow: {each.sentence}" for each in record.slow_ranks[-3:]]

@@ -7,7 +7,6 @@ import uuid
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, TypeVar
 
 from argosy.steps.record import wording
@@ -77,7 +76,7 @@ def render(record: RunRecord, words: LastWords | None = None) -> str:
         headline=headline(record),
         remedy=what_to_do(record),
         words=words,
-        speed=_speed(record),
+        speed=record.speed,
         goodput_sentence=goodput_sentence(record),
         streaming_sentence=streaming_sentence(record),
         waiting_sentence=waiting_sentence(record),
@@ -128,13 +127,6 @@ def _wall(record: RunRecord) -> float | None:
     told = [each.points[-1].time for each in record.restarts if each.points]
     until = record.ended or record.train_ended or max(told, default=None)
     return max(0.0, until - record.started) if until is not None and record.started is not None else None
-
-
-def _speed(record: RunRecord) -> float | None:
-    """Tokens per second, the median of all steps that told it."""
-    told = [point.tokens_per_second for each in record.restarts for point in each.points]
-    known = [each for each in told if each is not None]
-    return median(known) if known else None
 
 
 def _attempts(record: RunRecord) -> list[AttemptRow]:

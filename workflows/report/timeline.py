@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from argosy.steps.contract.causes import Cause
 from argosy.steps.record.committed import CommittedCheckpoint
 from argosy.steps.record.facts import GangFacts, RunRecord, StepNode
-from argosy.steps.record.goodput import kept_until
+from argosy.steps.record.goodput import first_step_began, kept_until
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.story import ending, fate_of_lost
 from argosy.steps.record.wording import duration, short, size
@@ -154,7 +154,7 @@ def _attempt(record: RunRecord, index: int, scale: Scale) -> list[Bar]:
         return [_bar(scale, each.began, end, "starting", "", f"attempt {number}: starting")]
     kept = kept_until(record.restarts, index)
     times = [point.time for point in each.points if point.step <= kept]
-    first = each.points[0].time
+    first = first_step_began(each)
     stuck = each.points[-1].time if each.cause == Cause.HANG else end
     turn = max([first, *times]) if kept < each.last_step else stuck
     bars = [_bar(scale, each.began, first, "starting", "", f"attempt {number}: imports, rendezvous, restore")]
