@@ -60,6 +60,7 @@ def main() -> None:
     restored = Checkpointer.load() if args.checkpoints is None else Checkpointer(args.checkpoints).restore()
     if restored is None:
         raise SystemExit(f"evaluate.py: no checkpoint in {args.checkpoints}")
+    torch.set_num_threads(1)  # the order of additions, as in train.py; so small a model gains little by a second
     gpt = GPT(Shape()).eval()
     gpt.load_state_dict(restored.state["model"])
     corpus = Corpus(args.data, gpt.shape.context)
