@@ -446,6 +446,7 @@ def test_the_time_line_and_the_account_say_one_figure_for_starting(story) -> Non
         story.at(
             20 + 10 * number, "step", attempt=1, restart=0, rank=0, step=10 * number, tokens_per_second=100.0 * number
         )
+    story.at(71, "checkpoint_committed", step=56, step_from="file", digest="d" * 64, final=True)
     story.at(71, "train_ended", cause="none", exit_code=0)
     record = story.record("Succeeded", 72.0)
     drawn = timeline(record)
@@ -453,4 +454,4 @@ def test_the_time_line_and_the_account_say_one_figure_for_starting(story) -> Non
     texts = [bar.tooltip for lane in drawn.lanes for bar in lane.bars]
     assert record.goodput.starting == 19.0
     assert "attempt 1: imports, rendezvous, restore (19.0 s)" in texts
-    assert "  training: step 50, 300 tokens/s" in status(record, 80.0)
+    assert "  training: step 56, 300 tokens/s" in status(record, 80.0)

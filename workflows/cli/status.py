@@ -79,9 +79,11 @@ def _training(record: RunRecord) -> list[str]:
         latest = record.restarts[-1].points[-1]
         total = f" of {record.end_step}" if record.end_step else ""
         loss = "" if latest.loss is None else f", loss {figure(latest.loss)}"
-        speed = record.speed if record.done else latest.tokens_per_second
+        step, speed = latest.step, latest.tokens_per_second
+        if record.done:  # a script that prints each tenth step has not ended at the last it printed
+            step, speed = max(step, record.last_step), record.speed
         told = "" if speed is None else f", {speed:,.0f} tokens/s"
-        found.append(f"  training: step {latest.step}{total}{loss}{told}")
+        found.append(f"  training: step {step}{total}{loss}{told}")
     if record.stalled and not record.done:
         found.append(f"  stalled: {record.stalled}")
     found += [f"  slow: {each.sentence}" for each in record.slow_ranks[-3:]]
