@@ -450,7 +450,8 @@ def test_the_time_line_and_the_account_say_one_figure_for_starting(story) -> Non
     story.at(71, "train_ended", cause="none", exit_code=0)
     record = story.record("Succeeded", 72.0)
     drawn = timeline(record)
-    assert drawn is not None and record.goodput is not None
+    assert drawn is not None
+    assert record.goodput is not None
     texts = [bar.tooltip for lane in drawn.lanes for bar in lane.bars]
     assert record.goodput.starting == 19.0
     assert "attempt 1: imports, rendezvous, restore (19.0 s)" in texts
