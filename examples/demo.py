@@ -18,7 +18,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "stdlib-gpt"
 ARGOSY = str(Path(sys.executable).parent / "argosy")
-KILL_STEP = 70
+KILL_STEP = 35
 
 
 class DemoError(Exception):

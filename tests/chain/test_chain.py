@@ -55,16 +55,16 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_data_checkpoints_and_pointer_in_s3(examples: Path, bucket: str) -> None:
     folder = examples / "stdlib-gpt"
     description = (folder / "run.toml").read_text()
-    description = description.replace("file:///mnt/argosy", bucket).replace('"120"', '"30"').replace("4.0 ", "8.0 ")
+    description = description.replace("file:///mnt/argosy", bucket).replace('"60"', '"20"').replace("4.0 ", "8.0 ")
     storage = f'[storage]\nuri = "{bucket}/store"\n\n[dataset]'
     description = description.replace("[gang]", '[gang]\npreload = ["torch"]')
     (folder / "run.toml").write_text(description.replace("[dataset]", storage, 1))
     prepare = [sys.executable, "prepare.py", "--out", f"{bucket}/datasets/stdlib-gpt", "--limit-mb", "2"]
     subprocess.run(prepare, cwd=folder, check=True, capture_output=True, timeout=60)
-    command = [ARGOSY, "run", "run.toml", "--json", "--inject", "kill:rank=1@step=25"]
+    command = [ARGOSY, "run", "run.toml", "--json", "--inject", "kill:rank=1@step=15"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, env=dict(os.environ))
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     told = json.loads(done.stdout)
     assert [attempt["signal"] for attempt in told["attempts"]] == [9, None]
-    assert told["attempts"][1]["restored_step"] == 20
+    assert told["attempts"][1]["restored_step"] == 10
     assert told["promoted_digest"] == told["evaluated_digest"] == told["checkpoint_digest"] != ""

@@ -30,8 +30,7 @@ class Chain(Training):
         tables = f'secrets = ["s3"]\n\n[env]\n{variables}\n\n[storage]\nuri = "{self.bucket}/store"\n\n[dataset]'
         text = (self.folder / "run.toml").read_text().replace("file:///mnt/argosy", self.bucket)
         for ours, shorter in (
-            ('"120"', f'"{self.steps}"'),
-            ("every_steps = 20", "every_steps = 10"),
+            ('"60"', f'"{self.steps}"'),
             ("floor = 4.0", "floor = 8.0"),
             ('cpu = "1"', 'cpu = "50m"'),
             ("[dataset]", tables),
