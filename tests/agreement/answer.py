@@ -53,7 +53,7 @@ def differences(argo: Answer, engine: Answer) -> list[str]:
     if argo["phase"] == "stuck":
         told = engine["phase"] == "Error" and "Argo would keep this workflow Running for ever" in engine["message"]
         return [] if told else [f"phase: Argo stays Running for ever, engine {engine['phase']!r}"]
-    argo, engine = ({**each, "message": _plain(each["message"])} for each in (argo, engine))
+    argo, engine = ({**each, "message": _summed(each, each["message"])} for each in (argo, engine))
     found = [
         f"{key}: Argo {argo[key]!r}, engine {engine[key]!r}" for key in ("phase", "message") if argo[key] != engine[key]
     ]
@@ -71,13 +71,22 @@ def differences(argo: Answer, engine: Answer) -> list[str]:
 def _plain_nodes(found: Answer) -> dict[str, dict[str, Any]]:
     plain = {}
     for name, node in found["nodes"].items():
-        plain[name] = {**node, "message": _plain(node["message"])} if "message" in node else dict(node)
+        plain[name] = {**node, "message": _summed(found, node["message"])} if "message" in node else dict(node)
         for key in {"inputs", "outputs"} & node.keys():
             plain[name][key] = {each: _ADDRESS.sub("ADDRESS", value) for each, value in node[key].items()}
         if plain[name].get("message") == "deadline":
             # Whether the container's exit code was seen is part of the same race.
             plain[name].pop("exit", None)
     return plain
+
+
+def _summed(found: Answer, message: str) -> str:
+    """The class of a message; the same race decides whether those above a deadline name it or their child."""
+    if _CHILD.fullmatch(message) and any(
+        _plain(each.get("message", "")) == "deadline" for each in found["nodes"].values()
+    ):
+        return "deadline"
+    return _plain(message)
 
 
 def _short(name: str, workflow: str) -> str:
@@ -93,6 +102,7 @@ def _node(**known: Any) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value not in (None, "", {}, [])}
 
 
+_CHILD = re.compile(r"child '.*' failed")
 _ADDRESS = re.compile(r"198\.1[89](\.\d+){2}")
 """Of a pod of the test cluster."""
 _CLASSES = (
