@@ -70,9 +70,10 @@ class Host:
     def first(self) -> tuple[int, int] | None:
         """Node and pid of a worker that ended by itself lately, before all others; None: there is none."""
         late = time.monotonic() - _LATE_SECONDS
-        (when, *found), *others = [loss for loss in self._losses if loss[0] > late] or [(0.0, 0, 0)]
-        alone = not others or others[0][0] - when > _ALONE_SECONDS
-        return (found[0], found[1]) if when and alone else None
+        losses = [loss for loss in self._losses if loss[0] > late]
+        if not losses or (len(losses) > 1 and losses[1][0] - losses[0][0] < _ALONE_SECONDS):
+            return None
+        return losses[0][1:]
 
     def close(self, *, well: bool) -> None:
         """Tell the others that it is over, and how."""
