@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -77,7 +78,7 @@ def failed(cause: str, message: str, *, node: str) -> None:
 
 
 def _send(record: dict[str, Any]) -> None:
-    handle = os.environ.get(env.PROGRESS_FD)
+    handle = _opened(os.environ.get(env.PROGRESS_FD))
     if handle is None:
         return
     line = (json.dumps({k: v for k, v in record.items() if v is not None}) + "\n").encode()
@@ -86,6 +87,20 @@ def _send(record: dict[str, Any]) -> None:
             os.write(int(handle), line)
         except OSError:
             os.environ.pop(env.PROGRESS_FD)  # the parent is gone; training goes on
+
+
+def _opened(handle: str | None) -> str | None:
+    """Workers of Ray do not inherit the pipe and are told its path. The first of a node speaks for all of them, since
+    their parent takes what it hears for one rank's.
+    """
+    if handle is None or handle.isdigit():
+        return handle
+    with contextlib.suppress(OSError):
+        if os.environ.get("LOCAL_RANK", "0") == "0":
+            os.environ[env.PROGRESS_FD] = str(os.open(handle, os.O_WRONLY))
+            return os.environ[env.PROGRESS_FD]
+    os.environ.pop(env.PROGRESS_FD)
+    return None
 
 
 def _fault(step: int) -> None:

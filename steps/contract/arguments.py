@@ -174,7 +174,7 @@ class LaunchArgs(StepArgs):
     code_digest: str = option("SHA-256 of the code archive; empty: the code is in the image", default="")
     workdir: str = option("folder the code is unpacked into and the script runs in", default="/argosy/workspace")
     nproc_per_node: int = option("ranks on this node", default=1)
-    launcher: str = option("torchrun, plain or mpirun", default="torchrun")
+    launcher: str = option("torchrun, plain, mpirun or ray", default="torchrun")
     preload: tuple[str, ...] = option("torchrun: module that ranks find imported; repeat", default=())
     staging: str = option("shared, node, stream or none", default="none")
     layout: str = option("replicated or sharded", default="replicated")

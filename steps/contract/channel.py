@@ -26,7 +26,7 @@ ORPHAN_SECONDS = 1800.0
 
 Longer than Argo takes to replace a supervisor whose node is lost (5 minutes until its pod is given up, then a backoff).
 """
-TOLD_PEERS = ("plain", "mpirun")
+TOLD_PEERS = ("plain", "mpirun", "ray")
 """Launchers whose nodes are told each other's addresses; torchrun's ranks meet at node 0."""
 COMMIT_SECONDS = 30
 """After the script's grace: time for launch to commit what was saved."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import socket
 from dataclasses import dataclass
 from typing import Self
 
 from argosy.steps.contract import env as names
+from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import InputError
 
 _INDEX = "JOB_COMPLETION_INDEX"
@@ -45,3 +48,10 @@ class Identity:
         node = os.environ.get(names.NODE_NAME) or pod
         token, gang = os.environ.get(names.CHANNEL_TOKEN, ""), os.environ.get(names.GANG_NAME, "")
         return cls(pod, node, index, url, token, gang)
+
+
+def restart_key(assignment: Assignment) -> str:
+    """A secret of this restart's nodes: what a launcher hands to the programs it starts is not the channel's token."""
+    token = os.environ.get(names.CHANNEL_TOKEN, "").encode()
+    what = f"{assignment.workflow}/{assignment.run_id}/{assignment.attempt}/{assignment.restart}"
+    return hmac.new(token, what.encode(), hashlib.sha256).hexdigest()

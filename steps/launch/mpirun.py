@@ -7,8 +7,6 @@ node's launch, in its environment and working directory. Open MPI 4 (``orted``) 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
 import shutil
@@ -26,6 +24,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.agent import PYTHON, Agent, pass_on, shim
+from argosy.steps.launch.identity import restart_key
 from argosy.steps.launch.mpi_daemon import Daemon
 from argosy.steps.launch.mpi_rank import FOLDER, OUTPUT
 from argosy.steps.launch.mpi_shell import HOSTS, KEY, host_name
@@ -76,7 +75,7 @@ class Mpirun(Agent):
         if len(assignment.peers) != assignment.nnodes:
             text = f"launcher = mpirun is for gangs of at most 1024 nodes; this one has {assignment.nnodes}"
             raise StepError(Cause.LAUNCHER_USAGE, text, quote=text)
-        key = _key(assignment)
+        key = restart_key(assignment)
         own = {
             **_apart(),
             **environ,
@@ -165,13 +164,6 @@ def _program(environ: Mapping[str, str]) -> str:
         text = f"launcher = mpirun: it splits its remote shell at spaces, and this Python is {sys.executable!r}"
         raise StepError(Cause.LAUNCHER_USAGE, text, quote=text)
     return found
-
-
-def _key(assignment: Assignment) -> str:
-    """Of this restart only: what reaches mpirun's environment is not the channel's token."""
-    token = os.environ.get(names.CHANNEL_TOKEN, "").encode()
-    what = f"{assignment.workflow}/{assignment.run_id}/{assignment.attempt}/{assignment.restart}"
-    return hmac.new(token, what.encode(), hashlib.sha256).hexdigest()
 
 
 def _as_root() -> dict[str, str]:

@@ -22,6 +22,7 @@ from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.progress_lines import compile_pattern
 from argosy.steps.launch.ray_head import AnsweringHead
+from argosy.steps.launch.ray_train import RayTrain
 from argosy.steps.launch.restart import NodeRestart, describe
 from argosy.steps.launch.spare import Spare
 from argosy.steps.launch.torchrun import Torchrun
@@ -32,7 +33,7 @@ REFUSED_SECONDS = 30.0
 _COMPLAIN_SECONDS = 30.0
 
 
-_AGENTS: Mapping[str, type[Agent]] = {each.name: each for each in (Torchrun, Plain, Mpirun)}
+_AGENTS: Mapping[str, type[Agent]] = {each.name: each for each in (Torchrun, Plain, Mpirun, RayTrain)}
 
 
 class _Terminated(Exception):

@@ -190,8 +190,8 @@ class Shim:
         else:
             self._tell({"type": "injected", "fault": fault.name, "step": self._last_step, "phase": fault.phase})
         self._fault = None
-        if fault.signal is not None:
-            self._signal(fault.signal)
+        if fault.signal is not None and self._child.process.returncode is None:
+            processes.send(fault.victim(self._child.process.pid), fault.signal)
 
     def _read_socket(self) -> None:
         try:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from argosy.steps.contract import env as names
 from argosy.steps.contract.injection import NODE_FAULTS, SUPERVISOR_KILL
+from argosy.steps.launch.ray_workers import workers
 
 _SIGNALS = {
     "kill": signal.SIGKILL, "segv": signal.SIGSEGV, "hang": signal.SIGSTOP, "abort": signal.SIGABRT,
@@ -72,6 +73,11 @@ class RankFault:
             return True
         inside = {path.relative_to(folder).as_posix() for path in found if path.is_relative_to(folder)}
         return bool(inside) and not inside.isdisjoint(matching(Path(folder), self.include))
+
+    @staticmethod
+    def victim(pid: int) -> int:
+        """Whom a signal is meant for: the rank ``pid``, or where that is a node of Ray's the first worker there."""
+        return min(workers(pid), default=pid)
 
     def environment(self) -> dict[str, str]:
         """The variables that tell the rank of the fault."""

@@ -68,7 +68,7 @@ AWS_REGION = "us-east-1"
 [gang]
 nnodes = {nnodes}
 resources.cpu = "50m"
-resources.memory = "2Gi"
+resources.memory = "{memory}"
 {gang}
 
 [checkpoint]
@@ -105,6 +105,8 @@ class Training:
     args: tuple[str, ...] = ()
     """Of another script than ours."""
     nnodes: int | str = 2
+    memory: str = "2Gi"
+    """Of each node, as a quantity."""
     patience: float = 1.0
     """Times the usual wait: on a machine that has other things to do everything comes later."""
     _followers: dict[str, EventFollower] = field(default_factory=dict)
@@ -129,6 +131,7 @@ class Training:
         text = RUN.format(
             name=self.name,
             nnodes=json.dumps(self.nnodes),
+            memory=self.memory,
             args=args,
             bucket=self.bucket,
             endpoint=self.cluster.s3_endpoint,

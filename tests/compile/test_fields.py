@@ -170,7 +170,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "notify.webhook_secret": ("hook", {}),
 }
 # Refused with the reason.
-UNBUILT = {"gang.launcher": ("mpi", "ray", "torchrn")}
+UNBUILT = {"gang.launcher": ("mpi", "torchrn")}
 
 
 def test_every_field_is_covered() -> None:

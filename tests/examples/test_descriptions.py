@@ -34,12 +34,13 @@ def test_the_event_starts_the_run() -> None:
     assert decision.dataset_uri == run.dataset.uri
 
 
-def test_init_writes_the_plain_scripts_description(tmp_path: Path) -> None:
-    committed = (EXAMPLES / "ddp-plain/run.toml").read_text()
+@pytest.mark.parametrize(("name", "args"), [("ddp-plain", ["--", "--epochs", "4"]), ("ray-train", [])])
+def test_init_writes_the_plain_scripts_description(name: str, args: list[str], tmp_path: Path) -> None:
+    committed = (EXAMPLES / name / "run.toml").read_text()
     assert len(committed.splitlines()) <= 15
-    folder = tmp_path / "ddp-plain"
+    folder = tmp_path / name
     folder.mkdir()
-    (folder / "train.py").write_bytes((EXAMPLES / "ddp-plain/train.py").read_bytes())
-    command = [Path(sys.executable).parent / "argosy", "init", "train.py", "--", "--epochs", "4"]
+    (folder / "train.py").write_bytes((EXAMPLES / name / "train.py").read_bytes())
+    command = [Path(sys.executable).parent / "argosy", "init", "train.py", *args]
     subprocess.run(command, check=True, cwd=folder, capture_output=True)
     assert (folder / "run.toml").read_text() == committed

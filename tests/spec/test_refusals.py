@@ -143,7 +143,7 @@ WRONG = [
     (GOOD + '[gang]\ntransport = "enforce"', "gang.transport = 'enforce': has nothing to compare", "gang.fabric"),
     (
         GOOD + '[gang]\npreflight = "warn"\nlauncher = "plain"',
-        "gang.preflight = 'warn': needs torch",
+        "gang.preflight = 'warn': is done by torchrun's ranks",
         "leave preflight out",
     ),
     (GOOD + '[gang]\ntransport = "on"', "gang.transport = 'on': must be 'warn', 'enforce' or 'off'", "explain-config"),
@@ -170,6 +170,20 @@ WRONG = [
     (GOOD + '[gang]\nqueue = "q"\nplacement = "native"', "gang.queue = 'q': cannot go with placement", "remove it"),
     (GOOD + '[gang]\nqueue = "Q"\nplacement = "kueue"', "gang.queue = 'Q': must be a Kubernetes name", "63"),
     (GOOD + '[gang]\nqueue_priority = "p"', "gang.queue_priority = 'p': is Kueue's alone", "remove it"),
+    (
+        GOOD + '[gang]\nlauncher = "ray"\nnproc_per_node = 2',
+        "gang.nproc_per_node = 2: cannot go with launcher = 'ray': Ray starts the workers",
+        "num_workers in the script",
+    ),
+    (GOOD + '[gang]\nlauncher = "ray"\nnnodes = "1:2"', "gang.nnodes = '1:2': cannot go with launcher", "nnodes = 2"),
+    (GOOD + '[gang]\nlauncher = "ray"\npreflight = "warn"', "gang.preflight = 'warn': is done by torchrun", "leave"),
+    (GOOD + '[gang]\nlauncher = "ray"\n[batch]\nmicro_batch_size = 1', "batch: cannot go with launcher", "[batch] out"),
+    (
+        GOOD
+        + '[gang]\nlauncher = "ray"\nnnodes = 2\n[checkpoint]\nmode = "opaque"\npath = "o"\nexpect = ["{rank}.pt"]',
+        "checkpoint.expect = ('{rank}.pt',): cannot go with launcher = 'ray': Ray decides which node",
+        "argosy.Checkpointer",
+    ),
     (
         GOOD + '[gang]\nruntime = "trainjob"\nplacement = "native"',
         "gang.placement = 'native': is not built yet with",

@@ -20,6 +20,7 @@ from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts, read_script
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.settings import RUN_DIR
+from argosy.workflows.script.trainer import RAY_TRAIN
 
 NAME_LENGTH = 40
 OUT = "out"
@@ -173,9 +174,12 @@ def _name(name: str | None, script: Path) -> str:
 
 def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tuple[int, int]:
     guess.lines += ["", "[gang]"]
-    here = gpus() if facts.cuda is not None else 0
+    under_ray = facts.trainer is not None and facts.trainer.library == RAY_TRAIN
+    here = gpus() if facts.cuda is not None or under_ray else 0
     if ranks is not None:
         (nodes, each), why = ranks, ""
+    elif under_ray:
+        nodes, each, why = 1, 1, "Ray starts as many workers as the script's ScalingConfig says; more nodes by -j Nx1"
     elif facts.launched:
         nodes, each = 1, 1
         why = (
@@ -199,6 +203,8 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         nodes, each, why = 2, 2, f"{facts.distributed[1]} uses {facts.distributed[0]}; change it with -j NxP"
     guess.put("nnodes", nodes, "")
     guess.put("nproc_per_node", each, why)
+    if under_ray and facts.trainer is not None:
+        guess.put("launcher", "ray", f"{facts.trainer.where} makes a trainer of Ray Train")
     if here and ranks is None:
         guess.lines.append(f"resources = {{ gpu = {here} }}")
     return nodes, each

@@ -10,6 +10,7 @@ from argosy.workflows.script.domain import Unknown
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
+RAY_TRAIN = "Ray Train"
 _NEWEST = "get_last_checkpoint"
 
 

@@ -1,4 +1,4 @@
-"""How a script saves that leaves it to a library: Hugging Face's Trainer, Lightning, DeepSpeed."""
+"""How a script saves that leaves it to a library: Hugging Face's Trainer, Lightning, DeepSpeed, Ray Train."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from argosy.workflows.script.hugging_face import PARSERS, transformers
+from argosy.workflows.script.ray_train import ray_train
 from argosy.workflows.script.resuming import folders_of_deepspeed
 from argosy.workflows.script.settings import RUN_DIR, Settings
 from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
@@ -34,6 +35,8 @@ _BY_A_SETTING = (
 def trainer_facts(source: Source, values: Values, settings: Settings, own: bool) -> TrainerFacts | None:
     """What the script's calls say; None where no library saves. ``own``: the script saves whole states itself."""
     imported = source.packages
+    if (found := ray_train(source, values)) is not None:
+        return found
     if imported & {"lightning", "pytorch_lightning"}:
         return _lightning(source, values, settings) or _composed(source, settings)
     settings_of_hf = {last_name(call.func) for call in source.calls} & {*PARSERS, "TrainingArguments"}

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from argosy.workflows.fabric.fabric import Fabric
 from argosy.workflows.spec.fabric import check_parameters, check_volumes, filled_fabric
+from argosy.workflows.spec.launcher import check_launcher
 from argosy.workflows.spec.placement import check_host, check_queue
 from argosy.workflows.spec.pod import Pod
 from argosy.workflows.spec.refusal import Refusal
@@ -93,7 +94,8 @@ class Gang(Table):
         default="torchrun",
         description="What starts the ranks on a node. torchrun. plain: nothing but us, for scripts without torch "
         "(XGBoost, TensorFlow): RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TF_CONFIG. mpirun: Open MPI, for "
-        "scripts that meet over MPI (Horovod, mpi4py); the image has it, no sshd.",
+        "scripts that meet over MPI (Horovod, mpi4py); the image has it, no sshd. ray: Ray Train (TorchTrainer), whose "
+        "workers Ray starts; the image has ray[train].",
     )
     preload: tuple[Annotated[ModuleName, Field(min_length=1)], ...] = Field(
         default=(),
@@ -206,20 +208,7 @@ class Gang(Table):
                 field="transport",
                 value=self.transport,
             )
-        if self.preflight != "off" and self.launcher != "torchrun":
-            raise Refusal(
-                f"needs torch, and launcher = {self.launcher!r} does without",
-                "leave preflight out",
-                field="preflight",
-                value=self.preflight,
-            )
-        if self.preload and self.launcher != "torchrun":
-            raise Refusal(
-                f"goes with torchrun: what launcher = {self.launcher!r} starts is no fork of ours",
-                "leave preload out",
-                field="preload",
-                value=list(self.preload),
-            )
+        check_launcher(self)
         gpu = self.resources.gpu
         if gpu and self.nproc_per_node > gpu:
             raise Refusal(

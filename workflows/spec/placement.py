@@ -22,7 +22,7 @@ PLACEMENTS = ("none", "native", "kueue", "volcano", "coscheduling", "kai")
 """Who makes it all-or-nothing."""
 RENDERED = ("coscheduling", "kai")
 """Placements that were never seen to place a gang here: their manifests follow the schemas and the sources."""
-LAUNCHERS: Mapping[str, bool] = {"torchrun": True, "plain": True, "mpirun": True, "ray": False}
+LAUNCHERS = ("torchrun", "plain", "mpirun", "ray")
 ILLEGAL: Mapping[tuple[str, str], str] = {
     ("volcano", "none"): "Volcano places its Jobs whole, so say placement = volcano",
     ("volcano", "kueue"): "a Volcano Job queues in Volcano: two admissions would wait for each other",
@@ -40,7 +40,7 @@ ILLEGAL: Mapping[tuple[str, str], str] = {
 _KNOWN: Mapping[str, Mapping[str, bool]] = {
     "runtime": {name: bool(placements) for name, placements in RUNTIMES.items()},
     "placement": {name: any(name in placements for placements in RUNTIMES.values()) for name in PLACEMENTS},
-    "launcher": LAUNCHERS,
+    "launcher": dict.fromkeys(LAUNCHERS, True),
 }
 
 
@@ -111,7 +111,7 @@ def pairs_table() -> str:
 
 def _verdict(runtime: str, placement: str) -> str:
     try:
-        check_host(runtime, placement, next(iter(LAUNCHERS)))
+        check_host(runtime, placement, LAUNCHERS[0])
     except Refusal:
         return "never" if (runtime, placement) in ILLEGAL else "not built"
     return "rendered only" if placement in RENDERED else "**yes**"

@@ -19,6 +19,7 @@ from argosy.workflows.spec.environment import check_environment
 from argosy.workflows.spec.evaluation import Evaluation
 from argosy.workflows.spec.fabric import check_contradictions, fabric_warnings
 from argosy.workflows.spec.gang import Gang
+from argosy.workflows.spec.launcher import check_workers
 from argosy.workflows.spec.notify import Notify
 from argosy.workflows.spec.placeholders import check_placeholders
 from argosy.workflows.spec.promotion import Promotion
@@ -126,6 +127,7 @@ class TrainingRun(Table):
         if self.batch is not None:
             self.batch.check_elastic(self.gang.min_nnodes, self.gang.max_nnodes, self.gang.nproc_per_node)
         check_contradictions(self)
+        check_workers(self)
         self._check_trigger()
         for field, uri in self.uris().items():
             check_uri_credentials(field, uri)
@@ -194,7 +196,7 @@ def warnings(run: TrainingRun) -> list[str]:
         for field, uri in run.uris().items()
         if uri.startswith("file:") and not run.storage.holds(uri)
     ]
-    if run.gang.resources.gpu > run.gang.nproc_per_node:
+    if run.gang.resources.gpu > run.gang.nproc_per_node and run.gang.launcher != "ray":
         idle = run.gang.resources.gpu - run.gang.nproc_per_node
         found.append(f"gang.nproc_per_node = {run.gang.nproc_per_node}: {idle} GPUs of each node stay idle")
     if run.dataset is not None and run.dataset.cache is not None and run.dataset.cache.host_path:

@@ -21,6 +21,12 @@ def _ended(signals: str, names: str) -> str:
 PATTERNS = (
     Pattern(
         Cause.UNKNOWN,
+        r"^argosy: process \d+, a worker of Ray on this node, was killed",
+        "argosy: process 4711, a worker of Ray on this node, was killed or ended by itself, without a word",
+        Weight.GENERIC,
+    ),
+    Pattern(
+        Cause.UNKNOWN,
         r"A worker died or was killed|[Tt]here are some potential root causes|Worker exit type: SYSTEM",
         "A worker died or was killed while executing a task by an unexpected system error. There are some potential",
         Weight.SUMMARY,

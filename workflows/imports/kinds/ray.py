@@ -11,8 +11,8 @@ from argosy.workflows.manifests.pod import Role
 from argosy.workflows.manifests.workload import Workload
 
 _RAY = (
-    "the entrypoint runs once on each rank under torchrun, without Ray: a script for ray.train needs its TorchTrainer "
-    "taken out (init_process_group with RANK and WORLD_SIZE does its work), or keep the RayJob"
+    "the entrypoint runs once on each rank under torchrun, without Ray; where it is a script of Ray Train "
+    '(TorchTrainer), write gang.launcher = "ray" and leave gang.nproc_per_node out'
 )
 _HEAD = "no Ray runs while the ranks do: the RayJob's head is the gang's first node, made as the others are"
 _RUNTIME = "no Ray is started: build pip packages into the image, write env_vars into [env]"
@@ -50,7 +50,7 @@ def ray(workload: Workload, bundle: Bundle, account: Account) -> Source:
     changed_all(account, document.spec, RAY)
     account.by_hand(document.spec["runtimeEnvYAML"], _RUNTIME)
     account.lost(document.spec["entrypointResources"], "no Ray is started")
-    account.advise(document.root["kind"], _RAY, "script")
+    account.advise(document.root["kind"], _RAY, "gang.launcher")
     return Source(workload, training, (nodes, nodes), entrypoint=entrypoint)
 
 
