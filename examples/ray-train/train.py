@@ -14,7 +14,8 @@ from ray.train.torch import TorchTrainer, prepare_model
 
 
 def save(model, optimizer, epoch, folder):
-    state = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
+    model = getattr(model, "module", model)  # of one worker it is not wrapped
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
     torch.save(state, os.path.join(folder, "state.pt"))
     return Checkpoint.from_directory(folder)
 
@@ -28,7 +29,7 @@ def train(config):
     if (checkpoint := ray.train.get_checkpoint()) is not None:
         with checkpoint.as_directory() as folder:
             state = torch.load(os.path.join(folder, "state.pt"))
-        model.module.load_state_dict(state["model"])
+        getattr(model, "module", model).load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         first = state["epoch"]
         print(f"worker {rank} goes on after epoch {first}", flush=True)

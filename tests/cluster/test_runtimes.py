@@ -28,12 +28,11 @@ from tests.cluster.contention import QUEUE, SLOT, Contention, local_queue, offer
 from tests.cluster.faults import rank_killed
 from tests.cluster.progress import wait_for
 from tests.cluster.scripts import OVER_MPI
-from tests.cluster.training import ARGOSY, Training, new_training
+from tests.cluster.training import ARGOSY, OPAQUE, Training, new_training
 from tests.examples.boosted import EXAMPLE as XGBOOST
 from tests.examples.boosted import boosted
 
 FURTHER = [each for each in RUNTIMES if each.name not in ("jobset", "job")]
-RAY_TRAIN = XGBOOST.parent / "ray-train"
 ELSEWHERE = ("tfjob", "xgboostjob", "mpijob")
 """PyTorchJob's operator runs them too; xgboost and mpirun have a test of their own below."""
 SHORT = """\
@@ -172,7 +171,7 @@ def test_xgboost_on_its_own_operator_is_killed_and_ends_with_the_same_model(
     rounds = ("--rows", "400000", "--rounds", "300")
     tables = {
         "gang": 'runtime = "xgboostjob"\nlauncher = "plain"',
-        "checkpoint": 'include = ["*.ubj"]\nunit = ["*.ubj"]',
+        "checkpoint": f'{OPAQUE}include = ["*.ubj"]\nunit = ["*.ubj"]',
     }
     script = (XGBOOST / "train.py").read_text()
     training = new_training(
@@ -215,29 +214,6 @@ def test_mpirun_on_its_own_operator_is_killed_and_goes_on(
     assert killed["signal"] == 9, training.tale()
     first, second = (event.fields["restored_step"] for event in training.events("restart_began"))
     assert first == 0 < int(second) < 60
-
-
-def test_ray_train_in_a_rayjob_is_killed_and_goes_on(
-    cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path
-) -> None:
-    epochs = ("--workers", "1", "--epochs", "40", "--batches", "600")
-    tables = {
-        "gang": 'runtime = "rayjob"\nlauncher = "ray"',
-        "checkpoint": 'include = ["*/checkpoint_*/**/*", "*/checkpoint_manager_snapshot.json"]',
-    }
-    training = new_training(
-        cluster, namespace, tmp_path / "run", name="ray", nnodes=1, memory="4Gi", tables=tables,
-        script=(RAY_TRAIN / "train.py").read_text(), args=epochs,
-    )  # fmt: skip
-    training.submit()
-    training.until_committed(3)
-    (pod,) = training.pods()
-    training.execute(pod, "pkill", "-9", "-o", "-f", "^ray::RayTrainWorker")
-    assert training.ended(600) == "Succeeded", training.tale()
-    (killed,) = (event.fields for event in training.events("restart_ended"))
-    assert "a worker of Ray on this node, was killed" in killed["quote"], training.tale()
-    first, second = (event.fields["restored_step"] for event in training.events("restart_began"))
-    assert first == 0 < int(second) < 40
 
 
 def test_a_training_runtime_that_the_webhook_does_not_know_yet_is_waited_for(

@@ -72,8 +72,6 @@ resources.memory = "{memory}"
 {gang}
 
 [checkpoint]
-mode = "opaque"
-path = "out"
 {checkpoint}
 
 [deadlines]
@@ -85,6 +83,9 @@ grace_seconds = 5
 backoff_seconds = 1
 {retry}
 """
+
+
+OPAQUE = 'mode = "opaque"\npath = "out"\n'
 
 
 @dataclass
@@ -126,7 +127,7 @@ class Training:
         """The YAML, its code pushed."""
         self.folder.mkdir(exist_ok=True)
         (self.folder / "train.py").write_text(self.script)
-        ours = {"top": "", "gang": "", "deadlines": "", "retry": "", "checkpoint": 'include = ["state.json"]'}
+        ours = {"top": "", "gang": "", "deadlines": "", "retry": "", "checkpoint": f'{OPAQUE}include = ["state.json"]'}
         args = json.dumps(self.args or [str(self.steps), str(self.seconds)])
         text = RUN.format(
             name=self.name,
