@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.variant]
 def test_ray_train_in_a_rayjob_is_killed_and_goes_on(
     cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path, nnodes: int
 ) -> None:
-    """On one node the checkpoints are an unmodified script's own, on two the Checkpointer's, in the workers' function."""
+    """On one node the checkpoints are the script's own, on two the Checkpointer's, in the function of the workers."""
     checkpoint = f'{OPAQUE}include = ["*/checkpoint_*/**/*", "*/checkpoint_manager_snapshot.json"]'
     script, args = (EXAMPLE / "train.py").read_text(), ("--epochs", "40", "--batches", "600")
     if nnodes == 2:
