@@ -14,7 +14,6 @@ from argosy.workflows.manifests.ranks import together
 from argosy.workflows.manifests.workload import Workload
 
 _DEFAULT: Final = ("", "default-scheduler")
-_COSCHEDULING: Final = ("scheduler-plugins-scheduler", "scheduler-plugins", "coscheduling")
 
 
 @rule("GANG008", Level.NOTE, on=Workload)
