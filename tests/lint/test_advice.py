@@ -97,16 +97,12 @@ def warned(text: str) -> set[str]:
             "concurrencyPolicy: Forbid, workflowSpec: {}}\n",
             {"API006"},
         ),
-        (
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: spark, command: [run]}]}\n",
-            {"API022"},
-        ),
         # Initializers end before the ranks begin.
         (fill(RUNTIME, "1"), set()),
-        (fill(RUNTIME, "2"), {"RESTART004"}),
+        (fill(RUNTIME, "2"), set()),
         # Three pods that are no ranks may come one by one.
         (fill(VOLCANO, ""), set()),
-        (fill(VOLCANO, ", command: [torchrun, --nnodes=3, train.py]"), {"GANG007", "RESTART036"}),
+        (fill(VOLCANO, ", command: [torchrun, --nnodes=3, train.py]"), {"RESTART036"}),
         # Another project's group has kinds of its own.
         ("apiVersion: xgboostjob.kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: x}\nspec: {}\n", set()),
         ("apiVersion: v1\nkind: TrainJob\nmetadata: {name: x}\nspec: {}\n", {"API020"}),

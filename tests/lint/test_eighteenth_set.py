@@ -22,8 +22,8 @@ spec:
 SKETCH = """\
 apiVersion: v1
 kind: Pod
-metadata: {{name: train}}
-spec: {{containers: [{{name: train, {more}resources: {{limits: {{nvidia.com/gpu: 2}}}}}}]}}
+metadata: {name: train}
+spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 2}}}]}
 """
 
 
@@ -35,11 +35,10 @@ def test_a_head_without_a_template_is_said_once() -> None:
     assert warned(RAY, "API", "GANG") == ["API005"]
 
 
-@pytest.mark.parametrize(("more", "expected"), [("", []), ("command: [torchrun, train.py], ", ["API022"])])
-def test_a_sketch_of_resources_is_no_pod(more: str, expected: list[str]) -> None:
-    assert warned(SKETCH.format(more=more), "API", "MEM") == expected
+def test_a_sketch_of_resources_is_no_pod() -> None:
+    assert warned(SKETCH, "API", "MEM") == []
 
 
 @pytest.mark.parametrize(("name", "expected"), [("KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS", []), ("NAMES", ["ARGV020"])])
 def test_gke_tells_where_the_tpus_are(name: str, expected: list[str]) -> None:
-    assert warned(pod(f"command: [python, train.py, $({name})]"), "ARGV") == expected
+    assert [each[0] for each in found(pod(f"command: [python, train.py, $({name})]"), "ARGV")] == expected

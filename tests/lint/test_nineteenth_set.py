@@ -21,12 +21,6 @@ spec:
 """
 
 
-@pytest.mark.parametrize(("script", "level"), [("nvidia-smi && sleep 9", "note"), ("run && sleep 9", "warning")])
-def test_a_pod_that_holds_a_gpu_loses_nothing(script: str, level: str) -> None:
-    told = found(HELD.format(script=script, value="1"), "RESTART")
-    assert [each[1] for each in told if each[0] == "RESTART022"] == [level]
-
-
 @pytest.mark.parametrize(("value", "level"), [("1", "note"), ("2", "warning")])
 def test_a_variable_that_is_set_twice_alike_loses_nothing(value: str, level: str) -> None:
     told = found(HELD.format(script="run", value=value), "ARGV")

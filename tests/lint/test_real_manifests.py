@@ -58,8 +58,8 @@ def test_the_letters_of_a_shell_stand_in_any_order(flags: str) -> None:
     ("command", "expected"),
     [
         ('[daemon, --setup_param, "--verbose 128 2 0"]', []),
-        ('[daemon, run, "--verbose 128"]', [("ARGV002", "warning")]),
-        ('[mpirun, "-x NCCL_DEBUG=INFO", python, prepare.py]', [("ARGV002", "error")]),
+        ('[daemon, run, "--verbose 128"]', [("ARGV002", "note")]),
+        ('[mpirun, "-x NCCL_DEBUG=INFO", python, prepare.py]', [("ARGV002", "warning")]),
         ('[mpirun, -mca, plm_rsh_args, "-p 2222", python, prepare.py]', []),
     ],
 )
@@ -104,8 +104,8 @@ def test_a_service_that_selects_nothing(name: str, ip: str, app: str, beside: st
         ("a: '3'", "a: '3'", "note"),
         ("a: '3'", "a: '4'", "warning"),  # kubectl takes the last
         ("a: ['3']", "a: ['4', '5']", "warning"),
-        ("a: [{b: '3'}]", "a: [{c: '4'}]", "error"),
-        ("a: {b: '3'}", "a: {c: '4'}", "error"),
+        ("a: [{b: '3'}]", "a: [{c: '4'}]", "warning"),
+        ("a: {b: '3'}", "a: {c: '4'}", "warning"),
     ],
 )
 def test_a_key_twice_is_worse_where_it_loses_something(first: str, second: str, level: str) -> None:

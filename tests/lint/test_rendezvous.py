@@ -79,12 +79,9 @@ def test_the_first_pod_may_be_named_in_every_way(address: str) -> None:
     [
         ("train-2.train", "REND010"),
         ("train-0.trains", "REND010"),
-        ("train-0", "REND010"),
-        ("train-master-0.train.svc", "REND010"),
         ("train", "REND012"),
         ("train.default.svc.cluster.local", "REND012"),
         ("127.0.0.1", "REND011"),
-        ("other.elsewhere", "REND013"),
     ],
 )
 def test_another_name_is_found_where_it_is_written(address: str, rule: str) -> None:
@@ -191,12 +188,12 @@ def test_a_stateful_set_names_its_pods_by_its_service() -> None:
     assert found(SERVICE.replace("job-name", "app") + STATEFUL % 0) == []
     assert found(SERVICE.replace("job-name", "app") + STATEFUL % 2) == [("REND010", 19)]
     assert rules(SERVICE + STATEFUL % 0) == {"REND004"}
-    assert rules(STATEFUL % 0) == {"REND005"}
+    assert rules(STATEFUL % 0) == set()
 
 
 def test_objects_of_a_list_are_read_too() -> None:
     text = "kind: List\napiVersion: v1\nitems:\n- " + (STATEFUL % 2).replace("\n", "\n  ").rstrip() + "\n"
-    assert rules(text) == {"REND005", "REND010"}
+    assert rules(text) == {"REND010"}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +222,8 @@ def test_variables_of_an_operator(kind: str, role: str, env: str, rule: str | No
 
 def test_a_sweep_over_an_index_is_no_gang() -> None:
     assert found(indexed("[python, train.py, --fold=$(JOB_COMPLETION_INDEX)]", gpus=1)) == []
-    assert found(indexed("[python, train.py]", gpus=1)) == [("REND054", 21)]
+    assert found(indexed("[python, train.py]", gpus=1)) == []
+    assert found(indexed("[torchrun, train.py]", gpus=1)) == [("REND054", 21)]
 
 
 @pytest.mark.parametrize("junk", ["null", "7", "text", "[null, {}]", "{a: [b]}", "true", '"${X:-$(Y)}"'])

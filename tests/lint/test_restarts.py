@@ -31,15 +31,10 @@ def test_what_restarts_as_a_whole_is_right(manifest: str) -> None:
         ("  backoffLimit: 0\n", "", "RESTART001", 5),
         ("backoffLimit: 0", "backoffLimit: 3", "RESTART001", 9),
         ("backoffLimit: 0", 'backoffLimit: "3"', "RESTART001", 9),
-        ("restartPolicy: Never", "restartPolicy: OnFailure", "RESTART004", 14),
         ("restartPolicy: Never", "restartPolicy: Always", "RESTART005", 14),
         ("      restartPolicy: Never\n", "", "RESTART005", 13),
         ("  backoffLimit: 0\n", POLICY.replace("backoff", "  backoff").replace("[1]", "[42, 143]"), "RESTART011", 13),
         ("--nnodes=2", "--max-restarts=2, --nnodes=2", "RESTART018", 20),
-        ("Seconds: 60", "Seconds: 40", "RESTART022", 16),
-        ("      subdomain", "      activeDeadlineSeconds: 60\n      subdomain", "RESTART026", 15),
-        ("  backoffLimit: 0", "  backoffLimit: 0\n  ttlSecondsAfterFinished: 5", "RESTART029", 10),
-        ("      subdomain", "      tolerations: [{operator: Exists}]\n      subdomain", "RESTART034", 15),
     ],
 )
 def test_a_job(text: str, instead: str, rule: str, line: int) -> None:
@@ -75,7 +70,7 @@ def test_what_is_not_known_or_is_no_gang_may_back_off(text: str, instead: str) -
         ("runPolicy", ELASTIC.replace("minReplicas: 2", "minReplicas: 5"), {"REND041"}),
         ("runPolicy", ELASTIC.replace("minReplicas: 2, maxReplicas: 4", "minReplicas: 1, maxReplicas: 1"), {"REND041"}),
         ("runPolicy", ELASTIC.replace(", maxRestarts: 9", ""), {"RESTART019"}),
-        ("cleanPodPolicy: Running", "activeDeadlineSeconds: 5\n    ttlSecondsAfterFinished: 5", {"RESTART029"}),
+        ("cleanPodPolicy: Running", "activeDeadlineSeconds: 5\n    ttlSecondsAfterFinished: 5", set()),
     ],
 )
 def test_a_pytorchjob(text: str, instead: str, expected: set[str]) -> None:
@@ -89,11 +84,11 @@ def test_a_pytorchjob(text: str, instead: str, expected: set[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "instead", "expected"),
     [
-        ("              restartPolicy: Never\n", "", {"RESTART004"}),
-        ("    restartStrategy: BlockingRecreate\n", "", {"RESTART014"}),
-        ("Strategy: BlockingRecreate", "Strategy: Recreate", {"RESTART014"}),
+        ("              restartPolicy: Never\n", "", set()),
+        ("    restartStrategy: BlockingRecreate\n", "", set()),
+        ("Strategy: BlockingRecreate", "Strategy: Recreate", set()),
         ("  replicatedJobs:\n", "  successPolicy: {operator: Any}\n  replicatedJobs:\n", {"RESTART016"}),
-        ("backoffLimit: 0", "backoffLimit: 6", {"RESTART001", "RESTART017"}),
+        ("backoffLimit: 0", "backoffLimit: 6", {"RESTART001"}),
         ("Strategy: BlockingRecreate", "Strategy: InPlaceRestart", set()),
     ],
 )
@@ -124,7 +119,7 @@ spec:
         manifest: |
 {inside}"""
     said = [each for each in lint([read_text(workflow.encode(), "w.yaml")]) if each.rule == "RESTART017"]
-    assert [(each.line, each.level.word) for each in said] == [(8, "warning")]
+    assert [(each.line, each.level.word) for each in said] == [(8, "note")]
     assert "up to 120 starts" in said[0].message  # 3 x 2 x 4 x 5
 
 
@@ -151,7 +146,7 @@ def test_a_volcano_job(text: str, instead: str, expected: set[str]) -> None:
         ("action: FailJob", "action: FailIndex", {"RESTART010"}),
         ("values: [1]", "values: [0, 1]", {"RESTART010"}),
         ("values: [1]", "values: [137]", set()),  # the kernel killed the whole container
-        ("restartPolicy: Never", "restartPolicy: OnFailure", {"RESTART004", "RESTART010"}),
+        ("restartPolicy: Never", "restartPolicy: OnFailure", {"RESTART010"}),
         ("command: [torchrun", "command: [python", set()),
     ],
 )

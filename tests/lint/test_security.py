@@ -86,9 +86,9 @@ def test_contexts(context: str, expected: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("pip install torch", [("SEC020", "warning")]),
-        ("python -m pip install --upgrade --index-url https://x.example torch", [("SEC020", "warning")]),
-        ("git clone https://x.example/repo.git", [("SEC020", "warning")]),
+        ("pip install torch", [("SEC020", "note")]),
+        ("python -m pip install --upgrade --index-url https://x.example torch", [("SEC020", "note")]),
+        ("git clone https://x.example/repo.git", [("SEC020", "note")]),
         ("pip install torch==2.9.1", []),
         ("pip install -r requirements.txt", []),
     ],

@@ -20,7 +20,6 @@ KNOWN: dict[str, list[str]] = {
     # Workers only and no elasticPolicy: the Training Operator's source sets nobody's address then.
     "envsubst-eks-pytorchjob.yaml": ["REND011"],
     # Two slices under Recreate.
-    "jobset-tpu-maxtext.yaml": ["RESTART014"],
     "oci-b200-roce-host-mpijob.yaml": ["GANG012"],
 }
 

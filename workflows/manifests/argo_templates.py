@@ -25,7 +25,6 @@ BODIES: Final = (
     "plugin",
 )
 """What a template does: exactly one of them."""
-_RENDEZVOUS: Final = ("--rdzv", "--node-rank", "--node_rank", "--master-addr", "--master_addr", "MASTER_ADDR")
 _TAG: Final = re.compile(r"\{\{(?!=)\s*([^{}]*?)\s*\}\}")
 
 
@@ -87,11 +86,6 @@ class Call:
         return {each["name"].text: each for each in self.node.at("arguments.parameters")}
 
     @property
-    def loop(self) -> Node:
-        """``withItems``, ``withParam`` or ``withSequence``; missing without one."""
-        return self.node["withItems"] or self.node["withParam"] or self.node["withSequence"]
-
-    @property
     def waits_for(self) -> list[str]:
         """Names of the tasks that it waits for, as ``depends`` or ``dependencies`` say."""
         if self.node["depends"]:
@@ -144,12 +138,6 @@ class Template:
         return {
             f"{part}.{each['name'].text}" for part in ("parameters", "artifacts") for each in self.node["outputs"][part]
         }
-
-    @cached_property
-    def joins_others(self) -> bool:
-        """Whether what it runs is a rank of a gang: there is a rendezvous in its command or environment."""
-        texts = [each.text for key in ("container", "script") for each in self.node[key].walk()]
-        return any(word in text for text in texts for word in _RENDEZVOUS)
 
     @cached_property
     def calls(self) -> list[Call]:

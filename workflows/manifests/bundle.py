@@ -120,11 +120,6 @@ class Bundle(Documents):
         return found
 
     @cached_property
-    def files_with_gangs(self) -> frozenset[str]:
-        """Names of the files in which a workload of several pods stands."""
-        return frozenset(each.document.file for each in self.workloads if each.gang)
-
-    @cached_property
     def pods(self) -> list[tuple[Workload, Pod]]:
         """The pods of all workloads."""
         return [(workload, role.pod) for workload in self.workloads for role in workload.roles if role.template]

@@ -44,16 +44,18 @@ def waits_for_all(workload: Workload, bundle: Bundle) -> bool:
 
 def may_train(workload: Workload, bundle: Bundle) -> bool:
     """Whether anything says that it trains: its kind, a GPU, a command, a name. A demo's or a server's pod does not."""
-    if workload.family not in ("job", "pod", "other"):
-        return True
     containers = [each for pod in workload.pods for each in pod.containers]
-    programs = {process.program for each in containers for process in bundle.processes(each)}
-    if workload.gpus != 0 and not (programs and programs <= IDLE):
+    processes = [process for each in containers for process in bundle.processes(each)]
+    if processes and {process.program for process in processes} <= IDLE:
+        return False
+    if workload.family == "other":  # what is started again when it ends serves, unless its script is named a training
+        return any(named_training(process.words) for process in processes)
+    if workload.family not in ("job", "pod") or workload.gpus != 0:
         return True
     names = [workload.document.name, *(text for each in containers for text in (each.name, each.image.text))]
     if named_training(names) or any(_is_rank(role, bundle) for role in workload.roles):
         return True
-    return any(trains(each.words, each.program) for one in containers for each in bundle.processes(one))
+    return any(trains(each.words, each.program) for each in processes)
 
 
 def option(process: Process, container: Container, bundle: Bundle, name: str) -> str | None:

@@ -244,8 +244,10 @@ def _twice(node: yaml.MappingNode) -> Iterator[Unreadable]:
     name, worst = min(found, key=lambda each: (each[1].lossless, each[1].harmless))
     others = sorted({repr(other) for other, _ in found} - {repr(name)})
     message = worst.message + (f" (so do {', '.join(others[:8])})" if others else "")
-    apart = {"apiVersion", "kind"} <= {each for each, _ in found}
-    yield replace(worst, message=message, remedy="write --- between two objects" if apart else worst.remedy)
+    if {"apiVersion", "kind"} <= {each for each, _ in found}:  # an object is lost, whoever reads the file
+        yield replace(worst, message=message, remedy="write --- between two objects", harmless=False)
+    else:
+        yield replace(worst, message=message, harmless=True)
 
 
 _FEW: Final = 50

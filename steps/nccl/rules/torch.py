@@ -109,7 +109,7 @@ def strangers(scene: Scene) -> Iterator[EnvironmentFinding]:
             yield EnvironmentFinding("TORCH007", "warning", (name,), message, f"write {right}", fix)
         else:
             message = f"no torch that argosy knows reads {name}"
-            yield EnvironmentFinding("TORCH007", "warning", (name,), message, "remove it")
+            yield EnvironmentFinding("TORCH007", "note", (name,), message, "remove it")
     if scene.has("TORCH_NCCL_AVOID_RECORD_STREAMS") and scene.facts.torch.at_least("2.8"):
         name = "TORCH_NCCL_AVOID_RECORD_STREAMS"
         message = f"{name} is the default of this torch, which no longer reads it"

@@ -39,7 +39,13 @@ _PREFIXES: Final = (
     "MELLANOX_",
 )
 # In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
-_WORST: Final = dict.fromkeys(("NCCL018", "NCCL038", "TORCH009"), Level.NOTE)
+# A site's fabric, its plugins and an image's NCCL are known to who wrote the variable, and not to a manifest's reader.
+_OF_THE_SITE: Final = (
+    *("NCCL004", "NCCL006", "NCCL007", "NCCL009", "NCCL010", "NCCL011", "NCCL012", "NCCL018", "NCCL024", "NCCL026"),
+    *("NCCL027", "NCCL028", "NCCL029", "NCCL030", "NCCL031", "NCCL036", "NCCL038", "NCCL040", "NCCL041", "NCCL043"),
+    *("NCCL051", "NCCL053", "TORCH005", "TORCH009"),
+)
+_WORST: Final = dict.fromkeys(_OF_THE_SITE, Level.NOTE)
 # With these nothing starts. A name that NCCL ignores fails nothing, and a program of the image may read it.
 _WORST.update({"NCCL035": Level.ERROR, "TORCH008": Level.ERROR})
 

@@ -51,12 +51,12 @@ def fields(document: Document, bundle: Bundle) -> Iterator[Problem]:
         if problem.rule == "API005" and bundle.is_named_patch(document):
             continue
         printed = problem.rule == "API005" and document.metadata["uid"].exists  # by a server, and shortened since
-        yield replace(problem, level=Level.WARNING) if printed else problem
+        yield replace(problem, level=Level.NOTE) if printed else problem
 
 
 declare("API003", Level.ERROR)
 declare("API004", Level.ERROR)
-declare("API005", Level.ERROR)
+declare("API005", Level.WARNING)
 
 
 def _value(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
@@ -108,7 +108,7 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             # Kustomization gives all objects become the selectors of those that have none. A release that knows a
             # field more may ask for one less.
             newer = bool(_OF_PROJECTS.match(type_name)) and any(each not in known for each in node.entries)
-            level = Level.WARNING if (type_name, key) == _REALTIME or key == "selector" or newer else None
+            level = Level.NOTE if (type_name, key) == _REALTIME or key == "selector" or newer else None
             remedy = f"write {key}: the API refuses it without"
             yield Problem(node[key], f"{where} has no {key}", remedy, level=level, rule="API005")
 
@@ -118,8 +118,10 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     known = fields_of(type_name)
     of_a_pod = any(each.startswith("Pod") or each.endswith(("Container", "Script")) for each, _ in trail)
     kubernetes = not _OF_PROJECTS.match(trail[0][0])
-    # Of those kinds the CRD may keep what it does not know.
-    level = Level.WARNING if any("~" in fields_of(above) for above, _ in trail) else None
+    # A pod's fields are known; a project's next release may have one more, and its CRD may keep what it does not know.
+    known_whole = kubernetes or of_a_pod
+    kept = any("~" in fields_of(above) for above, _ in trail)
+    level = Level.WARNING if kept else None
     where = node.parent.path if node.parent is not None and node.parent.path else "the top of the object"
     names = [each for each in known if each.isalnum()]
     meant = _MEANT.get(key, "")
@@ -128,17 +130,17 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     place = "" if same else _elsewhere(key, trail)
     if place:
         message = f"{key} is no field of {where}: it would be refused, or dropped without a word"
+        if not known_whole and len(trail) > 1:
+            level = Level.NOTE if kept else Level.WARNING
         return Problem(node, message, f"it belongs to {place}", level=level, rule="API003")
     near = same or next(iter(get_close_matches(key, names, 1, 0.75)), "")
     message = f"{key} is no field of {where}: the API refuses it, or drops it without a word"
     if near:
         fits = near not in (node.parent or node) and misfit(node, known[near].rstrip("!")) is None
         edits = [RenameKey(node, near)] if fits else []
-        # Another release's field may look like one of these; one of Kubernetes' own was never taken away.
-        level = level if same or of_a_pod or kubernetes else Level.WARNING
+        level = level if same or known_whole else Level.NOTE
         return Problem(node, message, f"write {near}", edits, level)
-    # Projects add fields with every release; a pod's are known, and a container's also where Argo describes it.
-    level = Level.NOTE if level is not None and not of_a_pod else Level.WARNING
+    level = Level.WARNING if known_whole and not (kept and not of_a_pod) else Level.NOTE
     return Problem(node, message, "remove it, or look its name up: kubectl explain", level=level)
 
 

@@ -49,7 +49,7 @@ def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
     if (
         not node.is_scalar
         or node.open
-        or "$" in node.text
+        or not re.search(r"^[^$]*[a-z0-9][^$]*$", node.text, re.IGNORECASE)  # a patch's '*', a shell's $NAME
         or document.kind in _ANY_NAME
         or not _known(document, bundle)
     ):
@@ -109,7 +109,7 @@ _TO_REPLACE: Final = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 """A name that a program fills in: ``GPU_RESOURCE``."""
 
 
-@rule("API011", Level.ERROR, on=Container)
+@rule("API011", Level.WARNING, on=Container)
 def resource_names(container: Container) -> Iterator[Problem]:
     """A resource without a domain that is none of Kubernetes' own."""
     for held in (container.limits, container.requests):

@@ -61,17 +61,17 @@ def identity(document: Document) -> Iterator[Problem]:
             edits = [AddKey(root, "apiVersion", version)] if version and not root["apiVersion"].exists else []
             message = f"a {document.kind} without an apiVersion"
             # A program that makes the pods itself (Dask's, Airflow's) takes a template of one without.
-            level = None if version and document.kind != "Pod" else Level.WARNING
+            level = None if version and document.kind != "Pod" else Level.NOTE
             yield Problem(root["apiVersion"], message, f"write apiVersion: {version}".rstrip(": "), edits, level)
     elif not root["kind"]:
         if root["metadata"]:
             message = f"an object of {document.api_version} without a kind"
-            yield Problem(root["kind"], message, "write its kind", level=Level.WARNING)
+            yield Problem(root["kind"], message, "write its kind", level=Level.NOTE)
     elif own and type_of_kind(document.api_version, document.kind):
         name = document.metadata["name"]
         if not name and not name.open and not document.metadata["generateName"]:
             message = f"the {document.kind} has no name: the API refuses it, unless a program gives it one"
-            yield Problem(name, message, "write metadata.name or metadata.generateName", level=Level.WARNING)
+            yield Problem(name, message, "write metadata.name or metadata.generateName", level=Level.NOTE)
 
 
 @rule("API020", Level.ERROR, on=Document)
@@ -98,7 +98,7 @@ def version_of_kind(document: Document) -> Iterator[Problem]:
     )
 
 
-@rule("API023", Level.ERROR, on=Document)
+@rule("API023", Level.WARNING, on=Document)
 def subjects(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A ServiceAccount is named with its namespace where the binding has none."""
     for each in document.root["subjects"] if document.group == "rbac.authorization.k8s.io" else ():
@@ -145,7 +145,7 @@ def _remove(node: Node) -> list[Remove]:
     return [Remove(node)] if node.exists else []
 
 
-@rule("API022", Level.WARNING, on=Workload)
+@rule("API022", Level.NOTE, on=Workload)
 def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A pod template without containers, a container without an image."""
     if workload.family in ("trainer", "argo") or bundle.is_named_patch(workload.document):

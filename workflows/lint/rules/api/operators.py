@@ -55,13 +55,14 @@ def _of_runtime(workload: Workload) -> Iterator[Problem]:
     if not workload.roles or workload.document.root.at("metadata.labels")["trainer.kubeflow.org/support"].text:
         return
     trainers = [each for each in workload.roles if each.node.at("template.metadata.labels")[label].text == "trainer"]
+    whole = all(each.node["command"] or each.node["args"] for role in workload.roles for each in role.pod.containers)
     if not trainers and not any(each.node.at("template.metadata.labels")[label].open for each in workload.roles):
         yield Problem(
             workload.roles[0].node,
             f"no replicated job of the runtime has the label {label}: trainer in template.metadata: what a TrainJob "
             "says of nodes, command and variables reaches no pod",
             f"write template: {{metadata: {{labels: {{{label}: trainer}}}}}} in the job that trains",
-            level=Level.WARNING,
+            level=Level.NOTE if whole else Level.WARNING,  # a TrainJob has nothing to say to it
         )
     for role in trainers or [each for each in workload.roles if each.name == "node"]:
         containers = role.pod.containers

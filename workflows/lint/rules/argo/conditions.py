@@ -56,7 +56,7 @@ def no_selector(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
                 )
 
 
-@rule("ARGO024", Level.ERROR, on=ArgoWorkflow)
+@rule("ARGO024", Level.WARNING, on=ArgoWorkflow)
 def never(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A field that the kind's status does not have, or a value that the field never has."""
     for node, made in _conditions(workflow, bundle):
@@ -72,7 +72,7 @@ def never(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
                     node,
                     f"{each!r} is never true: {why}",
                     f"write {hint}" if hint else "wait for the JobSet of the same name instead (action: get)",
-                    level=None if made.group in ("", "batch", "apps") else Level.WARNING,  # operators' status changes
+                    level=None if made.group in ("", "batch", "apps") else Level.NOTE,  # operators' status changes
                 )
 
 

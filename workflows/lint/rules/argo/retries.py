@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.argo_templates import ArgoWorkflow
-from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.duration import seconds
 
 
@@ -59,41 +58,3 @@ def lost_pods(workflow: ArgoWorkflow) -> Iterator[Problem]:
                 "set retryPolicy: Always, or an expression that tells which ends are worth another attempt",
                 level=Level.WARNING if policy else Level.NOTE,
             )
-
-
-@rule("ARGO018", Level.WARNING, on=ArgoWorkflow)
-def each_rank(workflow: ArgoWorkflow) -> Iterator[Problem]:
-    """Ranks as items of a loop, each of which is retried alone."""
-    for template in workflow.templates:
-        for call in template.calls:
-            target = workflow.of(call)
-            if not call.loop or target is None or not target.joins_others:
-                continue
-            alone = target.retry.exists
-            yield Problem(
-                target.retry if target.retry else call.loop,
-                f"the ranks of {target.name!r} are pods of their own"
-                + (
-                    ", retried one by one: the others hang until their timeout"
-                    if alone
-                    else ": nothing starts them together, and one that waits for room holds up the rest"
-                ),
-                "make the gang one object (a JobSet by a resource template), and retry that",
-            )
-
-
-@rule("ARGO039", Level.WARNING, on=Document)
-def side_by_side(document: Document) -> Iterator[Problem]:
-    """A schedule that starts a second run while the first still trains."""
-    if not document.is_a("CronWorkflow", "argoproj.io"):
-        return
-    policy = document.spec["concurrencyPolicy"]
-    if not policy or policy.text == "Allow":
-        yield Problem(
-            policy,
-            "concurrencyPolicy Allow"
-            + ("" if policy else ", the default")
-            + ": a run that takes longer than its interval "
-            "is joined by the next, on the same data and checkpoints",
-            "set concurrencyPolicy: Forbid (or Replace)",
-        )

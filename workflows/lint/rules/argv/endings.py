@@ -142,6 +142,7 @@ def never_ends(container: Container) -> Iterator[Problem]:
                 container.script,
                 f"{match[0]} after the training: the pod keeps its GPUs and never ends, so the job never completes",
                 "take it away; keep a pod for debugging with kubectl debug",
+                level=Level.NOTE if container.pod.document.kind == "Pod" else None,  # somebody works in it
                 inside=match[0],
             )
             return

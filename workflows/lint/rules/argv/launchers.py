@@ -41,7 +41,7 @@ _OF_NO_SCRIPT: Final = (
 """Options of a launcher that a script has no use for: one may be its own for all that, two are not."""
 
 
-@rule("ARGV013", Level.ERROR, on=Container)
+@rule("ARGV013", Level.WARNING, on=Container)
 def behind_the_script(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """An option of the launcher behind the script is the script's."""
     for process in bundle.processes(container):
@@ -58,7 +58,7 @@ def behind_the_script(container: Container, bundle: Bundle) -> Iterator[Problem]
                     node,
                     f"{word} stands behind {process.words[index]}: {process.program} does not see it",
                     f"write it before {process.words[index]}",
-                    level=None if several and name in _OF_NO_SCRIPT else Level.WARNING,
+                    level=None if several and name in _OF_NO_SCRIPT else Level.NOTE,
                     inside=inside,
                 )
                 break

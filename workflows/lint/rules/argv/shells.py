@@ -34,7 +34,7 @@ _OF_ITS_OWN: Final = (
 )
 
 
-@rule("ARGV010", Level.ERROR, on=Container)
+@rule("ARGV010", Level.WARNING, on=Container)
 def syntax(container: Container) -> Iterator[Problem]:
     """``&&``, ``|``, ``>`` and their like as words of a program."""
     words = literal_words(container)
@@ -50,7 +50,7 @@ def syntax(container: Container) -> Iterator[Problem]:
                 # A script of the image may hand its words to a shell; in a longer one, or behind an option, it is data.
                 level=None
                 if node.text in _OPERATORS and not before.text.startswith("-") and reads_its_words(container)
-                else Level.WARNING,
+                else Level.NOTE,
             )
         elif _GLOB.fullmatch(node.text):
             yield Problem(

@@ -12,7 +12,7 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.rules.argv.words import is_shell, literal_words, reads_its_words
+from argosy.workflows.lint.rules.argv.words import is_shell, literal_words
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.injected import injected
 from argosy.workflows.manifests.node import Node
@@ -43,7 +43,7 @@ def _known(name: str, container: Container, bundle: Bundle) -> bool:
     return name in bundle.environment(container) or injected(name, container) or _unknown_sources(container, bundle)
 
 
-@rule("ARGV020", Level.WARNING, on=Container)
+@rule("ARGV020", Level.NOTE, on=Container)
 def unknown_reference(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """``$(VAR)`` of a variable that the container does not have."""
     script = container.script
@@ -63,7 +63,7 @@ def unknown_reference(container: Container, bundle: Bundle) -> Iterator[Problem]
             )
 
 
-@rule("ARGV021", Level.ERROR, on=Container)
+@rule("ARGV021", Level.WARNING, on=Container)
 def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """``$VAR`` in a command that no shell reads."""
     words = literal_words(container)
@@ -75,21 +75,20 @@ def without_a_shell(container: Container, bundle: Bundle) -> Iterator[Problem]:
         if not found or (template and not set(found) & _names(container)):
             continue
         known = all(name in _names(container) or _injected_surely(name, container) for name in found)
-        surely = None if reads_its_words(container) else Level.WARNING
         mended = _DOLLAR.sub(lambda match: f"$({match[1] or match[2]})", node.text)
         yield Problem(
             node,
             f"no shell reads this command, so ${found[0]} stays the text ${found[0]}",
             f"write $({found[0]}), which the kubelet expands from env" if known else "run it with [sh, -c, SCRIPT]",
             edits=[SetValue(node, mended)] if known else (),
-            level=Level.NOTE if template or not _expected(found, container) else surely if known else Level.WARNING,
+            level=Level.NOTE if template or not _expected(found, container) else None,
         )
 
 
 def _expected(names: Sequence[str], container: Container) -> bool:
     """Whether the pod or its image has one of them; what nobody has is envsubst's to fill in, as far as one can see."""
     held = _names(container) | _OF_EVERY_IMAGE
-    return any(name in held or injected(name, container) for name in names) or bool(container.node["envFrom"])
+    return any(name in held or injected(name, container) for name in names)
 
 
 def _injected_surely(name: str, container: Container) -> bool:
@@ -118,8 +117,16 @@ def dollar_in_env(container: Container, bundle: Bundle) -> Iterator[Problem]:
         + ", and what the image has there is lost" * lost,
         f"write $({found[0]}) with {found[0]} in an earlier item, or set {names[0]} in the command's shell",
         edits=[edit for item, found in texts if (edit := _by_the_kubelet(item, found))],
-        level=Level.NOTE if template else None,
+        # What is nothing but a name that nobody here has, envsubst fills in.
+        level=None if not template and any(map(_of_this_pod, texts)) else Level.NOTE,
     )
+
+
+def _of_this_pod(text: tuple[Node, list[str]]) -> bool:
+    """Whether the value joins what the image has, or what an earlier item says."""
+    item, found = text
+    joined = item["name"].text in found and not _DOLLAR.fullmatch(item["value"].text)
+    return joined or bool(set(found) & (_earlier(item["value"]) | {*_PATHS, *_OF_EVERY_IMAGE}))
 
 
 def _unexpanded(value: Node, template: bool) -> list[str]:

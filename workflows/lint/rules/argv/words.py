@@ -66,7 +66,7 @@ def _split(first: Node) -> list[Edit]:
     return [SetValue(held, shlex.split(first.text))]
 
 
-@rule("ARGV002", Level.ERROR, on=Container)
+@rule("ARGV002", Level.WARNING, on=Container)
 def option_and_value(container: Container) -> Iterator[Problem]:
     """An option and its value in one word, with a space between them."""
     words = literal_words(container)
@@ -76,7 +76,7 @@ def option_and_value(container: Container) -> Iterator[Problem]:
         if match is None or node.text.startswith("--mca"):
             continue
         if match.re is _OF_MPIRUN:
-            yield _two_words(node, match, None if parsed else Level.WARNING)
+            yield _two_words(node, match, None if parsed else Level.NOTE)
             continue
         single = not re.search(r"\s", match[2].strip())
         # Behind an option without a value it may be that value: --setup_param "--verbose 128 2 0" of TCPX's daemon.
@@ -89,7 +89,7 @@ def option_and_value(container: Container) -> Iterator[Problem]:
             f"{_short(node.text)} is one word, and no option has a space in its name",
             f"write {match[1]}={match[2]}, or two items" if single else "write every word as its own item",
             edits=[SetValue(node, f"{match[1]}={match[2].strip()}")] if single and own else (),
-            level=None if own else Level.WARNING,
+            level=None if own else Level.NOTE,
         )
 
 

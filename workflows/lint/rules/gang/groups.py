@@ -11,7 +11,6 @@ from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.pod import Role
 from argosy.workflows.manifests.pod_group import group_of
-from argosy.workflows.manifests.ranks import waits_for_all
 from argosy.workflows.manifests.workload import Workload
 
 _GROUPS: Final = {
@@ -33,7 +32,7 @@ def _members(group: Document, bundle: Bundle) -> list[Role]:
     return found
 
 
-@rule("GANG004", Level.WARNING, on=Workload)
+@rule("GANG004", Level.NOTE, on=Workload)
 def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The pods name a group that is not among the files."""
     seen: set[str] = set()
@@ -69,28 +68,7 @@ def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             )
 
 
-@rule("GANG005", Level.WARNING, on=Document)
-def selects_nobody(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """A PodGroup to which no pod of the files belongs."""
-    if document.kind != "PodGroup" or document.group not in _GROUPS.values() or not document.name:
-        return
-    if document.file in bundle.files_with_gangs and not _members(document, bundle):
-        yield Problem(
-            document.metadata["name"],
-            f"no pod among the files given belongs to the PodGroup {document.name!r}, so it holds nothing together",
-            _how(document.group, document.name),
-        )
-
-
-def _how(group: str, name: str) -> str:
-    if group == "scheduling.x-k8s.io":
-        return f"label the pod templates scheduling.x-k8s.io/pod-group: {name}"
-    if group == "scheduling.volcano.sh":
-        return f"annotate the pod templates scheduling.k8s.io/group-name: {name}"
-    return f"write schedulingGroup: {{podGroupName: {name}}} in the pods' spec"
-
-
-@rule("GANG006", Level.WARNING, on=Document)
+@rule("GANG006", Level.NOTE, on=Document)
 def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """More members than there are pods never start; fewer start without the rest."""
     least = document.spec["minMember"] or document.spec.at("schedulingPolicy.gang.minCount")
@@ -123,15 +101,14 @@ def available(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if node.number is None or total is None or (not workload.gang and node.number <= total):
         return
     least = node.number
-    if least > total:
+    if least > total > 0:
         message = f"minAvailable {least} is above the {total} pods of the {workload.document.kind}: none ever starts"
         # Without a gang scheduler the operators' field is read by nobody; Volcano refuses its own.
         refused = None if workload.family == "volcano" else Level.WARNING
         yield Problem(node, message, f"write minAvailable: {total}", level=refused)
     elif least < total and not workload.spec["elasticPolicy"] and not _but_the_launcher(workload, least):
         message = f"minAvailable {least} of {total} pods: half gangs hold their GPUs and wait for the rest"
-        level = Level.WARNING if waits_for_all(workload, bundle) else Level.NOTE
-        yield Problem(node, message, f"write minAvailable: {total}", level=level)
+        yield Problem(node, message, f"write minAvailable: {total}", level=Level.NOTE)  # who starts with fewer means it
 
 
 def _but_the_launcher(workload: Workload, least: int) -> bool:

@@ -170,7 +170,10 @@ def wrong_object(workload: Workload) -> Iterator[Problem]:
             effect = f"{known.reader} does not see it there"
         template = "metadata of the pod template" if known.on == "pod" else f"metadata of the {document.kind}"
         yield Problem(
-            value, f"{key} stands on the {_named(on, document.kind)}: {effect}", f"write it in the {template}"
+            value,
+            f"{key} stands on the {_named(on, document.kind)}: {effect}",
+            f"write it in the {template}",
+            level=Level.NOTE if workload.family == "other" else None,  # Kueue admits a Deployment's pods one by one
         )
 
 

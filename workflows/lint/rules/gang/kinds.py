@@ -46,5 +46,7 @@ def never_ends(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"{process.program} in a {workload.document.kind}: a container that has ended is started again, so the "
                 "training begins anew when it is done, and its failures are never counted",
                 "use a JobSet, an Indexed Job or a TrainJob",
+                # A script may serve, and be started by a launcher for it; what is named a training ends.
+                level=None if process.program in LAUNCHERS and named_training(process.words) else Level.NOTE,
             )
             return

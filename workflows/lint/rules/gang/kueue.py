@@ -27,7 +27,7 @@ def nobody_resumes(workload: Workload) -> Iterator[Problem]:
     )
 
 
-@rule("GANG018", Level.WARNING, on=Workload)
+@rule("GANG018", Level.NOTE, on=Workload)
 def not_known(workload: Workload) -> Iterator[Problem]:
     """Kinds that Kueue does not queue, or not any more unless it is told to."""
     queue = kueue_queue(workload)

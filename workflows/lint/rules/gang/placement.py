@@ -30,7 +30,7 @@ def _gangs(workload: Workload) -> Iterator[Role]:
         yield from workload.roles
 
 
-@rule("GANG029", Level.WARNING, on=Workload)
+@rule("GANG029", Level.NOTE, on=Workload)
 def strangers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Required affinity to pods that nobody is."""
     for role in _gangs(workload):
@@ -54,7 +54,7 @@ def _operators_own(selector: Node) -> bool:
     return any("/" in key or key in ("job-name", "controller-uid") for key in keys)
 
 
-@rule("GANG030", Level.WARNING, on=Workload)
+@rule("GANG030", Level.NOTE, on=Workload)
 def spread(workload: Workload) -> Iterator[Problem]:
     """DoNotSchedule for a gang; a spread that counts other pods."""
     for role in _gangs(workload):

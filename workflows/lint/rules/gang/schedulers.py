@@ -9,15 +9,14 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod_group import group_of
-from argosy.workflows.manifests.queue import all_or_nothing, kueue_queue, schedulers
+from argosy.workflows.manifests.queue import all_or_nothing, schedulers
 from argosy.workflows.manifests.ranks import together
 from argosy.workflows.manifests.workload import Workload
 
 _DEFAULT: Final = ("", "default-scheduler")
-_COSCHEDULING: Final = ("scheduler-plugins-scheduler", "scheduler-plugins", "coscheduling")
 
 
-@rule("GANG008", Level.WARNING, on=Workload)
+@rule("GANG008", Level.NOTE, on=Workload)
 def group_without_scheduler(workload: Workload) -> Iterator[Problem]:
     """The default scheduler reads neither Volcano's nor scheduler-plugins' groups."""
     seen: set[str] = set()
@@ -39,30 +38,7 @@ def group_without_scheduler(workload: Workload) -> Iterator[Problem]:
             )
 
 
-@rule("GANG009", Level.WARNING, on=Workload)
-def scheduler_without_group(workload: Workload) -> Iterator[Problem]:
-    """Volcano and coscheduling group what says so; of a plain Job each pod is a group of its own."""
-    if workload.family not in ("job", "jobset") or not workload.gang or kueue_queue(workload):
-        return
-    for role in workload.roles:
-        scheduler = role.pod.spec["schedulerName"]
-        if scheduler.text not in ("volcano", *_COSCHEDULING) or group_of(role.pod) is not None:
-            continue
-        least = "scheduling.volcano.sh/group-min-member"
-        if workload.document.annotations[least] or role.pod.annotations[least]:
-            continue
-        key = "annotation scheduling.k8s.io/group-name" if scheduler.text == "volcano" else "label "
-        key += "" if scheduler.text == "volcano" else "scheduling.x-k8s.io/pod-group"
-        yield Problem(
-            scheduler,
-            f"schedulerName: {scheduler.text} and no group: {scheduler.text} takes the pods one by one, as if they "
-            "were independent",
-            f"add a PodGroup with all pods and the {key} to the pod template",
-        )
-        return
-
-
-@rule("GANG010", Level.WARNING, on=Workload)
+@rule("GANG010", Level.NOTE, on=Workload)
 def two_schedulers(workload: Workload) -> Iterator[Problem]:
     """One group has one scheduler."""
     names = schedulers(workload)
@@ -78,22 +54,6 @@ def two_schedulers(workload: Workload) -> Iterator[Problem]:
     )
 
 
-@rule("GANG011", Level.WARNING, on=Workload)
-def two_queues(workload: Workload) -> Iterator[Problem]:
-    """Kueue and Volcano both admit: what one has let in may wait in the other."""
-    queue = kueue_queue(workload)
-    if queue and workload.family == "volcano":
-        message = "Kueue does not know Volcano's Job: the label is read by nothing"
-        yield Problem(queue, message, "write spec.queue, Volcano's own, or use a JobSet")
-    elif queue and "volcano" in schedulers(workload):
-        yield Problem(
-            queue,
-            "the gang stands in Kueue's queue and is placed by Volcano, which has queues of its own: quota that one "
-            "has given may be held by the other, and each preempts without the other knowing",
-            "choose one: Kueue with the default scheduler, or Volcano's queue",
-        )
-
-
 @rule("GANG012", Level.WARNING, on=Workload)
 def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Several pods with GPUs and nobody who starts all of them or none."""
@@ -101,6 +61,8 @@ def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     with_gpus = sum(role.replicas or 0 for role in workload.roles if role.pod.gpus)
     if workload.document.labels["argosy.dev/run"]:  # its supervisor gives up a gang that is not whole in time
+        return
+    if any(role.pod.spec["schedulingGates"] for role in workload.roles):  # who opens them looks at all pods
         return
     if with_gpus < 2 or (workload.family == "job" and workload.roles[0].job["completionMode"].text != "Indexed"):
         return

@@ -21,7 +21,7 @@ def extended(resource: str) -> bool:
     return resource.startswith("hugepages-") or (bool(slash) and not own)
 
 
-@rule("MEM007", Level.ERROR, on=Container)
+@rule("MEM007", Level.WARNING, on=Container)
 def device_request(container: Container) -> Iterator[Problem]:
     """A device cannot be overcommitted: its request must equal its limit, and there must be a limit."""
     for name, request in container.requests.entries.items():
@@ -35,7 +35,7 @@ def device_request(container: Container) -> Iterator[Problem]:
                 f"{name} is requested without a limit, which the API refuses" + " unless GKE Autopilot writes it" * gke,
                 f"write limits: {{{name}: {request.text}}}; the request follows from it",
                 edits=_limit(container, name, request),
-                level=Level.WARNING if gke else None,
+                level=Level.NOTE if gke else None,
             )
         elif None not in (most := quantity(limit.text), asked := quantity(request.text)) and most != asked:
             yield Problem(
@@ -43,6 +43,7 @@ def device_request(container: Container) -> Iterator[Problem]:
                 f"{name}: the request is {request.text} and the limit {limit.text}; the API refuses a device whose "
                 "request is not its limit",
                 "write the number once, below limits",
+                level=Level.ERROR,
             )
 
 

@@ -43,15 +43,17 @@ def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
             container.node["volumeMounts"],
             f"{why} and no volume at /dev/shm: the container gets 64 MiB",
             "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
-            level=Level.NOTE if why == "1 GPU" or _of_a_server(container, bundle) else Level.WARNING,
+            level=None if _several_processes(container, bundle) else Level.NOTE,
         )
 
 
-def _of_a_server(container: Container, bundle: Bundle) -> bool:
-    """Whether it is a Deployment's, and neither a command nor a number says that its GPUs talk to each other."""
-    workload = bundle.workload(container.pod.document)
-    served = workload is not None and workload.family == "other"
-    return served and (container.gpus is None or not any(True for _ in bundle.processes(container)))
+def _several_processes(container: Container, bundle: Bundle) -> bool:
+    """Whether the command says that processes of the container hand each other data: a script's own ones are unseen."""
+    launched = any(
+        process.program in LAUNCHERS and process.option("nproc-per-node") != "1"
+        for process in bundle.processes(container)
+    )
+    return bool(_data_workers(container, bundle)) or (launched and (container.gpus or 0) > 1)
 
 
 def _needs_it(container: Container, bundle: Bundle) -> str:
@@ -171,7 +173,7 @@ def on_disk(container: Container) -> Iterator[Problem]:
         )
 
 
-@rule("MEM005", Level.WARNING, on=Pod)
+@rule("MEM005", Level.NOTE, on=Pod)
 def of_the_host(pod: Pod) -> Iterator[Problem]:
     """The node's own /dev/shm is shared by all pods on it, and outlives them."""
     for volume in pod.volumes.values():

@@ -16,7 +16,7 @@ from argosy.workflows.manifests.workload import Workload
 _TAG: Final = re.compile(r"(\d+\.\d+\.\d+)(?:[.-](?:\w+-)?(py3\d+))?.*")
 
 
-@rule("RAY004", Level.ERROR, on=Workload)
+@rule("RAY004", Level.WARNING, on=Workload)
 def versions(workload: Workload) -> Iterator[Problem]:
     """A head and workers of different versions of Ray or Python, which do not join; another one in ``rayVersion``."""
     if workload.family != "ray":

@@ -35,7 +35,7 @@ def dialled(workload: Workload, bundle: Bundle) -> Iterator[tuple[Launch, Given,
             yield each, *master
 
 
-@rule("REND010", Level.ERROR, on=Workload)
+@rule("REND010", Level.WARNING, on=Workload)
 def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A name that is meant to be one of the workload's pods, and is none."""
     own = _names(workload)
@@ -45,7 +45,7 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 given.node,
                 f"{address.host} is the name of a Pod, and a pod's name is no DNS name",
                 "write a headless Service, and hostname and subdomain in the Pod; dial HOSTNAME.SUBDOMAIN",
-                level=Level.WARNING,  # a Service of another file may have it
+                level=Level.NOTE,  # a Service of another file may have it
                 inside=given.inside,
             )
             continue
@@ -68,7 +68,7 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             sure = address.service and (
                 any(address.service in each.subdomains for each in meant) or len(address.labels) > 1 + address.qualified
             )
-            level = None if sure and (address.qualified or len(address.labels) > 1) else Level.WARNING
+            level = None if sure and (address.qualified or len(address.labels) > 1) else Level.NOTE
             yield Problem(given.node, what, f"write {best.first}", level=level, inside=given.inside)
 
 
@@ -181,7 +181,7 @@ def _unknown(launch: Launch, bundle: Bundle) -> bool:
     return False
 
 
-@rule("REND012", Level.ERROR, on=Workload)
+@rule("REND012", Level.WARNING, on=Workload)
 def any_of_them(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The master's name is a Service that stands for several pods."""
     for each, given, address in dialled(workload, bundle):
@@ -217,7 +217,7 @@ def _first(workload: Workload) -> str:
     )
 
 
-@rule("REND013", Level.WARNING, on=Workload)
+@rule("REND013", Level.NOTE, on=Workload)
 def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A Service that nobody makes, as far as the files show."""
     own = _names(workload)

@@ -36,6 +36,7 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"{replicas} pods run {_shown(each)} and are told neither a rank nor of each other: {replicas} trainings, "
             "each on its own",
             "start it with torchrun --nnodes, --node-rank and --master-addr, or run one pod",
+            level=None if each.program == "torchrun" else Level.NOTE,  # a script may do its pod's piece of the work
             inside=each.program if each.process.in_shell and each.program in each.process.text else "",
         )
 
@@ -86,7 +87,7 @@ def one_process(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             )
 
 
-@rule("REND056", Level.WARNING, on=Workload)
+@rule("REND056", Level.NOTE, on=Workload)
 def old_launcher(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """``python -m torch.distributed.launch``."""
     for each in bundle.launches(workload):

@@ -72,21 +72,3 @@ def port_of_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"add port {port} to the Service, or make it headless",
                 inside=given.inside,
             )
-
-
-@rule("REND062", Level.WARNING, on=Workload)
-def two_ports(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """``MASTER_PORT`` in ``env`` and another port as an option."""
-    for each in bundle.launches(workload):
-        option = each.option("master-port") if each.torch or each.program == "deepspeed" else None
-        variable = each.variable("MASTER_PORT")
-        if option is None or variable is None or None in (option.number, variable.number):
-            continue
-        if option.number != variable.number:
-            yield Problem(
-                option.node,
-                f"--master-port {option.number} and MASTER_PORT {variable.number}: torchrun uses the option, and what "
-                "reads the variable before it looks at another port",
-                "write one port in one place: --master-port=$(MASTER_PORT)",
-                inside=option.inside,
-            )

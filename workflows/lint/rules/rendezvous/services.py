@@ -92,7 +92,7 @@ def headless(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 def _dialled_level(named: Named, workload: Workload, bundle: Bundle) -> Level | None:
     """The rule's own where a command dials a name of the Service's; who dials none does without."""
     masters = [each.master for each in talks(workload, bundle)]
-    return None if any(each and each[1].service == named.node.text for each in masters) else Level.WARNING
+    return None if any(each and each[1].service == named.node.text for each in masters) else Level.NOTE
 
 
 @rule("REND003", Level.WARNING, on=Workload)
@@ -121,7 +121,7 @@ def not_ready_addresses(workload: Workload, bundle: Bundle) -> Iterator[Problem]
         )
 
 
-@rule("REND004", Level.ERROR, on=Workload)
+@rule("REND004", Level.WARNING, on=Workload)
 def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The Service that a subdomain names selects other pods."""
     for named, found in _found(workload, bundle):
@@ -138,11 +138,11 @@ def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             message,
             f"select labels that the pod template of {workload.document.kind} {workload.document.name} has"
             + (", or batch.kubernetes.io/job-name" if workload.family == "job" else ""),
-            level=_dialled_level(named, workload, bundle) if found.selector.entries else Level.WARNING,
+            level=_dialled_level(named, workload, bundle),
         )
 
 
-@rule("REND005", Level.WARNING, on=Workload)
+@rule("REND005", Level.NOTE, on=Workload)
 def missing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Nobody makes the Service of a subdomain: the controllers of Jobs, StatefulSets and plain pods do not."""
     for named in _own_names(workload):
@@ -155,7 +155,7 @@ def missing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             )
 
 
-@rule("REND006", Level.WARNING, on=Document)
+@rule("REND006", Level.NOTE, on=Document)
 def selects_nothing(document: Document, bundle: Bundle) -> Iterator[Problem]:
     """A Service for pods that the files do not have: a typing error, or pods of another file."""
     if not document.is_a("Service", ""):

@@ -14,7 +14,7 @@ from argosy.workflows.manifests.workload import Workload
 _SOON: Final = 600
 
 
-@rule("RESTART026", Level.WARNING, on=Pod)
+@rule("RESTART026", Level.NOTE, on=Pod)
 def of_a_pod(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     """A deadline in a template is each pod's own."""
     node = pod.spec["activeDeadlineSeconds"]
@@ -29,7 +29,7 @@ def of_a_pod(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     )
 
 
-@rule("RESTART029", Level.WARNING, on=Workload)
+@rule("RESTART029", Level.NOTE, on=Workload)
 def gone_soon(workload: Workload) -> Iterator[Problem]:
     """An object that is deleted as soon as it has ended takes its logs and its status along."""
     spec = workload.spec

@@ -19,7 +19,7 @@ _PATIENT: Final = 1800
 """Seconds of silence that a training may need: compilation, a checkpoint, the first collective."""
 
 
-@rule("RESTART022", Level.WARNING, on=Pod)
+@rule("RESTART022", Level.NOTE, on=Pod)
 def grace(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     """The agent gives its ranks 30 s after SIGTERM; Kubernetes gives the agent 30 s by default."""
     found = torch_launch(pod, bundle)
@@ -79,7 +79,7 @@ def liveness(container: Container, bundle: Bundle) -> Iterator[Problem]:
         f"a liveness probe restarts a rank that does not answer for {patience} s: a compilation, a long step or a "
         "checkpoint is enough, and the gang goes down with it",
         "remove it and watch progress from outside (steps, NCCL's watchdog), or be as patient as the longest step",
-        level=None if patience < _PATIENT else Level.NOTE,
+        level=None if trains and patience < _PATIENT else Level.NOTE,
     )
 
 

@@ -31,7 +31,7 @@ def never_always(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             yield Problem(policy, message, "write restartPolicy: Never", edits if spec.is_mapping else [])
 
 
-@rule("RESTART008", Level.WARNING, on=Workload)
+@rule("RESTART008", Level.NOTE, on=Workload)
 def success(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A success that is declared while ranks still work kills them, the last checkpoint with them."""
     for role in workload.roles:

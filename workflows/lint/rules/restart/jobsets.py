@@ -42,7 +42,7 @@ def _ends_first(workload: Workload, role: Role) -> bool:
     return any(each["status"].text == "Complete" for each in waited)
 
 
-@rule("RESTART014", Level.WARNING, on=Workload)
+@rule("RESTART014", Level.NOTE, on=Workload)
 def overlap(workload: Workload) -> Iterator[Problem]:
     """Recreate makes each Job anew as soon as its own pods are gone."""
     policy = _spec(workload)["failurePolicy"]

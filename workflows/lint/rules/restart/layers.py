@@ -15,8 +15,6 @@ from argosy.workflows.manifests.workload import Workload
 
 _WITHOUT_END = 1_000_000
 """JobSet's restarts in place ask for a limit that is never reached."""
-_MANY = 20
-"""Attempts from which nobody can have wanted all of them."""
 
 
 class Layer(NamedTuple):
@@ -62,7 +60,7 @@ def _in_the_pod(workload: Workload, bundle: Bundle) -> Iterator[Layer]:
         yield Layer(f"elasticPolicy.maxRestarts {elastic.number}", elastic.number, elastic)
 
 
-@rule("RESTART017", Level.WARNING, on=Workload)
+@rule("RESTART017", Level.NOTE, on=Workload)
 def product(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The product of the layers' attempts."""
     if workload.family in ("argo", "pod", "other"):
@@ -72,14 +70,12 @@ def product(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if len(layers) < 2 or not written:
         return
     attempts = prod(each.times + 1 for each in layers)
-    level = Level.WARNING if len(layers) > 2 or attempts >= _MANY else Level.NOTE
     names = " x ".join(f"{each.name}" for each in layers)
     yield Problem(
         written[-1].node,
         f"{len(layers)} layers of retries multiply: {names} is up to {attempts} starts of a training that cannot "
         "succeed",
         "keep one budget, at the level of the gang, and write 0 at the others",
-        level=level,
     )
 
 

@@ -20,7 +20,7 @@ def _tolerates_loss(toleration: Node) -> bool:
     return key in _LOST or (not key and toleration["operator"].text == "Exists")
 
 
-@rule("RESTART034", Level.WARNING, on=Workload)
+@rule("RESTART034", Level.NOTE, on=Workload)
 def for_ever(workload: Workload) -> Iterator[Problem]:
     """A pod that tolerates a lost node for ever is never replaced."""
     if workload.family == "other":  # a server's or an agent's pod

@@ -109,6 +109,8 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             policy,
             f"{written}: the kubelet starts the failed container again alone, and the rest of the gang waits for it",
             "write restartPolicy: Never, so that the failure of one pod is the failure of the gang",
+            # A Job counts the restarts of containers, so that its backoffLimit ends them: of that RESTART001 speaks.
+            level=Level.NOTE if role.job else None,
         )
 
 

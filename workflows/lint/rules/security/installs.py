@@ -11,7 +11,7 @@ from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.process import Process
 
 
-@rule("SEC020", Level.WARNING, on=Container)
+@rule("SEC020", Level.NOTE, on=Container)
 def at_start(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """Ranks that install what the index has at that moment."""
     workload = bundle.workload(container.pod.document)

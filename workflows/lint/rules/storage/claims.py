@@ -11,9 +11,8 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
-from argosy.workflows.manifests.output import outputs
 from argosy.workflows.manifests.pod import Role
-from argosy.workflows.manifests.volume import VolumeClaim, claim_of, claims_in, mount_of
+from argosy.workflows.manifests.volume import VolumeClaim, claim_of, claims_in
 from argosy.workflows.manifests.workload import Workload
 
 # Disks that one node attaches: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes
@@ -96,23 +95,3 @@ def disk_for_many(document: Document, bundle: Bundle) -> Iterator[Problem]:
                 "ReadWriteMany stays pending",
                 "take a class of a file system: NFS, EFS, FSx for Lustre, Filestore, Azure Files, CephFS",
             )
-
-
-@rule("STORE014", Level.WARNING, on=Workload)
-def one_each(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A StatefulSet's claim templates give every pod a volume of its own."""
-    if workload.document.kind != "StatefulSet" or (workload.total or 0) < 2:
-        return
-    names = {each.name for each in claims_in(workload.document) if each.template}
-    for role in workload.roles:
-        for container in role.pod.containers:
-            for output in outputs(container, bundle):
-                mount = mount_of(output.path, container)
-                if mount is not None and mount["name"].text in names:
-                    yield Problem(
-                        output.node,
-                        f"{output.named} {output.path} lies in {mount['name'].text!r}, of which every pod has its own: "
-                        "no pod finds the shards of the others",
-                        "mount one claim that is ReadWriteMany in all pods, or write to an object store",
-                        inside=output.inside,
-                    )

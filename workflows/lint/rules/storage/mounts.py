@@ -70,7 +70,7 @@ def same_path(container: Container) -> Iterator[Problem]:
         seen[path.text] = mount["name"].text
 
 
-@rule("STORE003", Level.ERROR, on=Container)
+@rule("STORE003", Level.WARNING, on=Container)
 def unexpanded_sub_path(container: Container) -> Iterator[Problem]:
     """``subPath`` is taken literally; ``subPathExpr`` expands the container's own variables."""
     declared = {each["name"].text for each in container.node["env"]}

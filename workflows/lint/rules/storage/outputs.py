@@ -15,6 +15,10 @@ from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.volume import READ_ONLY_SOURCES, claim_of, mount_of, source_of, template_of
 
 _CHECKPOINTS: Final = re.compile(r"/(checkpoints?|ckpts?)$")
+_TAKEN_ELSEWHERE: Final = re.compile(
+    r"upload|push|hub|s3|gs:|gsutil|gcs|rclone|mlflow|wandb|minio|azcopy|\b(cp|mv|rsync|tar) "
+)
+"""Words of a command that may carry its output away before the pod ends."""
 
 
 def _places(container: Container, bundle: Bundle) -> Iterator[tuple[Output, Container, Node | None]]:
@@ -56,6 +60,7 @@ def lost(container: Container, bundle: Bundle) -> Iterator[Problem]:
                 output.node,
                 f"{output.named} {output.path} {where}: it is gone when the pod is restarted or its node is lost",
                 "mount a claim there that all ranks reach, or write to an object store",
+                level=Level.NOTE if _TAKEN_ELSEWHERE.search(" ".join(each.text for each in writer.argv)) else None,
                 inside=output.inside,
             )
 

@@ -43,7 +43,7 @@ def _references(pod: Pod) -> Iterator[Reference]:
             yield kind, name, keys, node
 
 
-@rule("STORE017", Level.ERROR, on=Pod)
+@rule("STORE017", Level.WARNING, on=Pod)
 def missing_key(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
     """A key that the named object does not have keeps the container from starting."""
     for kind, name, keys, _ in _references(pod):
@@ -58,7 +58,7 @@ def missing_key(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
                     f"the {kind} {name.text!r} has no key {key.text!r} (it has: {', '.join(sorted(held)) or 'none'}): "
                     "the container cannot start",
                     "name a key that is there, or add it",
-                    level=None if held else Level.WARNING,  # controllers fill tokens and bundles into empty ones
+                    level=None if held else Level.NOTE,  # controllers fill tokens and bundles into empty ones
                 )
 
 
