@@ -90,9 +90,9 @@ def test_a_server_whose_gpus_may_be_strangers(command: str, gpus: str, level: st
     ("variables", "rule", "level"),
     [
         ("{name: NCCL_IB_HCA, value: 'rdma0,rdma1'}", "NCCL027", "note"),
-        ("{name: NCCL_IB_HCA, value: mlx5}", "NCCL027", "note"),
+        ("{name: NCCL_IB_HCA, value: mlx5}", "NCCL027", "warning"),
         ("{name: NCCL_IB_TIMEOUT, value: '23'}", "NCCL031", "note"),
-        ("{name: NCCL_IB_TIMEOUT, value: '25'}", "NCCL031", "note"),
+        ("{name: NCCL_IB_TIMEOUT, value: '25'}", "NCCL031", "warning"),
     ],
 )
 def test_a_habit_of_a_site_is_worth_knowing(variables: str, rule: str, level: str) -> None:
