@@ -2,7 +2,7 @@
 
 Lines over TCP at the address that every node knows. Who connects says ``RANK KEY`` and is told Ray's address, says
 ``joined``, then ``lost PID`` for each worker that ends there. It hears ``end`` when the driver has ended well, ``first
-PID`` when not, and a worker there ended before all others; a connection that closes without is a head that has gone.
+PID`` when not, and a worker there was the first to end; a connection that closes without is a head that has gone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ END: Final = b"end"
 FIRST: Final = b"first"
 _JOINED = b"joined"
 _LOST = b"lost"
-_ALONE_SECONDS = 0.3
-"""Workers that Ray ends itself end together."""
 _LATE_SECONDS = 60.0
 """Ray tells its driver of a lost worker within a few."""
 _PAUSE_SECONDS = 0.2
@@ -68,12 +66,9 @@ class Host:
         self._losses.append((time.monotonic(), rank, pid))
 
     def first(self) -> tuple[int, int] | None:
-        """Node and pid of a worker that ended by itself lately, before all others; None: there is none."""
+        """Node and pid of the worker that has ended lately before the others, which Ray then ends; None: all run."""
         late = time.monotonic() - _LATE_SECONDS
-        losses = [loss for loss in self._losses if loss[0] > late]
-        if not losses or (len(losses) > 1 and losses[1][0] - losses[0][0] < _ALONE_SECONDS):
-            return None
-        return losses[0][1:]
+        return next(((rank, pid) for when, rank, pid in self._losses if when > late), None)
 
     def close(self, *, well: bool) -> None:
         """Tell the others that it is over, and how."""

@@ -146,7 +146,7 @@ class RayNode:
                 ray.check()
             code = self._drive(address, ray, host)
             if code and (first := host.first()) is not None and first[0] == 0:
-                print(self._alone(first[1]), flush=True)
+                print(self._lost(first[1]), flush=True)
         finally:
             host.close(well=code == 0)
         return code
@@ -183,14 +183,14 @@ class RayNode:
         except ConnectionError as error:
             raise Ended(f"argosy: Ray's head at {guest.address} has gone: {error}") from error
         if said.startswith(FIRST):
-            raise Ended(self._alone(int(said.split()[1])))
+            raise Ended(self._lost(int(said.split()[1])))
         return 0 if said == END else 1
 
-    def _alone(self, pid: int) -> str:
-        """What is known of a worker that ended before all others; its parent is Ray's, so nobody tells how."""
+    def _lost(self, pid: int) -> str:
+        """What is known of the worker that ended first: its parent is Ray's, so nobody tells how."""
         if killed := oom_kills() - self._oom_kills:
             return f"argosy: the pod's control group counts oom_kill {killed} since this rank was started"
-        return f"argosy: process {pid}, a worker of Ray on this node, was killed or ended by itself, without a word"
+        return f"argosy: process {pid}, a worker of Ray on this node, was the first to end, and nobody says why"
 
     def _on_sigterm(self, number: int, _frame: FrameType | None) -> None:
         if self._driver is not None and self._driver.poll() is None:

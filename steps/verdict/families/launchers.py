@@ -21,9 +21,9 @@ def _ended(signals: str, names: str) -> str:
 PATTERNS = (
     Pattern(
         Cause.UNKNOWN,
-        r"^argosy: process \d+, a worker of Ray on this node, was killed",
-        "argosy: process 4711, a worker of Ray on this node, was killed or ended by itself, without a word",
-        Weight.GENERIC,
+        r"^argosy: process \d+, a worker of Ray on this node, was the first to end",
+        "argosy: process 4711, a worker of Ray on this node, was the first to end, and nobody says why",
+        _LATE,
     ),
     Pattern(
         Cause.UNKNOWN,
