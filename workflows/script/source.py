@@ -133,6 +133,15 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def counted(node: ast.AST) -> ast.expr | None:
+    """What ``n += 1``, or ``n = n + 1``, counts on."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    adds = node.value if isinstance(node, ast.Assign) else None
+    own = isinstance(adds, ast.BinOp) and isinstance(adds.right, ast.Constant) and isinstance(adds.right.value, int)
+    return node.targets[0] if own and ast.unparse(adds.left) == ast.unparse(node.targets[0]) else None  # type: ignore[union-attr]
+
+
 def argument(call: ast.Call, name: str, place: int = -1) -> ast.expr | None:
     """What a call gives a parameter, by its name or at its ``place`` (-1: by its name only)."""
     keyword = next((word.value for word in call.keywords if word.arg == name), None)
