@@ -71,8 +71,8 @@ def _words_of_dots(source: Source, key: str) -> tuple[str, ...]:
 
 def numbered(source: Source, values: Values) -> tuple[str, ...]:
     """The words that number what a script goes on from, as in ``if args.epoch > 0: load(f"m_{args.epoch}.pt")``."""
-    for node in source.nodes:
-        for asked in ast.walk(node.test) if isinstance(node, ast.If) and isinstance(node.test, ast.Compare) else ():
+    for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.test, ast.Compare)):
+        for asked in ast.walk(node.test):
             name = asked.attr if isinstance(asked, ast.Attribute) else ""
             if not COUNTS.search(name) or not any(_names_a_file(each, name) for each in node.body):
                 continue

@@ -18,8 +18,9 @@ Names = Mapping[str, ast.expr | None]
 def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterator[str]:
     """What is put into training (``model.train()``), what optimizers are made of, and what steps (``opt.step()``)."""
     models, steps, saved = list[str](), list[str](), list[str]()
-    before: list[tuple[ast.Call, Names]] = [(each, {}) for each in _before(loop, source)]
-    for call, names in [*before, *_inside(loop, source, values, {}, {*source.above(loop)})]:
+    entered = {*source.above(loop)}
+    for call, names in (one for each in (*_before(loop, source), loop)
+                        for one in _inside(each, source, values, {}, entered)):  # fmt: skip
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         asked = owner
         if last_name(call.func) == "step" and call.args and last_name(call.args[0]):

@@ -13,7 +13,7 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import either
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
-from argosy.workflows.script.writers import MOVES, SAVER, targets, temporary, wrappers_of
+from argosy.workflows.script.writers import BY_SAVER, MOVES, targets, temporary, wrappers_of
 
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
@@ -61,7 +61,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole = (bool(ending) and (ending.endswith(SAVER) or not model_only)) or _holds_a_state(
+            whole = (bool(ending) and (ending.endswith(BY_SAVER) or not model_only)) or _holds_a_state(
                 call, source, values
             )
             needed = values.machine.needed(call)
@@ -84,7 +84,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
             paths = [PurePosixPath(glob + ending) for glob in globs if not temporary(glob)]
-            for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(SAVER))):
+            for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 found.setdefault((saved.folder, saved.pattern), saved)

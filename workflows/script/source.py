@@ -137,9 +137,10 @@ def counted(node: ast.AST) -> ast.expr | None:
     """What ``n += 1``, or ``n = n + 1``, counts on."""
     if isinstance(node, ast.AugAssign):
         return node.target
-    adds = node.value if isinstance(node, ast.Assign) else None
-    own = isinstance(adds, ast.BinOp) and isinstance(adds.right, ast.Constant) and isinstance(adds.right.value, int)
-    return node.targets[0] if own and ast.unparse(adds.left) == ast.unparse(node.targets[0]) else None  # type: ignore[union-attr]
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
+        return None
+    adds = isinstance(node.value.right, ast.Constant) and isinstance(node.value.right.value, int)
+    return node.targets[0] if adds and ast.unparse(node.value.left) == ast.unparse(node.targets[0]) else None
 
 
 def argument(call: ast.Call, name: str, place: int = -1) -> ast.expr | None:
