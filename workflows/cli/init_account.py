@@ -34,8 +34,8 @@ def to_write(facts: ScriptFacts) -> str:
     lines.append(f"include = {json.dumps(names or ['GLOB'])}")
     if words := _goes_on(facts):
         lines.append(f"resume_args = {json.dumps(words)}")
-    told = [] if above else [f"with the folder that it writes, below the one that it runs in, in the place of {FOLDER}"]
-    return "What to write into run.toml:" + "".join(f"\n    {line}" for line in (*lines, *told))
+    told = "" if above else f" ({FOLDER}: where it writes, below the folder that it runs in)"
+    return f"What to write into run.toml{told}:" + "".join(f"\n    {line}" for line in lines)
 
 
 def _fixed(glob: str) -> str:

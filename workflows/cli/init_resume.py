@@ -14,11 +14,9 @@ from argosy.workflows.cli.init_refused import STEP, stands_for, words_of
 from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.resuming import NUMBERED
+from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
-STATE_OF_HF = "trainer_state.json"
-"""Lies in a folder of its own for each checkpoint of Hugging Face's Trainer."""
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
 MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
@@ -67,8 +65,9 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     if flag.truth:
-        which = f", and which file {', '.join(facts.numbers)} say: name them with --resume-arg" if facts.numbers else ""
-        return [] if facts.numbers else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
+        count = {each.name for seen in facts.seen_loads for each in seen.flags if COUNTS.search(each.attribute)}
+        which = f", and which file {', '.join(sorted(count))} say: name them with --resume-arg" if count else ""
+        return [] if count else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
     states = {each.unless: each.where for each in facts.saves if each.whole}
     if states and "" not in states:
         needed, where = next(iter(states.items()))
@@ -78,7 +77,8 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
         return words_of(flag.name, STEP), why
     # In a folder that each start makes anew the word finds nothing.
     same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
-    numbered = facts.trainer is not None and facts.trainer.marker == STATE_OF_HF
+    # Hugging Face's Trainer has a folder for each checkpoint.
+    numbered = facts.trainer is not None and facts.trainer.marker == "trainer_state.json"
     if flag.attribute in facts.folders and not numbered and "*" not in str(Path(checkpoint).parent):
         return words_of(flag.name, folder), f"{declares}, which names the folder"
     if same and (word := facts.newest.get(flag.attribute)):

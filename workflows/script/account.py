@@ -134,8 +134,8 @@ def _spelled(node: ast.expr, values: Values) -> ast.expr:
 
 
 def _flags(node: ast.expr, values: Values) -> Iterator[Flag]:
-    """The flags that an expression names, and that the command line does not give."""
+    """The flags that an expression names, and that have their defaults."""
     for each in ast.walk(node):
         flag = values.flag(key_of(each)) if isinstance(each, ast.Attribute | ast.Subscript) else None
-        if flag is not None and not values.conditions.told(flag.attribute):
+        if flag is not None and values.conditions.flag(flag.attribute) == flag.default:
             yield flag

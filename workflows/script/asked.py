@@ -74,18 +74,16 @@ def numbered(source: Source, values: Values) -> tuple[str, ...]:
     for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.test, ast.Compare)):
         for asked in ast.walk(node.test):
             name = asked.attr if isinstance(asked, ast.Attribute) else ""
-            if not COUNTS.search(name) or not any(_names_a_file(each, name) for each in node.body):
+            made = (one for each in node.body for one in ast.walk(each) if isinstance(one, ast.Call)
+                    and last_name(one.func) in (*LOADS, "join"))  # fmt: skip
+            if not COUNTS.search(name) or all(
+                getattr(each, "attr", "") != name for one in made for each in ast.walk(one)
+            ):
                 continue
             flag, words = values.flag(name), _words_of_yacs(source, ast.unparse(asked))
             if words or (flag is not None and flag.takes_value):
                 return words if flag is None else (flag.name,)
     return ()
-
-
-def _names_a_file(node: ast.stmt, count: str) -> bool:
-    """Whether a path is made with the count, which is loaded there, or becomes a setting."""
-    made = (each for each in ast.walk(node) if isinstance(each, ast.Call) and last_name(each.func) in (*LOADS, "join"))
-    return any(isinstance(one, ast.Attribute) and one.attr == count for each in made for one in ast.walk(each))
 
 
 def _words_of_yacs(source: Source, text: str) -> tuple[str, ...]:

@@ -32,10 +32,6 @@ class Conditions:
         given = self._given.get(name)
         return self._flags[name].default if given is None and name in self._flags else given
 
-    def told(self, name: str) -> bool:
-        """Whether the command line gives it."""
-        return name in self._given
-
     def absent(self, node: ast.expr) -> Flag | None:
         """The flag that the expression is, when it is neither given nor has a value by default."""
         shown = [node, *(self._bindings.bound(node) if isinstance(node, ast.Name) else [])]

@@ -25,7 +25,6 @@ from argosy.workflows.script.resuming import (
     loading_flag,
     looks_beside,
     model_flag,
-    numbers,
     reads_number,
     resume_flag,
     stops,
@@ -76,8 +75,6 @@ class ScriptFacts:
     """Where calls stand that a run does not come to, as the flags and settings are."""
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
-    numbers: tuple[str, ...] = ()
-    """The flags that number the file which it goes on from."""
     asked_for: Asked | None = None
     """A setting with the path that it goes on from, where no flag is of that name, and the place."""
     numbered: tuple[str, ...] = ()
@@ -181,7 +178,6 @@ def _facts(
         restored_by=loading_flag(source, values, whole),
         of_model=model_flag(source, values, whole),
         asked_for=asked_for(source, flags, settings.keys),
-        numbers=numbers(source, values, flags),
         numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},

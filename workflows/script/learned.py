@@ -78,7 +78,7 @@ def _inside(
             given = {name: argument(call, name, place - method) for place, name in enumerate(told)}
             inner: dict[str, ast.expr | None] = {name: _renamed(value, names) for name, value in given.items()}
             if method:
-                inner["self"] = _owner(call, names)
+                inner["self"] = _renamed(call.func.value, names) if isinstance(call.func, ast.Attribute) else None
             for each in ast.walk(function):
                 if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
                     shown = _named(each.value, inner) if isinstance(each.value, ast.Name | ast.Attribute) else None
@@ -126,11 +126,6 @@ def _lineage(kind: ast.ClassDef, bindings: Bindings, depth: int = 4) -> Iterator
 
 def _trains(kind: ast.ClassDef) -> bool:
     return any(isinstance(each, ast.Call) and last_name(each.func) == "backward" for each in ast.walk(kind))
-
-
-def _owner(call: ast.Call, names: Names) -> ast.expr | None:
-    named = _named(call.func.value, names) if isinstance(call.func, ast.Attribute) else None
-    return None if named is None else _parsed(named)
 
 
 def _parsed(name: str) -> ast.expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -19,7 +19,6 @@ _LONG = re.compile(r"(?i)epoch|round|era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _EVERY = 1000
 """Turns between two saves of a counter of steps."""
-_FREE = ("start", "start_at", "first_turn")
 Turning = ast.For | ast.While
 
 
@@ -139,7 +138,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     if holder is None or len(holder[1].args) > 2 or any(word.arg in ("start", "step") for word in holder[1].keywords):
         return None
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
-    start = next(name for name in (*_FREE, "_start") if name not in named)
+    start = next(name for name in ("start", "start_at", "_start") if name not in named)
     header, first = _begun_at(*holder, start)
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
                 ", ".join(lacks))  # fmt: skip
@@ -149,14 +148,9 @@ def _begun_at(holder: ast.For | ast.With, call: ast.Call, start: str) -> tuple[s
     """The first line of a loop, or of a ``with``, that counts from ``start``, and what it counted from."""
     begins = len(call.args) == 2 or (last_name(call.func) == "count" and call.args)
     first = ast.unparse(call.args[0]) if begins else "0"
-    place = next(index for index, each in enumerate(ast.walk(holder)) if each is call)
-    made = deepcopy(holder)
-    again = next(each for index, each in enumerate(ast.walk(made)) if index == place)
-    if isinstance(again, ast.Call):
-        again.args[:] = [ast.Name(start), *again.args[bool(begins) :]]
-    made.body, made.type_comment = [ast.Pass()], None
-    if isinstance(made, ast.For):
-        made.orelse = []
+    made, text = deepcopy(holder), ast.unparse(call)
+    again = next(each for each in ast.walk(made) if isinstance(each, ast.Call) and ast.unparse(each) == text)
+    again.args[:] = [ast.Name(start), *again.args[bool(begins) :]]
     return ast.unparse(made).partition("\n")[0], first
 
 
@@ -167,11 +161,6 @@ def _counters(loop: Turning, source: Source) -> tuple[str, ...]:
     named = [(each, target) for each in own if isinstance(target := counted(each), ast.Name | ast.Attribute)]
     told = [ast.unparse(target) for each, target in named
             if not isinstance(each, ast.AugAssign) or isinstance(each.value, ast.Constant)]  # fmt: skip
-    others = [each for each in own if counted(each) is None]
-    return tuple(dict.fromkeys(name for name in told if not _is_set(name, others)))
-
-
-def _is_set(name: str, nodes: Sequence[ast.AST]) -> bool:
-    told = (each for node in nodes if isinstance(node, ast.Assign) for target in node.targets
-            for each in ast.walk(target))  # fmt: skip
-    return any(isinstance(each, ast.Name | ast.Attribute) and ast.unparse(each) == name for each in told)
+    others = {ast.unparse(each) for node in own if isinstance(node, ast.Assign) and counted(node) is None
+              for target in node.targets for each in ast.walk(target) if isinstance(each, ast.expr)}  # fmt: skip
+    return tuple(name for name in dict.fromkeys(told) if name not in others)

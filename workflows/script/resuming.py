@@ -219,12 +219,3 @@ def folders_of_deepspeed(source: Source) -> list[ast.expr]:
         call for call in source.calls if last_name(call.func) == "load_checkpoint" and "deepspeed" in source.packages
     )
     return [place for call in loads if (place := argument(call, "load_dir", 0)) is not None]
-
-
-def numbers(source: Source, values: Values, flags: Sequence[Flag]) -> tuple[str, ...]:
-    """The flags with counts that the name of what is loaded is made of: ``torch.load(f"m_{args.checkepoch}.pt")``."""
-    named = {flag.attribute: flag.name for flag in flags if flag.takes_value and COUNTS.search(flag.attribute)}
-    loads = [call.args[0] for call in source.calls if last_name(call.func) in LOADS and call.args]
-    shown = [each for path in loads for each in (path, *values.bindings.origins(path))]
-    found = (node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute))
-    return tuple(dict.fromkeys(named[name] for name in found if name in named))

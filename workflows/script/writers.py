@@ -15,9 +15,8 @@ _FILES = {"save": 1, "save_file": 1}
 MOVES = ("replace", "rename", "move")
 SAVER = "-*"
 """What TensorFlow's Saver adds to a name; beside it lies a file ``checkpoint`` that names the newest."""
-SAVER_ALONE = ".*"
-"""So it does where no step is given."""
-BY_SAVER = (SAVER, SAVER_ALONE)
+BY_SAVER = (SAVER, ".*")
+"""So it does with a step, and without."""
 _TF = ("keras", "tensorflow", "tf_keras")
 _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".ModelCheckpoint", 0, "filepath", ""),
@@ -95,7 +94,7 @@ def _of_library(call: ast.Call, source: Source, values: Values) -> tuple[ast.exp
         if called.partition(".")[0] in roots and called.endswith(name):
             target = argument(call, keyword, place)
             if ending == SAVER and argument(call, "global_step", 2) is None:
-                ending = SAVER_ALONE
+                ending = BY_SAVER[1]
             return None if target is None else (target, ending)
     return None
 
