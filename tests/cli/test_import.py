@@ -154,3 +154,13 @@ def test_control_characters_of_a_manifest_reach_no_terminal(argosy: Argosy, tmp_
     assert code == 0
     assert "\x1b" not in out + err
     assert "\u202e" not in out + err
+
+
+def test_a_run_here_is_offered_only_where_the_script_lies(argosy: Argosy, manifest: Path, tmp_path: Path) -> None:
+    code, _, err = argosy("import", str(manifest), "-o", str(tmp_path / "run.toml"))
+    assert (code, "argosy compile" in err, "argosy run" in err) == (0, True, False), err
+    here = tmp_path / "train.py"
+    here.write_text("")
+    manifest.write_text(JOB.replace("/app/train.py", str(here)))
+    code, _, err = argosy("import", str(manifest), "-o", str(tmp_path / "other.toml"))
+    assert (code, "argosy run" in err) == (0, True), err

@@ -37,18 +37,20 @@ def read(argosy, tmp_path):
 
 
 def written_in(script: str, said: str) -> str:
-    """The script with the lines that init said, where it said."""
+    """The script with the lines that init said, where it said, indented as the loop that they go around."""
     lines, made = script.splitlines(), said.splitlines()
-    at = {kind: next(i for i, line in enumerate(made) if line.strip().startswith(kind)) for kind in
-          ("at its top", "before line", "instead of line", "as the last lines")}  # fmt: skip
+    kinds = ("at its top", "before line", "instead of line", "as the last lines")
+    at = {kind: next((i for i, line in enumerate(made) if line.strip().startswith(kind)), -1) for kind in kinds}
     number = int(made[at["before line"]].strip(" :").split()[-1]) - 1
-    before = [line[8:] for line in made[at["before line"] + 1 : at["instead of line"]]]
-    instead = made[at["instead of line"] + 1].strip()
+    replaced = at["instead of line"] >= 0
+    end = at["instead of line" if replaced else "as the last lines"]
+    before = [line[8:] for line in made[at["before line"] + 1 : end]]
+    instead = made[end + 1].strip() if replaced else lines[number]
     rest = made[at["as the last lines"] + 1 :]
-    last = [
-        line[4:] for line in rest[: next(i for i, line in enumerate([*rest, ""]) if not line.startswith("        "))]
-    ]
-    top = [made[at["at its top"] + 1].strip()]
+    last = rest[: next(i for i, line in enumerate([*rest, ""]) if not line.startswith("        "))]
+    deeper = "    " if instead.startswith("with") else ""
+    top = [made[at["at its top"] + 1].strip()] if at["at its top"] >= 0 else []
+    last = [deeper + line[4:].replace("% 1000", "% 1") for line in last]
     return "\n".join([*top, *lines[:number], *before, instead, *lines[number + 1 :], *last]) + "\n"
 
 
@@ -70,6 +72,45 @@ def test_the_lines_that_it_says_make_the_script_go_on(script: str, read, tmp_pat
     code, found, said = read(made.replace("END", "5"))
     assert (code, "looks for it and goes on by itself" in said) == (0, True), said
     assert "argosy.pt" in found["include"]
+
+
+OTHER_LOOPS = {
+    "a bar that a with makes": (
+        "import contextlib, os, torch\nnet = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "@contextlib.contextmanager\ndef bar(turns):\n    yield turns\n"
+        "def once(start):\n    net(torch.ones(2)).sum().backward()\n    opt.step()\n"
+        "start = 'taken'\nwith bar(range(0, 9 - 5)) as turns:\n    for step in turns:\n        once(start)\n"
+        "        print('step', step)\n",
+        "9 - 5", "step 0\nstep 1\nstep 2\nstep 3\n", "9 - 3", "step 4\nstep 5\n",
+    ),
+    "a while with numbers of its own": (
+        "import os, torch\nnet = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "n, seen = 0, 0\nwhile n < 9 - 5:\n    net(torch.ones(2)).sum().backward()\n    opt.step()\n    n += 1\n"
+        "    seen = seen + 2\n    print(n, seen)\n",
+        "9 - 5", "1 2\n2 4\n3 6\n4 8\n", "9 - 3", "5 10\n6 12\n",
+    ),
+    "an object of the script's own that is no module": (
+        "import os, torch\nclass Meter:\n    def update(self, x):\n        for turn in range(2):\n            pass\n"
+        "class Agent:\n    def __init__(self):\n        self.net = torch.nn.Linear(2, 1)\n"
+        "        self.optim = torch.optim.SGD(self.net.parameters(), lr=0.1)\n"
+        "    def train(self):\n        self.net.train()\n    def update(self, x):\n        net = self.net\n"
+        "        net(x).sum().backward()\n        self.optim.step()\n"
+        "agent, meter = Agent(), Meter()\nagent = Agent()\nagent.train()\nfor epoch in range(9 - 5):\n"
+        "    agent.update(torch.ones(2))\n    meter.update(1)\n    print('epoch', epoch)\n",
+        "9 - 5", "epoch 0\nepoch 1\nepoch 2\nepoch 3\n", "9 - 3", "epoch 4\nepoch 5\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHER_LOOPS)
+def test_lines_go_around_whatever_counts(name: str, read, tmp_path) -> None:
+    script, end, first, later, then = OTHER_LOOPS[name]
+    code, _, said = read(script)
+    assert (code, "What makes it save and go on" in said) == (2, True), said
+    made = written_in(script, said)
+    (tmp_path / "out").mkdir(exist_ok=True)
+    assert trained(tmp_path, made) == first, made
+    assert trained(tmp_path, made.replace(end, later)) == then, made
 
 
 def test_no_lines_where_each_turn_makes_its_model_anew(read) -> None:

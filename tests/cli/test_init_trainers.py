@@ -122,7 +122,10 @@ def test_lightning_has_as_many_ranks_as_it_was_told(written) -> None:
 @pytest.mark.parametrize(
     ("script", "remedy"),
     [
-        (f"{LIGHTNING}L.Trainer().fit(m)\n", "fit(..., ckpt_path='last')"),
+        (
+            f"{LIGHTNING}t = L.Trainer(logger=False)\nt.fit(m)\n",
+            "line 3: L.Trainer(logger=False, callbacks=[ModelCheckpoint(dirpath='checkpoints', save_last=True)])",
+        ),
         (f"{HF}Trainer(args=TrainingArguments(output_dir=where()))\n", "--output_dir out"),
         ("import deepspeed\nengine.save_checkpoint(where())\n", "--opaque FOLDER"),
     ],

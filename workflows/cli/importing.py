@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -67,13 +68,11 @@ def command(
         sys.stdout.flush()
     _tell(imported, everything=explain)
     if output is not None:
-        next_commands(
-            [
-                (typed("argosy", "compile", output, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
-                (typed("argosy", "run", output), "run it on this machine"),
-            ],
-            err=True,
-        )
+        ways = [(typed("argosy", "compile", output, "-o", "workflow.yaml"), "the YAML that `argo submit` takes")]
+        # What a command of an image starts, or a script that is not here, cannot run here.
+        if (output.parent / tomllib.loads(imported.toml).get("script", "?")).is_file():
+            ways.append((typed("argosy", "run", output), "run it on this machine"))
+        next_commands(ways, err=True)
 
 
 def _read(paths: Sequence[str]) -> list[SourceFile]:

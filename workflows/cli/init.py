@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 from errno import ENOSPC
 from pathlib import Path
 
@@ -79,6 +80,8 @@ def command(
         facts, environ = (found, environ) if places(found) else (facts, {})
     else:
         environ = {}
+    if opaque is None and facts.trainer is None and facts.saves and not places(facts):
+        _from_above(script, args)
     args = args or (facts.trainer.args if facts.trainer else ())
     args = (*args, f"{RUN_DIR}=.") if facts.stays else args
     path = output if output is not None else _default_output(script)
@@ -110,6 +113,21 @@ def command(
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
+
+
+def _from_above(script: Path, args: tuple[str, ...]) -> None:
+    """Where a script saves beside the folder it is called in, by its own place: the one above is the one to call it in.
+
+    Raises:
+        InputError: that holds here.
+    """
+    above = Path.cwd().parent
+    if not script.is_absolute() and (found := places(read_script(script, args, [above, Path.cwd()]))):
+        words = shlex.join(["argosy", "init", str(Path(Path.cwd().name, script)), *(("--", *args) if args else ())])
+        raise InputError(
+            f"SCRIPT: {found[0].where} saves into {Path(found[0].folder).name} of the folder above this one, and only "
+            f"what lies below the one that it runs in is kept: call it there, as in `cd .. && {words}`"
+        )
 
 
 def _arguments(

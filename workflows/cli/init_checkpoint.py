@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import click
+
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for, words_of
 from argosy.workflows.cli.init_resume import LAST, resume
@@ -20,6 +22,10 @@ from argosy.workflows.script.values import OUTSIDE
 
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""
+
+
+_AVERAGE = re.compile(r"(?i)(^|[_.-])(ema|swa|avg|averaged?)(?![a-z])")
+"""So is a file called that has another model than the one in training."""
 
 
 @dataclass
@@ -55,6 +61,8 @@ def put_checkpoint(
         return
     trainer = facts.trainer
     if trainer is not None and opaque is None and trainer.folder is None:
+        if trainer.lines:
+            click.echo(f"What makes it save into one folder and go on:\n{trainer.lines}", err=True)
         raise InputError(
             f"SCRIPT: {trainer.where}: {trainer.library} saves where only a run could tell; {trainer.remedy}"
         )
@@ -200,7 +208,7 @@ def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str)
 def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     """The globs; only those of whole states where the newest file is what the script is told to go on from."""
     flag = facts.resume_flag()
-    whole = [each for each in places if each.whole]
+    whole = [each for each in places if each.whole and not _AVERAGE.search(Path(each.pattern).name)]
     newest = flag is not None and flag.takes_value and any("*" in each.pattern for each in places)
     last = [each for each in whole if LAST.fullmatch(Path(each.pattern).name)]
     if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):

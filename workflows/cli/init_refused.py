@@ -9,6 +9,7 @@ import shlex
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.init_account import account, held, to_write
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import NUMBERED
@@ -57,6 +58,10 @@ def refused(facts: ScriptFacts) -> InputError:
     seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
     if lines and not facts.saves and facts.skipped.issuperset(lines):
         seen = f"does not come to what it saves as its flags and settings are ({', '.join(lines[:MOST_LINES])})"
+        if (kept := held(facts)) is not None:
+            only, flag = kept
+            say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name
+            return InputError(f"SCRIPT: {only}; say it after --, as in `argosy init SCRIPT -- {say}`")
     known = not any(where not in seen_at for where, _ in facts.unclear_saves)
     if facts.saves and known and all(each.folder.startswith(OUTSIDE) for each in facts.saves):
         where = ", ".join(dict.fromkeys(lines[:MOST_LINES]))
@@ -75,6 +80,8 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
             f"SCRIPT: {NOTHING}, so a killed run could not resume; write the lines above into it, or use "
             "argosy.Checkpointer there, and call argosy init again"
         )
+    if any(each.glob or each.flags for each in (*facts.seen_saves, *facts.seen_loads)):
+        click.echo(f"{account(facts)}\n{to_write(facts)}", err=True)
     way = facts.resume_flag()
     goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from argosy.workflows.cli.init_account import account
 from argosy.workflows.cli.init_refused import STEP, stands_for, words_of
+from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.resuming import NUMBERED, Asked
+from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
@@ -63,8 +65,9 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     if flag.truth:
-        which = f", and which file {', '.join(facts.numbers)} say: name them with --resume-arg" if facts.numbers else ""
-        return [] if facts.numbers else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
+        count = {each.name for seen in facts.seen_loads for each in seen.flags if COUNTS.search(each.attribute)}
+        which = f", and which file {', '.join(sorted(count))} say: name them with --resume-arg" if count else ""
+        return [] if count else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
     states = {each.unless: each.where for each in facts.saves if each.whole}
     if states and "" not in states:
         needed, where = next(iter(states.items()))
@@ -74,7 +77,9 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
         return words_of(flag.name, STEP), why
     # In a folder that each start makes anew the word finds nothing.
     same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
-    if flag.attribute in facts.folders and "*" not in str(Path(checkpoint).parent):
+    # Hugging Face's Trainer has a folder for each checkpoint.
+    numbered = facts.trainer is not None and facts.trainer.marker == "trainer_state.json"
+    if flag.attribute in facts.folders and not numbered and "*" not in str(Path(checkpoint).parent):
         return words_of(flag.name, folder), f"{declares}, which names the folder"
     if same and (word := facts.newest.get(flag.attribute)):
         return words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest"
@@ -121,6 +126,8 @@ def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], s
 
 def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
+    if facts.numbered and any("*" in Path(each).name for each in patterns):
+        return _joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from"
     if facts.init_from is not None:
         return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
     if facts.loads:
@@ -133,10 +140,17 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tupl
     if maybe is not None and facts.trainer is None:
         return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
-    if facts.loop is not None and facts.trainer is None:
-        told = facts.loop.lines(str(Path(folder, "argosy.pt")))
-        return [], f"{why}. For it to go on write, and call argosy init again:\n{told}"
-    return [], f"{why}; name what makes the script go on with --resume-arg"
+    if lines := _lines(facts, folder):
+        return [], f"{why}{lines}"
+    told = f". {account(facts)}" if facts.seen_loads else ""
+    return [], f"{why}; name what makes the script go on with --resume-arg{told}"
+
+
+def _lines(facts: ScriptFacts, folder: str) -> str:
+    """What to write for it to go on, around its own loop; "" where none is known."""
+    if facts.loop is None or facts.trainer is not None:
+        return ""
+    return f". For it to go on write, and call argosy init again:\n{facts.loop.lines(str(Path(folder, 'argosy.pt')))}"
 
 
 def _of_model(
@@ -154,7 +168,7 @@ def _of_model(
         return words, f"{why}; no optimizer's state is loaded"
     say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
     why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
-    return [], f"{why}; with {say} it begins with the newest model"
+    return [], f"{why}; with {say} it begins with the newest model{_lines(facts, folder)}"
 
 
 def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:
@@ -184,13 +198,18 @@ def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
     return [] if other is None or whole or "*" not in Path(glob).name else words_of(other.name, f"{{step:{glob}}}")
 
 
+def _joined(words: Sequence[str], value: str) -> list[str]:
+    """``--options key=value``, and ``key value``."""
+    return [*words[:-1], words[-1] + value] if words[-1].endswith("=") else [*words, value]
+
+
 def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
     glob = patterns[0] if len(patterns) == 1 else _one_file(facts, folder, patterns)
     if asked.words and glob:
         told = "{newest}" if len(patterns) == 1 else f"{{newest:{glob}}}"
         why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
-        return [*asked.words, told], why
+        return _joined(asked.words, told), why
     key, file = next(
         ((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == asked.name), ("", "")
     )

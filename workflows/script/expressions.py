@@ -150,7 +150,8 @@ class Expressions(Names):
             return Unknown() if isinstance(other, Unknown) else (other is None) == isinstance(how, ast.Is | ast.Eq)
         lists = isinstance(how, ast.In | ast.NotIn) and isinstance(b, list | tuple | dict | str)
         within = all(isinstance(each, _PLAIN) for each in b) if lists else isinstance(b, _PLAIN)
-        if not isinstance(a, _PLAIN) or not within or self.has_holes(a) or self.has_holes(b):
+        empty = lists and not isinstance(b, str) and not b  # what is filled elsewhere looks empty
+        if empty or not isinstance(a, _PLAIN) or not within or self.has_holes(a) or self.has_holes(b):
             return Unknown()
         try:
             return bool(_COMPARES[type(how)](a, b))

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from argosy.workflows.script.account import Seen, loaded_by, saved_by
+from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given
@@ -17,15 +19,12 @@ from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.ranks import launched, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
-    Asked,
-    asked_for,
     file_flags,
     folder_flags,
     goes_on,
     loading_flag,
     looks_beside,
     model_flag,
-    numbers,
     reads_number,
     resume_flag,
     stops,
@@ -76,10 +75,10 @@ class ScriptFacts:
     """Where calls stand that a run does not come to, as the flags and settings are."""
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
-    numbers: tuple[str, ...] = ()
-    """The flags that number the file which it goes on from."""
     asked_for: Asked | None = None
     """A setting with the path that it goes on from, where no flag is of that name, and the place."""
+    numbered: tuple[str, ...] = ()
+    """The words with the number of what it goes on from, as the command line gives them: the last takes the number."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None
@@ -108,6 +107,10 @@ class ScriptFacts:
     """The value of a setting -> its whole key and its file."""
     unread: frozenset[str] = frozenset()
     """Flags that nobody asks for between its first line and its saves."""
+    seen_saves: tuple[Seen, ...] = ()
+    """What it saves, in its own words."""
+    seen_loads: tuple[Seen, ...] = ()
+    """What it reads of a library's making, in its own words."""
     stays: str = ""
     """Where it is handed to Hydra, which gives each start a working directory of its own."""
 
@@ -174,8 +177,8 @@ def _facts(
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         restored_by=loading_flag(source, values, whole),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags, {key.rpartition(".")[2] for key in settings.keys}),
-        numbers=numbers(source, values, flags),
+        asked_for=asked_for(source, flags, settings.keys),
+        numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
@@ -185,6 +188,8 @@ def _facts(
         # Where a library owns the ranks, its own calls save and load: such lines would be wrong.
         loop=loop_of(source, values, ranks.group) if ranks.by is None or ranks.group else None,
         newest=words_for_newest(source),
+        seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
+        seen_loads=loaded_by(source, values),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
     flag = facts.resume_flag()

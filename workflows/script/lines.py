@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 
-from argosy.workflows.script.bindings import Bindings
-from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.learned import learned, means
+from argosy.workflows.script.source import Function, Source, counted, last_name
 from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
 _LEARNS = ("backward", "manual_backward")
-_STEPS = ("opt", "solver", "adam", "sgd", "sched")
-_DEEPEST = 5
+_LONG = re.compile(r"(?i)epoch|round|era|session|fold")
+"""So is a counter called whose turns are long enough to save after each."""
+_EVERY = 1000
+"""Turns between two saves of a counter of steps."""
+Turning = ast.For | ast.While
 
 
 @dataclass(frozen=True)
@@ -24,10 +28,15 @@ class Loop:
 
     where: str
     header: str
-    """Its line, with ``start`` for the number that it begins with."""
+    """Its line, or that of the ``with`` that counts, with ``start`` for the number that it begins with; "" of a
+    ``while``, whose own counters go on.
+    """
+    start: str
     first: str
     counter: str
     states: tuple[str, ...]
+    counts: tuple[str, ...]
+    """Other numbers that it counts on."""
     ranks: bool
     """Whether several ranks come to it."""
     imports: str
@@ -35,130 +44,123 @@ class Loop:
 
     def lines(self, path: str) -> str:
         """What to write, with the state in ``path``."""
-        parts = [f'"{name}": {name}.state_dict()' for name in self.states]
-        loads = "".join(f'\n            {name}.load_state_dict(state["{name}"])' for name in self.states)
-        save = f'torch.save({{{", ".join(parts)}, "{self.counter}": {self.counter}}}, "{path}")'
-        alone = "if torch.distributed.get_rank() == 0:\n            " if self.ranks else ""
+        counted = (*((self.counter,) if self.header else ()), *self.counts)
+        parts = [f'"{name}": {name}.state_dict()' for name in self.states] + [f'"{name}": {name}' for name in counted]
+        loads = [f'{name}.load_state_dict(state["{name}"])' for name in self.states]
+        loads += [f'{name} = state["{name}"]' for name in self.counts]
+        loads += [f'{self.start} = state["{self.counter}"] + 1'] if self.header else []
+        told = "".join(f"\n            {line}" for line in loads)
+        save = f'torch.save({{{", ".join(parts)}}}, "{path}")'
+        alone = "not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0"
+        tests = [alone if _LONG.search(f"{self.counter} {self.header}") else f"({alone})"] if self.ranks else []
+        tests += [] if _LONG.search(f"{self.counter} {self.header}") else [f"{self.counter} % {_EVERY} == 0"]
+        alone = f"if {' and '.join(tests)}:\n            " if tests else ""
         top = f"    at its top:\n        import {self.imports}\n" if self.imports else ""
         folder = os.path.dirname(path)
         made = f'        os.makedirs("{folder}", exist_ok=True)\n' if folder else ""
+        made += f"        {self.start} = {self.first}\n" if self.header else ""
+        instead = f"    instead of {self.where}:\n        {self.header}\n" if self.header else ""
         return (
-            f"{top}    before {self.where}:\n{made}        start = {self.first}\n"
-            f'        if os.path.exists("{path}"):\n            state = torch.load("{path}", map_location="cpu", '
-            f'weights_only=False){loads}\n            start = state["{self.counter}"] + 1\n'
-            f"    instead of {self.where}:\n        {self.header}\n"
-            f"    as the last lines of that loop:\n        {alone}{save}"
+            f'{top}    before {self.where}:\n{made}        if os.path.exists("{path}"):\n            state = '
+            f'torch.load("{path}", map_location="cpu", weights_only=False){told}\n{instead}'
+            f"    as the last lines of {'that' if self.header else 'its'} loop:\n        {alone}{save}"
         )
 
 
 def loop_of(source: Source, values: Values, distributed: bool) -> Loop | None:
     """The outermost loop that counts and trains; None where it cannot be told."""
     for call in source.calls:
-        if last_name(call.func) in _LEARNS and (not values.machine.followed or call in values.machine.calls):
-            around = [*_loops(call, source, values.bindings)]
-            if around and _counted(around[-1]) is not None:
-                return _described(around[-1], source, values, distributed)
+        if last_name(call.func) in _LEARNS and _is_come_to(call, values):
+            around = max(_chains(call, source, values), key=len, default=[])
+            if around and (found := _described(around[-1], source, values, distributed)) is not None:
+                return found
     return None
 
 
-def _loops(node: ast.AST, source: Source, bindings: Bindings, depth: int = _DEEPEST) -> Iterator[ast.For]:
-    """The loops that a node stands in, the nearest first, those around the callers of its function, too."""
+def _is_come_to(call: ast.Call, values: Values) -> bool:
+    return not values.machine.followed or call in values.machine.calls
+
+
+def _chains(
+    node: ast.AST, source: Source, values: Values, entered: frozenset[ast.AST] = frozenset()
+) -> Iterator[list[Turning]]:
+    """The loops that a node stands in, the nearest first, those around each caller of its function, too."""
+    inside = list[Turning]()
     for above in source.above(node):
-        if isinstance(above, ast.For):
-            yield above
+        if isinstance(above, Turning):
+            inside.append(above)
         if isinstance(above, Function):
-            callers = [call for call in bindings.calls_of(above) if call in source.calls] if depth else []
-            if callers:
-                yield from _loops(callers[0], source, bindings, depth - 1)
-            return
+            within = entered | {above}
+            for call in values.bindings.calls_of(above):
+                known = call in source.calls and source.function_of(call) not in within and _is_come_to(call, values)
+                if known and means(call, above, source, values.bindings):
+                    yield from ([*inside, *more] for more in _chains(call, source, values, within))
+            break
+    yield inside
 
 
-def _counted(loop: ast.For) -> ast.Call | None:
-    """The ``range(...)`` of ``for epoch in tqdm(range(...))``."""
-    found = (each for each in ast.walk(loop.iter) if isinstance(each, ast.Call) and last_name(each.func) in _COUNTS)
-    return next(found, None) if isinstance(loop.target, ast.Name) else None
+def _turns(loop: ast.For, source: Source) -> tuple[ast.For | ast.With, ast.Call] | None:
+    """What holds the ``range(...)`` of ``for epoch in tqdm(range(...))``, and of ``with trange(...) as steps``."""
+    if not isinstance(loop.target, ast.Name):
+        return None
+    if (call := _range(loop.iter)) is not None:
+        return loop, call
+    for above in source.above(loop) if isinstance(loop.iter, ast.Name) else ():
+        for item in above.items if isinstance(above, ast.With) else ():
+            named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == last_name(loop.iter)
+            if named and isinstance(above, ast.With) and (call := _range(item.context_expr)) is not None:
+                return above, call
+    return None
 
 
-def _described(loop: ast.For, source: Source, values: Values, distributed: bool) -> Loop | None:
-    made = deepcopy(loop)
-    counts = _counted(made)
-    states = tuple(dict.fromkeys(_states(loop, source, values.bindings)))
-    inside = {ast.unparse(each) for each in ast.walk(loop) if isinstance(getattr(each, "ctx", None), ast.Store)}
+def _range(node: ast.expr) -> ast.Call | None:
+    found = (each for each in ast.walk(node) if isinstance(each, ast.Call) and last_name(each.func) in _COUNTS)
+    return next(found, None)
+
+
+def _described(loop: Turning, source: Source, values: Values, distributed: bool) -> Loop | None:
+    states = tuple(dict.fromkeys(learned(loop, source, values)))
+    again = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
+             if ast.unparse(node.value).startswith(f"{ast.unparse(target)}.")}  # fmt: skip  # net = net.train()
+    inside = {ast.unparse(each) for each in ast.walk(loop)
+              if isinstance(getattr(each, "ctx", None), ast.Store) and each not in again}  # fmt: skip
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
-    if (
-        counts is None
-        or not states
-        or inside & {*states}
-        or len(counts.args) > 2
-        or any(word.arg != "desc" for word in counts.keywords)
-    ):
+    if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
-    begins = len(counts.args) == 2 or (last_name(counts.func) == "count" and counts.args)
-    first = ast.unparse(counts.args[0]) if begins else "0"
-    counts.args[:] = [ast.Name("start"), *counts.args[bool(begins) :]]
-    head = f"for {ast.unparse(loop.target)} in {ast.unparse(made.iter)}:"
+    counts = _counters(loop, source)
     lacks = [name for name in ("os", "torch") if source.imports.get((source.file(loop), name)) != name]
-    return Loop(source.where(loop), head, first, ast.unparse(loop.target), states, distributed, ", ".join(lacks))
-
-
-def _states(loop: ast.For, source: Source, bindings: Bindings) -> Iterator[str]:
-    """What is put into training (``model.train()``), and steps (``optimizer.step()``), by the names at the loop."""
-    models, steps, saved = list[str](), list[str](), list[str]()
-    # A model may be put into training once, before the loop.
-    place = (source.file(loop), source.function_of(loop))
-    before: list[tuple[ast.Call, dict[str, ast.expr | None]]]
-    before = [(each, {}) for each in source.calls if last_name(each.func) == "train" and each.lineno < loop.lineno
-              and (source.file(each), source.function_of(each)) == place]  # fmt: skip
-    for call, names in [*before, *_inside(loop, source, bindings, {}, _DEEPEST)]:
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        asked = owner
-        if last_name(call.func) == "step" and call.args and last_name(call.args[0]):
-            asked = call.args[0]  # scaler.step(optimizer)
-        name = None if asked is None else _named(asked, names)
-        if name is None or asked is None:
-            continue
-        if last_name(call.func) == "train" and not call.args:
-            models.append(name)
-        elif last_name(call.func) == "state_dict":
-            saved.append(name.removesuffix(".module"))  # of whatever else the script keeps, as an average
-        elif last_name(call.func) == "step" and any(word in last_name(asked).lower() for word in _STEPS):
-            steps.append(name)
-    if models and steps:
-        yield from (*models, *steps, *saved)
-
-
-def _inside(
-    node: ast.AST, source: Source, bindings: Bindings, names: dict[str, ast.expr | None], depth: int
-) -> Iterator[tuple[ast.Call, dict[str, ast.expr | None]]]:
-    """The calls in a node and in the script's functions that it calls; what their parameters are at the loop."""
-    for call in (each for each in ast.walk(node) if isinstance(each, ast.Call)):
-        yield call, names
-        for function in bindings.functions.get(last_name(call.func), [])[:1] if depth else ():
-            method = source.class_of(function) is not None
-            if call not in bindings.calls_of(function) or (method and not _is_own(call)):
-                continue
-            told = [each.arg for each in function.args.args]
-            given = {name: argument(call, name, place - method) for place, name in enumerate(told)}
-            inner = {name: _renamed(value, names) for name, value in given.items()}
-            if method:
-                inner["self"] = ast.Name("self")
-            yield from _inside(function, source, bindings, inner, depth - 1)
-
-
-def _is_own(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "self"
-
-
-def _renamed(value: ast.expr | None, names: dict[str, ast.expr | None]) -> ast.expr | None:
-    return names.get(value.id, value) if isinstance(value, ast.Name) else value
-
-
-def _named(node: ast.expr, names: dict[str, ast.expr | None]) -> str | None:
-    """A name, or an attribute of one, as the loop has it; None where it has none."""
-    if isinstance(node, ast.Attribute):
-        owner = _named(node.value, names)
-        return None if owner is None else f"{owner}.{node.attr}"
-    if not isinstance(node, ast.Name):
+    if isinstance(loop, ast.While):
+        asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
+        counter = next((name for name in counts if name in asked), counts[0] if counts else "")
+        made = Loop(source.where(loop), "", "", "", counter, states, counts, distributed, ", ".join(lacks))
+        return made if counter else None
+    holder = _turns(loop, source)
+    if holder is None or len(holder[1].args) > 2 or any(word.arg in ("start", "step") for word in holder[1].keywords):
         return None
-    found = names.get(node.id, node)
-    return ast.unparse(found) if isinstance(found, ast.Name | ast.Attribute) else None
+    named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
+    start = next(name for name in ("start", "start_at", "_start") if name not in named)
+    header, first = _begun_at(*holder, start)
+    return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
+                ", ".join(lacks))  # fmt: skip
+
+
+def _begun_at(holder: ast.For | ast.With, call: ast.Call, start: str) -> tuple[str, str]:
+    """The first line of a loop, or of a ``with``, that counts from ``start``, and what it counted from."""
+    begins = len(call.args) == 2 or (last_name(call.func) == "count" and call.args)
+    first = ast.unparse(call.args[0]) if begins else "0"
+    made, text = deepcopy(holder), ast.unparse(call)
+    again = next(each for each in ast.walk(made) if isinstance(each, ast.Call) and ast.unparse(each) == text)
+    again.args[:] = [ast.Name(start), *again.args[bool(begins) :]]
+    return ast.unparse(made).partition("\n")[0], first
+
+
+def _counters(loop: Turning, source: Source) -> tuple[str, ...]:
+    """Names that the loop adds to, and sets nowhere else: they go on with it."""
+    around = source.function_of(loop)
+    own = [each for each in ast.walk(loop) if source.function_of(each) is around]
+    named = [(each, target) for each in own if isinstance(target := counted(each), ast.Name | ast.Attribute)]
+    told = [ast.unparse(target) for each, target in named
+            if not isinstance(each, ast.AugAssign) or isinstance(each.value, ast.Constant)]  # fmt: skip
+    others = {ast.unparse(each) for node in own if isinstance(node, ast.Assign) and counted(node) is None
+              for target in node.targets for each in ast.walk(target) if isinstance(each, ast.expr)}  # fmt: skip
+    return tuple(name for name in dict.fromkeys(told) if name not in others)

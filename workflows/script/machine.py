@@ -30,7 +30,7 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, key_of
 from argosy.workflows.script.methods import WRONG
 from argosy.workflows.script.settings import changed, read_settings, typed
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, counted, last_name
 
 _MOST_STEPS = 250_000
 _MOST_SEEN = 60
@@ -71,9 +71,8 @@ class Machine(Calls):
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
         """The calls that were come to, and the flags that this needed, each time."""
-        self.counted = {
-            last_name(node.target) or key_of(node.target) for node in source.nodes if isinstance(node, ast.AugAssign)
-        }
+        counts = (target for node in source.nodes if (target := counted(node)) is not None)
+        self.counted = {last_name(each) or key_of(each) for each in counts}
         self.followed = False
         """Whether it came to a save from its first line."""
         self.finished = False

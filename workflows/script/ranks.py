@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.globs import key_of
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
@@ -83,9 +82,10 @@ def own_ranks(source: Source, values: Values) -> str:
 
 
 def launched(source: Source, flags: Sequence[Flag]) -> str:
-    """``init_process_group(rank=args.local_rank)``, where nothing reads $LOCAL_RANK."""
-    told = any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes)
-    groups = [call for call in source.calls if last_name(call.func) == "init_process_group"]
-    ranks = [(call, key_of(argument(call, "rank"))) for call in groups if not told]
-    flag = {flag.attribute for flag in flags} & {"local_rank"}
-    return next((source.where(call) for call, name in ranks if name in flag), "")
+    """Where it makes its group with a rank of ``--local_rank``, where nothing reads $LOCAL_RANK."""
+    if any(isinstance(each, ast.Constant) and each.value in ("RANK", "LOCAL_RANK") for each in source.nodes):
+        return ""
+    named = {"--local_rank", "--local-rank"}
+    told = [flag for flag in flags if named & {flag.name, *flag.aliases}]
+    groups = (source.where(call) for call in source.calls if last_name(call.func) == "init_process_group")
+    return next(groups, "") if told else ""

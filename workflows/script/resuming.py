@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -20,19 +19,13 @@ _LOADED = re.compile(r"(^|_)(checkpoint|ckpt|restart|restore|snapshot|load|from|
 _AGAIN = re.compile(r"(continue|restore|restart)(_|$)")
 NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|iter|iteration|epoch)s?$")
 """So is a flag called that names a checkpoint by its number."""
-_GOES_ON = re.compile(r"(?i)opt(\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
-_LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
+GOES_ON = re.compile(r"(?i)opt(\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
+LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
 _NEWEST = "latest_checkpoint"
 """TensorFlow's, of a folder: all that was saved is restored of it."""
 _OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
-_OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
-_PATH = re.compile(
-    r"^resume(_from)?(_checkpoint|_ckpt|_path)?$|^(load_|restore_)?(checkpoint|ckpt)_path$|^restore(_from)?$"
-)
-_OF_KEY = re.compile(
-    r"^(resume|restore|pretrain|load|ckpt|checkpoint|init)(?!.*(only|param|strict|every|freq|interval|dir))"
-)
-_COUNTS = re.compile(r"epoch|iter|step|session|^check")
+OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
+COUNTS = re.compile(r"epoch|iter|step|session|^check")
 _STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
 
 
@@ -63,7 +56,7 @@ def words_for_newest(source: Source) -> dict[str, str]:
 
 def goes_on(source: Source) -> bool:
     """Whether the script loads its optimizer's state."""
-    return any(_GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
+    return any(GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
 
 
 def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] | None:
@@ -73,18 +66,18 @@ def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] 
     """
     for call in () if whole else source.calls:
         of_saver = values.machine.named(call.func).endswith(".Saver().restore")
-        if (last_name(call.func) in _LOADS or of_saver) and call.args:
+        if (last_name(call.func) in LOADS or of_saver) and call.args:
             flag, needed = values.untold(call.args[-1 if of_saver else 0]), values.machine.needed(call)
             if needed is None or not {*needed} <= {flag}:
                 continue  # it is not come to in a training
-            if flag is not None and _OF_MODEL.search(flag.attribute) and not _OTHERS.search(flag.attribute):
+            if flag is not None and _OF_MODEL.search(flag.attribute) and not OTHERS.search(flag.attribute):
                 return flag, source.where(call)
     return None
 
 
 def folder_flags(source: Source, values: Values) -> frozenset[str]:
     """The flags that name the folder of what is loaded: ``torch.load(Path(args.load_path) / "net.pt")``."""
-    loads = [call for call in source.calls if last_name(call.func) in (*_LOADS, _NEWEST) and call.args]
+    loads = [call for call in source.calls if last_name(call.func) in (*LOADS, _NEWEST) and call.args]
     paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST
              or any(map(_is_below, (each.args[0], *values.bindings.origins(each.args[0]))))]  # fmt: skip
     named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
@@ -96,7 +89,7 @@ def file_flags(source: Source, values: Values) -> frozenset[str]:
     named = set[str]()
     for call in source.calls:
         name = last_name(call.func)
-        if name in _LOADS or name in ("isfile", "is_file"):
+        if name in LOADS or name in ("isfile", "is_file"):
             asked = call.args[:1] or ([call.func.value] if isinstance(call.func, ast.Attribute) else [])
             named |= {flag.attribute for each in asked for flag in values.flags_alone(each)}
     return frozenset(named)
@@ -123,7 +116,7 @@ def reads_number(source: Source, flag: Flag | None) -> bool:
     )
 
 
-def _feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
+def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
     """Whether what is loaded gets a name that an optimizer is given: ``optimizer.load_state_dict(loaded["optim"])``."""
     made = next(source.above(call), None)
     name = made.targets[0].id if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Name) else ""
@@ -152,7 +145,7 @@ def switches_with(source: Source, values: Values, flag: Flag | None) -> tuple[st
         names = [key_of(each) for each in node.test.values]
         others = [other for name in names if (other := values.flag(name)) is not None and not other.takes_value]
         if flag.attribute in names and isinstance(node.test.op, ast.And) and not any(map(_turned, node.body)):
-            found += [other.name for other in others if not _OTHERS.search(other.attribute)]
+            found += [other.name for other in others if not OTHERS.search(other.attribute)]
     return tuple(dict.fromkeys(found))
 
 
@@ -207,63 +200,17 @@ def _is_below(path: ast.expr) -> bool:
 
 def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
-    for call in sorted(source.calls, key=lambda call: not _feeds_an_optimizer(call, source)):
+    for call in sorted(source.calls, key=lambda call: not feeds_an_optimizer(call, source)):
         of_torch = whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func)
         of_torch = of_torch or values.machine.named(call.func).endswith("keras.models.load_model")
         if call.args and (of_torch or last_name(call.func) == _NEWEST):
             told = values.untold(call.args[0])
             alone = values.flags_alone(call.args[0])
             for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
-                feeds = _feeds_an_optimizer(call, source)
+                feeds = feeds_an_optimizer(call, source)
                 if feeds or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)):
                     return flag
     return None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A setting with the path that a script goes on from: its name, what the script calls it, and where it asks for it;
-    ``words``: how the command line gives it a value, where that can be told.
-    """
-
-    name: str
-    text: str
-    where: str
-    words: tuple[str, ...] = ()
-
-
-def asked_for(source: Source, flags: Sequence[Flag], keys: Container[str]) -> Asked | None:
-    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: the last parts
-    of those in files of settings, which may be called otherwise.
-    """
-    known = {flag.attribute for flag in flags}
-    for call in source.calls:
-        if not (last_name(call.func) in (*_LOADS, "load_state") or re.match("load_|resume", last_name(call.func))):
-            continue
-        for above in source.above(call):
-            for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
-                name, text = _setting(node)
-                like = _PATH.search(name) or (name in keys and _OF_KEY.search(name) and not _OTHERS.search(name))
-                if like and name not in known:
-                    return Asked(name, text, source.where(above), _words_of_yacs(source, text))
-    return None
-
-
-def _words_of_yacs(source: Source, text: str) -> tuple[str, ...]:
-    """``model.resume`` of ``cfg.model.resume``, where ``cfg`` takes words of the command line, after their flag."""
-    merges = (call for call in source.calls if last_name(call.func) == "merge_from_list" and call.args)
-    given = {key_of(call.args[0]) for call in merges}
-    names = [plain(call.args[0]) or "" for call in source.calls if last_name(call.func) == "add_argument" and call.args]
-    flag = next((name for name in names if name.lstrip("-").replace("-", "_") in given), None)
-    key = text.partition(".")[2]
-    return (*([flag] if flag and flag[0] == "-" else []), key) if key and given and "[" not in key else ()
-
-
-def _setting(node: ast.AST) -> tuple[str, str]:
-    """``config.resume``, ``config["resume"]`` and ``config.get("resume")``: the name, and the place to write to."""
-    if isinstance(node, ast.Call) and last_name(node.func) == "get" and node.args and (name := plain(node.args[0])):
-        return name, f"{ast.unparse(node.func.value)}[{name!r}]" if isinstance(node.func, ast.Attribute) else ""
-    return (key_of(node) or last_name(node), ast.unparse(node)) if isinstance(node, ast.expr) else ("", "")
 
 
 def folders_of_deepspeed(source: Source) -> list[ast.expr]:
@@ -272,12 +219,3 @@ def folders_of_deepspeed(source: Source) -> list[ast.expr]:
         call for call in source.calls if last_name(call.func) == "load_checkpoint" and "deepspeed" in source.packages
     )
     return [place for call in loads if (place := argument(call, "load_dir", 0)) is not None]
-
-
-def numbers(source: Source, values: Values, flags: Sequence[Flag]) -> tuple[str, ...]:
-    """The flags with counts that the name of what is loaded is made of: ``torch.load(f"m_{args.checkepoch}.pt")``."""
-    named = {flag.attribute: flag.name for flag in flags if flag.takes_value and _COUNTS.search(flag.attribute)}
-    loads = [call.args[0] for call in source.calls if last_name(call.func) in _LOADS and call.args]
-    shown = [each for path in loads for each in (path, *values.bindings.origins(path))]
-    found = (node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute))
-    return tuple(dict.fromkeys(named[name] for name in found if name in named))

@@ -13,7 +13,7 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import either
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
-from argosy.workflows.script.writers import MOVES, SAVER, targets, wrappers_of
+from argosy.workflows.script.writers import BY_SAVER, MOVES, targets, temporary, wrappers_of
 
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
@@ -61,7 +61,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole = (bool(ending) and (ending.endswith(SAVER) or not model_only)) or _holds_a_state(
+            whole = (bool(ending) and (ending.endswith(BY_SAVER) or not model_only)) or _holds_a_state(
                 call, source, values
             )
             needed = values.machine.needed(call)
@@ -83,12 +83,14 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             # A move into a folder of which nothing is known may move anything.
             if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
-            paths = [PurePosixPath(glob + ending) for glob in globs if not _temporary(glob)]
-            for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(SAVER))):
+            paths = [PurePosixPath(glob + ending) for glob in globs if not temporary(glob)]
+            for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 found.setdefault((saved.folder, saved.pattern), saved)
-    kept = [*_with_copies(source, values, found), *_pickled(source, values, {each.folder for each in found.values()})]
+    pickled = _pickled(source, values, {each.folder for each in found.values()})
+    unclear += [(each.where, values.untold(target)) for target, each in pickled if each.folder.startswith(OUTSIDE)]
+    kept = [*_with_copies(source, values, found), *(each for _, each in pickled)]
     return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
 
 
@@ -201,8 +203,16 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
         )
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
         found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
-    kept = [each for each in found.values() if not any(_covers(other, each) for other in found.values())]
-    return tuple(kept)
+    told = [_numbered(each, [*found.values()]) for each in found.values()]
+    return tuple(each for each in told if not any(_covers(other, each) for other in told))
+
+
+def _numbered(each: SavedAt, others: Sequence[SavedAt]) -> SavedAt:
+    """With a number at its end, where ``step_*.pt`` would be ``step_*_ema.pt``, too: another kind of file."""
+    first, _, end = each.pattern.rpartition("*")
+    kind = re.compile(rf"{re.escape(first)}\*[_.-][A-Za-z]\w*{re.escape(end)}")
+    alike = any(other.folder == each.folder and kind.fullmatch(other.pattern) for other in others)
+    return replace(each, pattern=f"{first}*[0-9]{end}") if alike and first and end else each
 
 
 def _of_save(folder: str) -> bool:
@@ -280,16 +290,10 @@ def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], Sa
     return [*found.values(), *(each for each in copied if (each.folder, each.pattern) not in found)]
 
 
-def _pickled(source: Source, values: Values, folders: set[str]) -> list[SavedAt]:
-    """What is pickled with a number in its name, in a folder that is saved to: part of a checkpoint."""
+def _pickled(source: Source, values: Values, folders: set[str]) -> list[tuple[ast.expr, SavedAt]]:
+    """What is pickled with a number in its name: part of a checkpoint in a folder that is saved to, else one itself."""
     dumps = (call for call in source.calls if last_name(call.func) == "dump" and len(call.args) == 2
              and values.machine.named(call.func) in ("pickle.dump", "dill.dump", "cloudpickle.dump"))  # fmt: skip
     found = [(call, PurePosixPath(glob)) for call in dumps for glob in values.guesses(call.args[1])]
-    return [SavedAt(str(path.parent), path.name, source.where(call)) for call, path in found
-            if str(path.parent) in folders and "*" in path.name]  # fmt: skip
-
-
-def _temporary(path: str) -> bool:
-    """A file that is written first and renamed then: the name after it is the checkpoint."""
-    name = PurePosixPath(path).name
-    return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp", "_tmp")) or ".tmp" in name
+    return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in found
+            if "*" in path.name and (not folders or str(path.parent) in folders)]  # fmt: skip

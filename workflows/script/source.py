@@ -133,6 +133,16 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def counted(node: ast.AST) -> ast.expr | None:
+    """What ``n += 1``, or ``n = n + 1``, counts on."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
+        return None
+    adds = isinstance(node.value.right, ast.Constant) and isinstance(node.value.right.value, int)
+    return node.targets[0] if adds and ast.unparse(node.value.left) == ast.unparse(node.targets[0]) else None
+
+
 def argument(call: ast.Call, name: str, place: int = -1) -> ast.expr | None:
     """What a call gives a parameter, by its name or at its ``place`` (-1: by its name only)."""
     keyword = next((word.value for word in call.keywords if word.arg == name), None)

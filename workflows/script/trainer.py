@@ -27,6 +27,8 @@ class TrainerFacts:
     where: str
     folder: str | None
     remedy: str = ""
+    lines: str = ""
+    """What makes it save into one folder and go on, by place."""
     include: tuple[str, ...] = ()
     include_here: tuple[str, ...] = ()
     """Where it saves beside the code."""

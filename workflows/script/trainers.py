@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 
 from argosy.workflows.script.hugging_face import PARSERS, transformers
@@ -103,7 +104,8 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         library=f"lightning.{'Trainer' if by_flags else last_name(trainer.func)}",
         where=source.where(saver or trainer),
         folder=folder,
-        remedy="write ModelCheckpoint(dirpath='checkpoints', save_last=True) into it, and fit(..., ckpt_path='last')",
+        remedy="write the lines above into it, and call argosy init again",
+        lines=_lines(source, trainer),
         include=include,
         unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
         resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
@@ -117,6 +119,21 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
+
+
+def _lines(source: Source, trainer: ast.Call) -> str:
+    """What makes it save into a folder of its own and go on, around its own calls."""
+    saver = ast.parse("ModelCheckpoint(dirpath='checkpoints', save_last=True)", mode="eval").body
+    made, known = deepcopy(trainer), argument(trainer, "callbacks")
+    own = [*known.elts] if isinstance(known, ast.List) else [] if known is None else [ast.Starred(known)]
+    made.keywords = [word for word in made.keywords if word.arg != "callbacks"]
+    made.keywords.append(ast.keyword("callbacks", ast.List([*own, saver], ast.Load())))
+    base = "lightning.pytorch" if "lightning" in source.packages else "pytorch_lightning"
+    told = [f"at the top: import os; from {base}.callbacks import ModelCheckpoint"]
+    told.append(f"{source.where(trainer)}: {ast.unparse(made)}")
+    newest = "'checkpoints/last.ckpt' if os.path.exists('checkpoints/last.ckpt') else None"
+    told.append(started(source.calls, source, "fit", "ckpt_path", newest))
+    return "\n".join(f"    {line}" for line in told if line)
 
 
 def _setting_of_fit(calls: Sequence[ast.Call], trainer: ast.Call) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
@@ -14,6 +15,8 @@ _FILES = {"save": 1, "save_file": 1}
 MOVES = ("replace", "rename", "move")
 SAVER = "-*"
 """What TensorFlow's Saver adds to a name; beside it lies a file ``checkpoint`` that names the newest."""
+BY_SAVER = (SAVER, ".*")
+"""So it does with a step, and without."""
 _TF = ("keras", "tensorflow", "tf_keras")
 _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".ModelCheckpoint", 0, "filepath", ""),
@@ -90,12 +93,26 @@ def _of_library(call: ast.Call, source: Source, values: Values) -> tuple[ast.exp
     for roots, name, place, keyword, ending in _LIBRARIES if called else ():
         if called.partition(".")[0] in roots and called.endswith(name):
             target = argument(call, keyword, place)
+            if ending == SAVER and argument(call, "global_step", 2) is None:
+                ending = BY_SAVER[1]
             return None if target is None else (target, ending)
     return None
 
 
+def _of_all(node: ast.expr, source: Source) -> str:
+    """A name of a library that nobody names: ``from timm.utils import *``."""
+    alike = isinstance(node, ast.Name) and any(name == f".{node.id}" for _, name, *_ in _LIBRARIES)
+    return f"{source.imports.get((source.file(node), '*'), '').rpartition('.')[0]}.{last_name(node)}" if alike else ""
+
+
 def _whose(node: ast.expr, source: Source, values: Values) -> str:
     """What is called as its library names it; a class of the script by what it inherits from."""
-    found = source.origin(node) or values.machine.named(node)
+    found = source.origin(node) or values.machine.named(node) or _of_all(node, source)
     named = values.bindings.classes.get(found.rpartition(".")[2] or last_name(node), [])
     return next((text for each in named for base in each.bases if (text := source.origin(base))), found)
+
+
+def temporary(path: str) -> bool:
+    """A file that is written first and renamed then: the name after it is the checkpoint."""
+    name = PurePosixPath(path).name
+    return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp", "_tmp")) or ".tmp" in name

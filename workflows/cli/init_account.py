@@ -1,0 +1,64 @@
+"""What ``argosy init`` shows of a script where only its reader can say the rest: calls, and lines to fill in."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+
+from argosy.workflows.script.account import said
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.resuming import NUMBERED
+from argosy.workflows.script.values import OUTSIDE
+
+MOST = 4
+FOLDER = "FOLDER"
+_NOTHING = ("-", "0", "not given", "None", "False")
+
+
+def account(facts: ScriptFacts) -> str:
+    """The calls that save and load, by place, in the script's own words."""
+    told = [each.told("saves") for each in facts.seen_saves[:MOST]]
+    told += [each.told("loads") for each in facts.seen_loads[:MOST]]
+    return "What it saves and loads:" + "".join(f"\n    {line}" for line in told)
+
+
+def to_write(facts: ScriptFacts) -> str:
+    """A ``[checkpoint]`` with what is known filled in."""
+    globs = list(dict.fromkeys(each.glob for each in facts.seen_saves if each.glob))
+    inside = [each for each in globs if not each.startswith((*OUTSIDE, "*"))]
+    above = posixpath.commonpath([_fixed(each) for each in inside]) if inside and len(inside) == len(globs) else ""
+    names = [posixpath.relpath(each, above) for each in globs] if above else [each.rpartition("/")[2] for each in globs]
+    lines = ["[checkpoint]", 'mode = "opaque"', f'path = "{above or FOLDER}"']
+    lines.append(f"include = {json.dumps(names or ['GLOB'])}")
+    if words := _goes_on(facts):
+        lines.append(f"resume_args = {json.dumps(words)}")
+    told = "" if above else f" ({FOLDER}: where it writes, below the folder that it runs in)"
+    return f"What to write into run.toml{told}:" + "".join(f"\n    {line}" for line in lines)
+
+
+def _fixed(glob: str) -> str:
+    """The folders above the first that is not certain."""
+    parts = glob.split("/")[:-1]
+    return "/".join(parts[: next((place for place, part in enumerate(parts) if "*" in part), len(parts))]) or "."
+
+
+def _goes_on(facts: ScriptFacts) -> list[str]:
+    flag = facts.resume_flag()
+    if flag is None and facts.numbered:
+        return [*facts.numbered, "{step}"]
+    flag = flag or next((one for each in facts.seen_loads for one in each.flags if one.takes_value), None)
+    value = "{step}" if flag is not None and NUMBERED.search(flag.attribute) else "{newest}"
+    return [] if flag is None else [flag.name, *([value] if flag.takes_value else [])]
+
+
+def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
+    """What keeps the script from its saves, and the flag that says so; None where that is not a flag."""
+    for each in facts.seen_saves:
+        tests = " and ".join(each.tests)
+        asked = (one for one in each.flags if re.search(rf"\b{one.attribute}\b", tests))
+        kept = (one for one in asked if said(one).startswith(_NOTHING) and f"not args.{one.attribute}" not in tests)
+        if (flag := next(kept, None)) is not None:
+            return f"{each.where} saves only if {tests}, and {flag.name} is {said(flag)}", flag
+    return None

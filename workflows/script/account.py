@@ -1,0 +1,141 @@
+"""What a script does with its checkpoints, in its own words, for whoever has to say the rest."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.globs import key_of
+from argosy.workflows.script.resuming import OTHERS
+from argosy.workflows.script.source import Function, Source, last_name
+from argosy.workflows.script.values import Values
+from argosy.workflows.script.writers import targets, wrappers_of
+
+_LOADERS = ("torch", "pickle", "joblib", "safetensors", "jax", "np", "numpy")
+_DEEPEST = 3
+_LONGEST = 120
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A call that saves or loads: its place, the path as the script writes it, and what it is done under."""
+
+    where: str
+    path: str
+    glob: str
+    """The same as far as it is known; "" for nothing of the file's name."""
+    tests: tuple[str, ...]
+    flags: tuple[Flag, ...]
+    """What the tests ask for, then what the path is made of, as far as the command line does not give it."""
+
+    def told(self, does: str) -> str:
+        """One line of it."""
+        shown = self.path if len(self.path) <= _LONGEST else f"{self.path[:_LONGEST]}..."
+        only = f", only if {' and '.join(self.tests)}" if self.tests else ""
+        now = ", ".join(f"{each.name} is {said(each)}" for each in self.flags)
+        return f"{self.where} {does} {shown}{only}{f' ({now})' if now else ''}"
+
+
+def said(flag: Flag) -> str:
+    """What it is by default."""
+    return flag.default or ("not given" if flag.node is None else ast.unparse(flag.node))
+
+
+def saved_by(source: Source, values: Values, places: Container[str]) -> tuple[Seen, ...]:
+    """The calls that stand in these places."""
+    wrappers = wrappers_of(source)
+    calls = (call for call in source.calls if source.where(call) in places)
+    return tuple(_seen(call, target, source, values) for call in calls
+                 for target, _ in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
+
+
+def loaded_by(source: Source, values: Values) -> tuple[Seen, ...]:
+    """The calls that read files of a library's making, those first near which an optimizer is given its state."""
+    calls = [call for call in source.calls if last_name(call.func) in ("load", "load_file") and call.args
+             and isinstance(call.func, ast.Attribute)]  # fmt: skip
+    known = [call for call in calls if any(_flags(call.args[0], values))
+             or source.origin(call.func.value).partition(".")[0] in _LOADERS]  # type: ignore[attr-defined]  # fmt: skip
+    first = sorted(known, key=lambda call: not _near_optimizer(call, source))
+    seen = (_seen(call, call.args[0], source, values) for call in first)
+    return tuple(each for each in seen if not any(OTHERS.search(test) for test in each.tests))
+
+
+def _near_optimizer(call: ast.Call, source: Source) -> bool:
+    around = source.function_of(call)
+    text = ast.unparse(around) if around is not None else ""
+    return "optim" in text and "load_state_dict" in text
+
+
+def _seen(call: ast.Call, target: ast.expr, source: Source, values: Values) -> Seen:
+    if isinstance(target, ast.Call) and last_name(target.func) == "open":
+        target = target.func.value if isinstance(target.func, ast.Attribute) else target.args[0]
+    origins = [each for each in values.bindings.origins(target) if not isinstance(each, ast.Constant)]
+    named = (each for each in (target, *origins) if _is_named(_shape(each, values)))
+    shown = next(named, origins[0] if origins else target)
+    tests = [*_tests(call, source, values, _DEEPEST)]
+    asked = [flag for each in (*tests, target, shown) for flag in _flags(each, values)]
+    words = tuple(dict.fromkeys(ast.unparse(each) for each in tests))
+    glob = next((each for each in values.guesses(target)), "") or re.sub(r"\*+", "*", _shape(shown, values))
+    glob = glob if _is_named(glob) else ""
+    return Seen(source.where(call), ast.unparse(shown), glob, words, tuple(dict.fromkeys(asked)))
+
+
+def _is_named(glob: str) -> bool:
+    return bool(glob.rpartition("/")[2].strip("*."))
+
+
+def _shape(node: ast.expr, values: Values) -> str:
+    """A path as it is written down, with ``*`` for what is not."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.sub(r"%[-+0-9.]*[a-z]|\{[^{}]*\}", "*", node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_shape(each, values) for each in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div):
+        between = "/" if isinstance(node.op, ast.Div) else ""
+        return f"{_shape(node.left, values)}{between}{_shape(node.right, values)}"
+    if isinstance(node, ast.BinOp):
+        return _shape(node.left, values)
+    if isinstance(node, ast.Call) and last_name(node.func) in ("join", "joinpath"):
+        above = [node.func.value] if last_name(node.func) == "joinpath" and isinstance(node.func, ast.Attribute) else []
+        return "/".join(_shape(each, values) for each in (*above, *node.args))
+    if isinstance(node, ast.Call) and last_name(node.func) == "format" and isinstance(node.func, ast.Attribute):
+        return _shape(node.func.value, values)
+    if isinstance(node, ast.Call) and last_name(node.func) in ("str", "Path") and node.args:
+        return _shape(node.args[0], values)
+    return (values.conditions.flag(key_of(node)) or "*") if isinstance(node, ast.Attribute) else "*"
+
+
+def _tests(node: ast.AST, source: Source, values: Values, depth: int) -> Iterator[ast.expr]:
+    """What must be true for it to be run and names a flag, where its function is called, too."""
+    below: ast.AST = node
+    for above in source.above(node):
+        if isinstance(above, ast.If) and below is not above.test:
+            test = _spelled(above.test, values)
+            if any(_flags(test, values)):
+                yield test if below in above.body else ast.UnaryOp(ast.Not(), test)
+        if isinstance(above, Function):
+            callers = [call for call in values.bindings.calls_of(above) if call in source.calls]
+            yield from _tests(callers[0], source, values, depth - 1) if callers and depth else ()
+            return
+        below = above
+
+
+def _spelled(node: ast.expr, values: Values) -> ast.expr:
+    """A test, or the one that its name stands for."""
+    found = next(values.bindings.bound(node), None) if isinstance(node, ast.Name) else None
+    if isinstance(found, ast.BoolOp | ast.Compare):
+        return found
+    if isinstance(node, ast.BoolOp):
+        return ast.BoolOp(node.op, [_spelled(each, values) for each in node.values])
+    return node
+
+
+def _flags(node: ast.expr, values: Values) -> Iterator[Flag]:
+    """The flags that an expression names, and that have their defaults."""
+    for each in ast.walk(node):
+        flag = values.flag(key_of(each)) if isinstance(each, ast.Attribute | ast.Subscript) else None
+        if flag is not None and values.conditions.flag(flag.attribute) == flag.default:
+            yield flag

@@ -1,0 +1,103 @@
+"""Settings that no flag gives, and with which a script goes on: what its files of settings, or its own names, hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.globs import key_of
+from argosy.workflows.script.resuming import COUNTS, GOES_ON, LOADS, OTHERS, feeds_an_optimizer
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain
+from argosy.workflows.script.values import Values
+
+_PATH = re.compile(
+    r"^resume(_from)?(_checkpoint|_ckpt|_path)?$|^(load_|restore_)?(checkpoint|ckpt)_path$|^restore(_from)?$"
+)
+_OF_KEY = re.compile(
+    r"^(resume|restore|pretrain|load|ckpt|checkpoint|init)(?!.*(only|param|strict|every|freq|interval|dir))"
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A setting with the path that a script goes on from: its name, what the script calls it, and where it asks for it;
+    ``words``: how the command line gives it a value, where that can be told.
+    """
+
+    name: str
+    text: str
+    where: str
+    words: tuple[str, ...] = ()
+
+
+def asked_for(source: Source, flags: Sequence[Flag], keys: Mapping[str, str]) -> Asked | None:
+    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: those of files
+    of settings, whose last parts may be called otherwise. What gives the optimizer its state is the one.
+    """
+    known, last = {flag.attribute for flag in flags}, {key.rpartition(".")[2]: key for key in keys}
+    found, come_to = list[tuple[tuple[bool, bool, bool], Asked]](), {*source.calls}
+    near = {source.function_of(call) for call in come_to}  # what it does not come to as the setting is now
+    for call in (node for node in source.nodes if isinstance(node, ast.Call) and source.function_of(node) in near):
+        if not (last_name(call.func) in (*LOADS, "load_state") or re.match("_*(load_|resume)", last_name(call.func))):
+            continue
+        for above in source.above(call):
+            for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
+                name, text = _setting(node)
+                like = _PATH.search(name) or (name in last and _OF_KEY.search(name) and not OTHERS.search(name))
+                if like and name not in known:
+                    words = _words_of_yacs(source, text) or _words_of_dots(source, last.get(name, ""))
+                    rank = (_restores(call, source), "resume" in name, call in come_to)
+                    found.append((rank, Asked(name, text, source.where(above), words)))
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _restores(call: ast.Call, source: Source) -> bool:
+    """Whether an optimizer gets its state of it: here, or in the method that is called."""
+    named = [node for node in source.nodes if isinstance(node, Function) and node.name == last_name(call.func)]
+    return feeds_an_optimizer(call, source) or any(GOES_ON.search(ast.unparse(each)) for each in named)
+
+
+def _words_of_dots(source: Source, key: str) -> tuple[str, ...]:
+    """``--options run.resume=`` where OmegaConf reads words of the command line as keys with dots."""
+    reads = any(last_name(call.func) == "from_dotlist" for call in source.calls)
+    names = [plain(call.args[0]) or "" for call in source.calls if last_name(call.func) == "add_argument" and call.args
+             and plain(argument(call, "nargs")) in ("+", "*")]  # fmt: skip
+    flag = next((name for name in names if re.search("opt|override|set", name)), None)
+    return (*([flag] if flag and flag[0] == "-" else []), f"{key}=") if reads and flag and key else ()
+
+
+def numbered(source: Source, values: Values) -> tuple[str, ...]:
+    """The words that number what a script goes on from, as in ``if args.epoch > 0: load(f"m_{args.epoch}.pt")``."""
+    for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.test, ast.Compare)):
+        for asked in ast.walk(node.test):
+            name = asked.attr if isinstance(asked, ast.Attribute) else ""
+            made = (one for each in node.body for one in ast.walk(each) if isinstance(one, ast.Call)
+                    and last_name(one.func) in (*LOADS, "join"))  # fmt: skip
+            if not COUNTS.search(name) or all(
+                getattr(each, "attr", "") != name for one in made for each in ast.walk(one)
+            ):
+                continue
+            flag, words = values.flag(name), _words_of_yacs(source, ast.unparse(asked))
+            if words or (flag is not None and flag.takes_value):
+                return words if flag is None else (flag.name,)
+    return ()
+
+
+def _words_of_yacs(source: Source, text: str) -> tuple[str, ...]:
+    """``model.resume`` of ``cfg.model.resume``, where ``cfg`` takes words of the command line, after their flag."""
+    merges = (call for call in source.calls if last_name(call.func) == "merge_from_list" and call.args)
+    given = {key_of(call.args[0]) for call in merges}
+    names = [plain(call.args[0]) or "" for call in source.calls if last_name(call.func) == "add_argument" and call.args]
+    flag = next((name for name in names if name.lstrip("-").replace("-", "_") in given), None)
+    key = text.partition(".")[2]
+    return (*([flag] if flag and flag[0] == "-" else []), key) if key and given and "[" not in key else ()
+
+
+def _setting(node: ast.AST) -> tuple[str, str]:
+    """``config.resume``, ``config["resume"]`` and ``config.get("resume")``: the name, and the place to write to."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "get" and node.args and (name := plain(node.args[0])):
+        return name, f"{ast.unparse(node.func.value)}[{name!r}]" if isinstance(node.func, ast.Attribute) else ""
+    return (key_of(node) or last_name(node), ast.unparse(node)) if isinstance(node, ast.expr) else ("", "")

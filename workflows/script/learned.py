@@ -1,0 +1,148 @@
+"""What a loop trains: the models and optimizers, by the names that they have at the loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from argosy.workflows.script.bindings import Bindings
+from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.values import Values
+
+_STEPS = ("opt", "solver", "adam", "sgd", "sched")
+_OPTIMIZERS = ("Adam", "SGD", "RMSprop", "Optimizer", "Adagrad", "LARS", "Lion")
+Names = Mapping[str, ast.expr | None]
+"""What the names of a function are at the loop; None: nothing that it has a name for."""
+
+
+def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterator[str]:
+    """What is put into training (``model.train()``), what optimizers are made of, and what steps (``opt.step()``)."""
+    models, steps, saved = list[str](), list[str](), list[str]()
+    entered = {*source.above(loop)}
+    for call, names in (one for each in (*_before(loop, source), loop)
+                        for one in _inside(each, source, values, {}, entered)):  # fmt: skip
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        asked = owner
+        if last_name(call.func) == "step" and call.args and last_name(call.args[0]):
+            asked = call.args[0]  # scaler.step(optimizer)
+        name = None if asked is None else _named(asked, names)
+        if name is None or asked is None:
+            continue
+        if last_name(call.func) in ("train", "parameters") and not call.args and name != "self":
+            models += [] if _is_plain(call, source, values.bindings) else [name]
+        elif last_name(call.func) in ("state_dict", "load_state_dict"):
+            saved.append(name.removesuffix(".module"))  # of whatever else the script keeps, as an average
+        elif last_name(call.func) == "step" and any(word in last_name(asked).lower() for word in _STEPS):
+            steps.append(name)
+    if (models or saved) and steps:
+        whole = [name for name in models if not any(name.startswith(f"{other}.") for other in models)]
+        yield from (*whole, *steps, *saved)
+
+
+def _before(loop: ast.For | ast.While, source: Source) -> Iterator[ast.Call]:
+    """What stands above the loop, in its function, and what makes the object that it is a method of: a model may be put
+    into training once, and never be named but where its optimizer is made.
+    """
+    around, kind = source.function_of(loop), source.class_of(loop)
+    for each in source.calls:
+        place = source.function_of(each)
+        near = place is around and source.file(each) == source.file(loop) and each.lineno < loop.lineno
+        makes = kind is not None and place is not None and place in kind.body and place.name == "__init__"
+        if (last_name(each.func) == "train" and near) or (last_name(each.func) == "state_dict" and place is around):
+            yield each
+        if near or makes:
+            yield from (one for one in _given_to_optimizer(each) if near or ast.unparse(one.func)[:5] == "self.")
+
+
+def _given_to_optimizer(call: ast.Call) -> Iterator[ast.Call]:
+    """``model.parameters()`` in ``Adam(model.parameters())``, where no comprehension names the model."""
+    if any(word in last_name(call.func) for word in _OPTIMIZERS):
+        loops = {each.id for node in ast.walk(call) if isinstance(node, ast.comprehension)
+                 for each in ast.walk(node.target) if isinstance(each, ast.Name)}  # fmt: skip
+        made = (each for each in ast.walk(call) if isinstance(each, ast.Call) and last_name(each.func) == "parameters")
+        yield from (one for one in made if not loops & {getattr(each, "id", "") for each in ast.walk(one.func)})
+
+
+def _inside(
+    node: ast.AST, source: Source, values: Values, names: Names, entered: set[ast.AST]
+) -> Iterator[tuple[ast.Call, Names]]:
+    """The calls in a node and in the script's functions that it calls; what their parameters are at the loop."""
+    for call in (each for each in ast.walk(node) if isinstance(each, ast.Call)):
+        if values.machine.followed and call not in values.machine.calls:
+            continue
+        yield call, names
+        known = [each for each in values.bindings.functions.get(last_name(call.func), []) if each not in entered]
+        for function in [each for each in known if means(call, each, source, values.bindings)][:1]:
+            method = source.class_of(function) is not None
+            told = [each.arg for each in function.args.args]
+            given = {name: argument(call, name, place - method) for place, name in enumerate(told)}
+            inner: dict[str, ast.expr | None] = {name: _renamed(value, names) for name, value in given.items()}
+            if method:
+                inner["self"] = _renamed(call.func.value, names) if isinstance(call.func, ast.Attribute) else None
+            for each in ast.walk(function):
+                if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
+                    shown = _named(each.value, inner) if isinstance(each.value, ast.Name | ast.Attribute) else None
+                    inner.setdefault(each.targets[0].id, None if shown is None else _parsed(shown))
+            yield from _inside(function, source, values, inner, {*entered, function})
+
+
+def means(call: ast.Call, function: Function, source: Source, bindings: Bindings) -> bool:
+    """Whether a call is of that function: of an object by what made it, or by the one class that trains something."""
+    kind = source.class_of(function)
+    if call not in bindings.calls_of(function):
+        return False
+    if not isinstance(call.func, ast.Attribute):
+        return kind is None or function.name == "__init__"
+    if kind is None:
+        return bool(source.origin(call.func))
+    owner = call.func.value
+    if ast.unparse(owner) in ("self", "super()"):
+        return True
+    if isinstance(owner, ast.Attribute):
+        made = [value for _, value in bindings.attributes.get(owner.attr, [])]
+    else:
+        made = [*bindings.bound(owner)] if isinstance(owner, ast.Name) else []
+    names = [last_name(each.func) for each in made if isinstance(each, ast.Call)]
+    if known := [one for name in names for one in bindings.classes.get(name, [])]:
+        return any(kind in _lineage(one, bindings) for one in known)
+    alike = (source.class_of(each) for each in bindings.functions[function.name])
+    return [each for each in alike if each is not None and _trains(each)] == [kind]
+
+
+def _is_plain(call: ast.Call, source: Source, bindings: Bindings) -> bool:
+    """Whether ``agent.train()`` is a method of a class of the script's own that is no module."""
+    known = (source.class_of(each) for each in bindings.functions.get(last_name(call.func), [])
+             if means(call, each, source, bindings))  # fmt: skip
+    kind = next(known, None)
+    return kind is not None and not any(source.origin(base) for each in _lineage(kind, bindings) for base in each.bases)
+
+
+def _lineage(kind: ast.ClassDef, bindings: Bindings, depth: int = 4) -> Iterator[ast.ClassDef]:
+    yield kind
+    for base in kind.bases if depth else ():
+        for each in bindings.classes.get(last_name(base), []):
+            yield from _lineage(each, bindings, depth - 1)
+
+
+def _trains(kind: ast.ClassDef) -> bool:
+    return any(isinstance(each, ast.Call) and last_name(each.func) == "backward" for each in ast.walk(kind))
+
+
+def _parsed(name: str) -> ast.expr:
+    return ast.parse(name, mode="eval").body
+
+
+def _renamed(value: ast.expr | None, names: Names) -> ast.expr | None:
+    named = None if value is None else _named(value, names)
+    return value if named is None else _parsed(named)
+
+
+def _named(node: ast.expr, names: Names) -> str | None:
+    """A name, or an attribute of one, as the loop has it; None where it has none."""
+    if isinstance(node, ast.Attribute):
+        owner = _named(node.value, names)
+        return None if owner is None else f"{owner}.{node.attr}"
+    if not isinstance(node, ast.Name):
+        return None
+    found = names.get(node.id, node)
+    return ast.unparse(found) if isinstance(found, ast.Name | ast.Attribute) else None
