@@ -1,4 +1,4 @@
-"""Tests of the cluster for which `make test` has no time: further ways to what it shows once. One line is one test."""
+"""Tests for which `make test` has no time: further ways to what it shows once, most on a cluster. One line is one test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.prove.record import ROOT, Record
 
 COUNT = 100
 COLUMNS = ["test", "seconds", "held", "error"]
+_PLACES = ("tests/cluster", "tests/supervisor/test_ray.py")
 _PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
 
@@ -20,11 +21,11 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     record, names = Record("cluster-variants", seed), _variants()
     with Cluster().lent():
         record.go_on([names[number] for number in record.left(min(count, len(names)))], _case, minutes)
-    return record.told("Further ways to what the cluster's tests show once", COLUMNS)
+    return record.told("Further ways to what the tests show once", COLUMNS)
 
 
 def _variants() -> list[str]:
-    command = [*_PYTEST, "--collect-only", "-m", "variant", "tests/cluster"]
+    command = [*_PYTEST, "--collect-only", "-m", "variant", *_PLACES]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if "::" in line]
 

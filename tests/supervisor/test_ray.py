@@ -117,6 +117,7 @@ def test_a_worker_that_is_killed_is_told_of_and_both_nodes_go_on_from_the_checkp
     assert left(rig) == []
 
 
+@pytest.mark.variant
 def test_what_a_worker_raises_is_what_the_run_ends_with(rig: Rig) -> None:
     started(rig, TRAIN, 20, 1)
     assert rig.run(SECONDS) == 70, (rig.log(), logs(rig))
@@ -126,6 +127,7 @@ def test_what_a_worker_raises_is_what_the_run_ends_with(rig: Rig) -> None:
     assert left(rig) == []
 
 
+@pytest.mark.variant
 def test_ray_train_finds_its_own_checkpoints_again_below_the_folder_that_is_committed(rig: Rig) -> None:
     rig.nnodes = 1
     told = load_run(EXAMPLE / "run.toml").checkpoint
@@ -142,6 +144,7 @@ def test_ray_train_finds_its_own_checkpoints_again_below_the_folder_that_is_comm
     assert left(rig) == []
 
 
+@pytest.mark.variant
 def test_nothing_of_ray_outlives_a_launch_that_is_killed(rig: Rig) -> None:
     started(rig, TRAIN, 20, 0)
     rig.start()
