@@ -1,4 +1,4 @@
-"""Tests for which `make test` has no time: further ways to what it shows once, most on a cluster. One line is one test."""
+"""Tests for which `make test` has no time, most on a cluster: further ways to what it shows once. One line is one."""
 
 from __future__ import annotations
 
