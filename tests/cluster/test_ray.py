@@ -10,10 +10,10 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.training import OPAQUE, new_training
 from tests.supervisor.test_ray import EXAMPLE, TRAIN
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.variant]
+pytestmark = pytest.mark.timeout(1200)
 
 
-@pytest.mark.parametrize("nnodes", [1, 2])
+@pytest.mark.parametrize("nnodes", [pytest.param(1, marks=pytest.mark.variant), 2])
 def test_ray_train_in_a_rayjob_is_killed_and_goes_on(
     cluster: Cluster, operators: set[str], namespace: str, tmp_path: Path, nnodes: int
 ) -> None:
