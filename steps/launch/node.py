@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from argosy.steps.launch.evidence import STORE_SECONDS, NodeEvidence
 from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
+from argosy.steps.launch.ports import free_port
 from argosy.steps.launch.progress_lines import compile_pattern
 from argosy.steps.launch.ray_head import AnsweringHead
 from argosy.steps.launch.ray_train import RayTrain
@@ -152,7 +152,7 @@ class Node:
             node=self._identity.node,
             pod_index=self._identity.index,
             address=address,
-            free_port=_free_port(address),
+            free_port=free_port(address),
             nproc=self._args.nproc_per_node,
             last_restart=last_restart,
             stands_by=self._spare.state if self._spare is not None else "",
@@ -168,13 +168,6 @@ def _check_folder(args: LaunchArgs) -> None:
     if os.path.normpath(path) == "." and not args.checkpoint_include:
         # What matches is removed before a restart; without globs that would be the code.
         raise InputError("checkpoint_include: the checkpoint folder is the working directory; say which files it is")
-
-
-def _free_port(address: str) -> int:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
 
 
 def launch(args: LaunchArgs) -> int:

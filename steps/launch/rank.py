@@ -104,10 +104,10 @@ class Shim:
             self._stopped = True
             self._signal(number)
 
-    def _signal(self, number: int) -> None:
+    def _signal(self, number: int, pid: int | None = None) -> None:
+        """To the rank, or to ``pid`` below it; to nobody once the rank has ended."""
         if self._child.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._child.process.pid, number)
+            processes.send(self._child.process.pid if pid is None else pid, number)
 
     def _turn(self, timeout: float | None) -> bool:
         ready = self._selector.select(timeout)
@@ -190,8 +190,8 @@ class Shim:
         else:
             self._tell({"type": "injected", "fault": fault.name, "step": self._last_step, "phase": fault.phase})
         self._fault = None
-        if fault.signal is not None and self._child.process.returncode is None:
-            processes.send(fault.victim(self._child.process.pid), fault.signal)
+        if fault.signal is not None:
+            self._signal(fault.signal, fault.victim(self._child.process.pid))
 
     def _read_socket(self) -> None:
         try:

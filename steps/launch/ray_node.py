@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import Final
 from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract import env as names
 from argosy.steps.evidence.cgroup import oom_kills
+from argosy.steps.launch.ports import free_port
 from argosy.steps.launch.ray_meeting import END, FIRST, Guest, Host
 from argosy.steps.launch.ray_workers import Workers
 from argosy.steps.pods import processes
@@ -136,7 +136,7 @@ class RayNode:
         return RayProcess(self._program, [*own, *words], self._environ | pipe)
 
     def _lead(self) -> int:
-        port = _free_port(self._host)
+        port = free_port(self._host)
         ray = self._start("--head", f"--port={port}", "--include-dashboard=false")
         ray.await_start()
         address = f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
@@ -197,12 +197,6 @@ class RayNode:
             self._driver.send_signal(number)  # it may save, and its end is ours
         else:
             raise Ended("argosy: told to end", 128 + number)
-
-
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, 0), family=family) as probe:
-        return int(probe.getsockname()[1])
 
 
 def main() -> int:
