@@ -25,7 +25,7 @@ test: $(READY) ## checks and tests, then those on a real cluster (root)
 	@$(MAKE) --no-print-directory check
 	@bash scripts/in_memory.sh bash scripts/tests.sh -n 6 --ignore=tests/cluster -m "not variant"
 	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster -m "not variant" -n 2 \
-	&& echo "those that are deselected: make prove SUITE=cluster-variants"; \
+	&& echo "those that are deselected: make prove SUITE=variants"; \
 	else echo "tests/cluster: skipped, $$reason"; fi
 
 cluster: $(READY) ## a real Kubernetes with Argo on this machine, no Docker (root; ARGOSY_CLUSTER=2: a second one)

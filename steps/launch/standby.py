@@ -221,6 +221,10 @@ def main() -> None:
     gc.disable()  # a fifth of the import would be looking for garbage among what stays
     for module in ("torch.distributed.run", *sys.argv[1:]):
         importlib.import_module(module)
+    if "torch" in sys.argv[1:]:
+        # What makes an optimizer imports it, a second that each rank would take: torch/_compile.py.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("torch._dynamo")
     gc.freeze()
     gc.enable()
     _become(_Server().serve())()

@@ -52,6 +52,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield "s3://argosy-chain"
 
 
+@pytest.mark.variant
 def test_data_checkpoints_and_pointer_in_s3(examples: Path, bucket: str) -> None:
     folder = examples / "stdlib-gpt"
     description = (folder / "run.toml").read_text()

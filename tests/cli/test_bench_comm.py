@@ -68,6 +68,7 @@ def test_two_nodes_are_measured(run_toml: Path) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.variant
 def test_it_ends_when_its_time_is_spent_and_says_so(run_toml: Path) -> None:
     done = bench(run_toml, "-j", "1x2", "--op", "all_reduce", "--max-bytes", str(1 << 30), "--seconds", "2")
     assert done.returncode == 0, done.stderr

@@ -87,6 +87,7 @@ def test_each_fault_is_survived_and_blamed_and_the_losses_are_those_of_a_calm_ru
     assert len(list((folder / ".argosy/runs").iterdir())) == runs
 
 
+@pytest.mark.variant
 def test_a_script_that_begins_again_has_survived_nothing(tmp_path: Path) -> None:
     done = chaos(described(tmp_path, args='"anew"'), "--kills", "1", "--kind", "kill", "--seed", "2", expect=1)
     assert "0 of 1 fault survived" in done.stdout

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
 
 import pytest
+
+from tests.forked import run_script
 
 PARSER = "import argparse, os, torch\np = argparse.ArgumentParser()\n"
 LOOP = """import torch
@@ -56,9 +56,7 @@ def written_in(script: str, said: str) -> str:
 
 def trained(tmp_path, script: str) -> str:
     (tmp_path / "run.py").write_text(script)
-    done = subprocess.run([sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run_script(tmp_path / "run.py")
 
 
 @pytest.mark.parametrize("script", [LOOP, SAVED], ids=["saves nothing", "saves its model"])

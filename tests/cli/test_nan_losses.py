@@ -106,6 +106,7 @@ def test_where_it_comes_twice_its_data_are_passed_over(tmp_path: Path) -> None:
     assert "The data of steps 20 to 22 were passed over." in explained
 
 
+@pytest.mark.variant
 def test_data_are_passed_over_once(tmp_path: Path) -> None:
     """A loss that is no number whatever the data are is a person's matter."""
     code, told, explained = ran(tmp_path, args='"always", "whatever"', skip=3)

@@ -90,7 +90,7 @@ WRITTEN = {
 }
 """What import writes out or leaves out, and says so: variables of the command, of ConfigMaps, of Secrets, marks."""
 EACH_TIME = ("pytorchjob-elastic.yaml", "volcano.yaml")
-"""Elsewhere only in make prove SUITE=cluster-variants."""
+"""Elsewhere only in make prove SUITE=variants."""
 TRIPS = (
     Trip("pytorchjob.yaml", 4, in_a_namespace_of_its_own, further=(RANKS, WRITTEN["pytorchjob"])),
     Trip("pytorchjob-elastic.yaml", 4, further=(RANKS,)),

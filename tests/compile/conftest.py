@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from argosy.workflows.code import CodeArchive
 from argosy.workflows.compile import compile_run
 from argosy.workflows.spec.run import TrainingRun
-from tests.compile.unfactored import unfactored
+from tests.compile.unfactored import loaded, loaded_all, unfactored
 
 CODE = CodeArchive(b"", "c" * 64, ())
 FULL: dict[str, Any] = {
@@ -64,7 +63,7 @@ def compiled() -> Callable[..., str]:
 @pytest.fixture
 def document(compiled: Callable[..., str]) -> Callable[..., dict[str, Any]]:
     """Fields -> the workflow, with all that it has in one place put back into each template."""
-    return lambda fields: unfactored(yaml.safe_load(compiled(fields)))
+    return lambda fields: unfactored(loaded(compiled(fields)))
 
 
 @pytest.fixture
@@ -73,9 +72,9 @@ def gang_of() -> Callable[[dict[str, Any]], dict[str, Any]]:
 
     def read(workflow: dict[str, Any]) -> dict[str, Any]:
         train = next(each for each in workflow["spec"]["templates"] if each["name"] == "train")
-        *_, loaded = yaml.safe_load_all(train["inputs"]["artifacts"][0]["raw"]["data"])
-        assert isinstance(loaded, dict)
-        return loaded
+        *_, workload = loaded_all(train["inputs"]["artifacts"][0]["raw"]["data"])
+        assert isinstance(workload, dict)
+        return workload
 
     return read
 

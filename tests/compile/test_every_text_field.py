@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
-import yaml
 from pydantic import BaseModel
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.compile import compile_run
 from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.run import TrainingRun
-from tests.compile.unfactored import unfactored
+from tests.compile.unfactored import loaded, unfactored
 
 BASE: dict[str, Any] = {
     "name": "n",
@@ -261,7 +260,7 @@ def test_a_payload_changes_a_value_or_nothing(
         changed = with_value(path, payload, fields)
         if accepted(changed) is not None:
             fields = changed
-    before, after = (unfactored(yaml.safe_load(compile_run(TrainingRun(**each)))) for each in (BASE, fields))
+    before, after = (unfactored(loaded(compile_run(TrainingRun(**each)))) for each in (BASE, fields))
     assert shape(after) == shape(before)
     assert shape(gang_of(after)) == shape(gang_of(before))
     assert placeholders(after) == placeholders(before)
@@ -275,11 +274,11 @@ def test_a_payload_names_a_cache_volume_or_is_refused(
     name: str, gang_of: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     quiet = with_value(("dataset", "cache"), {name: VOLUMES[name]}, BASE)
-    before = yaml.safe_load(compile_run(TrainingRun(**quiet)))
+    before = loaded(compile_run(TrainingRun(**quiet)))
     for payload in PAYLOADS:
         changed = with_value(("dataset", "cache", name), payload, quiet)
         if accepted(changed) is not None:
-            after = yaml.safe_load(compile_run(TrainingRun(**changed)))
+            after = loaded(compile_run(TrainingRun(**changed)))
             assert shape(gang_of(after)) == shape(gang_of(before))
             assert placeholders(after) == placeholders(before)
 
@@ -300,7 +299,7 @@ def test_a_payload_in_a_fabric_of_ones_own(payload: str) -> None:
         else:
             loud = changed
     before, after = (gang_yaml(TrainingRun(**each)) for each in (quiet, loud))
-    assert shape(yaml.safe_load(after)) == shape(yaml.safe_load(before))
+    assert shape(loaded(after)) == shape(loaded(before))
     assert "{{" not in after
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from argosy.workflows.spec.load import load_run
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.template_defaults import with_defaults
 from argosy.workflows.yaml_text import to_yaml
-from tests.compile.unfactored import in_one_order, unfactored
+from tests.compile.unfactored import in_one_order, loaded, unfactored
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = sorted([*ROOT.glob("examples/*/*.toml"), *ROOT.glob("tests/goldens/*.toml")])
@@ -30,8 +29,8 @@ def both(run: TrainingRun) -> tuple[dict[str, Any], dict[str, Any]]:
     """The Workflow as it is compiled, and as its templates made it."""
     code = CODE if run.code else None
     whole = build_workflow(run, code_digest=CODE.digest if run.code else "").build()
-    plain = yaml.safe_load(to_yaml(whole.model_dump(exclude_none=True, by_alias=True)))
-    return yaml.safe_load(compile_run(run, code=code)), plain
+    plain = loaded(to_yaml(whole.model_dump(exclude_none=True, by_alias=True)))
+    return loaded(compile_run(run, code=code)), plain
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -54,7 +53,7 @@ def test_what_a_pod_lacks_is_no_default(full: dict[str, Any]) -> None:
 
 
 def test_a_template_of_a_workflow_template_has_all_that_its_caller_would_not_give_it(full: dict[str, Any]) -> None:
-    document = yaml.safe_load(compile_run(TrainingRun(**full), code=CODE, kind="WorkflowTemplate"))
+    document = loaded(compile_run(TrainingRun(**full), code=CODE, kind="WorkflowTemplate"))
     assert "templateDefaults" not in document["spec"]
     assert all("securityContext" in each for each in document["spec"]["templates"] if "container" in each)
 
@@ -80,7 +79,7 @@ POD = st.fixed_dictionaries(
         "serviceAccountName": NAMES,
         "volumes": NAMED.map(lambda given: [{"name": name, "emptyDir": {"x": value}} for name, value in given.items()]),
         "securityContext": NAMED,
-        "podSpecPatch": NAMED.map(to_yaml).map(lambda text: str(yaml.safe_load(text)).replace("'", '"')),
+        "podSpecPatch": NAMED.map(to_yaml).map(lambda text: str(loaded(text)).replace("'", '"')),
     },
 )  # fmt: skip
 
@@ -101,7 +100,7 @@ def test_whatever_pods_share_comes_back(pods: list[dict[str, Any]]) -> None:
         assert {**made["spec"], **template}.get("securityContext") == pod.get("securityContext")
         volumes = [*made["spec"].get("volumes", []), *template.get("volumes", [])]
         assert sorted_(volumes) == sorted_(pod.get("volumes", []))
-        patches = [yaml.safe_load(each.get("podSpecPatch", "{}")) for each in (made["spec"], template, pod)]
+        patches = [loaded(each.get("podSpecPatch", "{}")) for each in (made["spec"], template, pod)]
         assert {**patches[0], **patches[1]} == patches[2]
     assert with_defaults(made["spec"], before["spec"]["templates"][0]) == before["spec"]["templates"][0]
 

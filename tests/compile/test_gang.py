@@ -19,6 +19,7 @@ from argosy.steps.gang.runtimes import job_specs
 from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.placement import RENDERED, RUNTIMES, pairs_table
 from argosy.workflows.spec.run import TrainingRun
+from tests.compile.unfactored import loaded_all
 
 WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["PyTorchJob"], "tfjob": ["TFJob"],
              "xgboostjob": ["XGBoostJob"], "mpijob": ["MPIJob"], "trainjob": ["TrainingRuntime", "TrainJob"],
@@ -41,7 +42,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/gangs.md"
 def documents(runtime: str, placement: str) -> list[dict[str, Any]]:
     gang = {"nnodes": "2:3", "runtime": runtime, "placement": placement, **PLACEMENTS[placement]}
     run = TrainingRun(name="llm", script="train.py", code="", gang=gang)
-    return list(yaml.safe_load_all(gang_yaml(run)))
+    return list(loaded_all(gang_yaml(run)))
 
 
 @pytest.mark.parametrize(("runtime", "placement"), PAIRS)
@@ -174,14 +175,12 @@ def test_the_page_has_the_table_of_the_code_that_refuses() -> None:
 @pytest.mark.parametrize("runtime", ["jobset", "job"])
 def test_spares_are_pods_of_the_same_job_that_outlives_lost_ones(runtime: str) -> None:
     gang = {"nnodes": 3, "runtime": runtime, "spares": 2}
-    made = list(yaml.safe_load_all(gang_yaml(TrainingRun(name="llm", script="train.py", code="", gang=gang))))
+    made = list(loaded_all(gang_yaml(TrainingRun(name="llm", script="train.py", code="", gang=gang))))
     manifest = check_manifest(made, "x")
     assert (manifest.nnodes, manifest.spares) == (3, 2)
     ((_, job),) = job_specs(made[-1])
     assert (job["parallelism"], job["completions"], job["backoffLimit"]) == (5, 5, 20)
-    without = list(
-        yaml.safe_load_all(gang_yaml(TrainingRun(name="llm", script="train.py", code="", gang={"nnodes": 5})))
-    )
+    without = list(loaded_all(gang_yaml(TrainingRun(name="llm", script="train.py", code="", gang={"nnodes": 5}))))
     assert job_specs(without[-1])[0][1]["backoffLimit"] == 0
     assert "annotations" not in without[-1]["metadata"]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ from argosy.workflows.code import CodeArchive
 from argosy.workflows.compile import build_workflow, compile_run
 from argosy.workflows.gang.documents import REPLACED_PODS
 from argosy.workflows.spec.run import TrainingRun, warnings
-from tests.compile.unfactored import in_one_order, unfactored
+from tests.compile.unfactored import in_one_order, loaded, unfactored
 
 FOLDER = Path(__file__).resolve().parents[1] / "goldens"
 NAMES = ("two-nodes-cpu", "two-by-eight-gpu", "single-node", "elastic", "two-nodes-cpu.template")
@@ -42,7 +41,7 @@ def strings(node: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def load(path: Path) -> dict[str, Any]:
-    return unfactored(yaml.safe_load(path.read_text()))
+    return unfactored(loaded(path.read_text()))
 
 
 def containers(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -293,8 +292,8 @@ def test_equal_runs_give_equal_bytes(full: dict[str, Any], compiled: Callable[..
 def test_hera_keeps_its_globals_and_agrees(full: dict[str, Any]) -> None:
     run = TrainingRun(**full)
     code = CodeArchive(b"", "c" * 64, ())
-    ours = unfactored(yaml.safe_load(compile_run(run, code=code)))
-    heras = yaml.safe_load(build_workflow(run, code_digest=code.digest).to_yaml())
+    ours = unfactored(loaded(compile_run(run, code=code)))
+    heras = loaded(build_workflow(run, code_digest=code.digest).to_yaml())
     assert in_one_order(ours) == in_one_order(heras)
 
 
@@ -325,7 +324,7 @@ def test_a_nasty_string_arrives_as_written_or_is_refused(
     argument: str, value: str, gang_of: Callable[..., dict[str, Any]]
 ) -> None:
     fields: dict[str, Any] = {"name": "n", "script": "t.py", "code": ""}
-    quiet = yaml.safe_load(compile_run(TrainingRun(**fields, args=["plain"], env={"V": "plain"})))
+    quiet = loaded(compile_run(TrainingRun(**fields, args=["plain"], env={"V": "plain"})))
     run = accepted(**fields, args=[argument], env={"V": value})
     if run is not None:
         assert_arrived(run, argument, value, quiet, gang_of)
@@ -341,7 +340,7 @@ def accepted(**fields: Any) -> TrainingRun | None:
 def assert_arrived(
     run: TrainingRun, argument: str, value: str, quiet: dict[str, Any], gang_of: Callable[..., dict[str, Any]]
 ) -> None:
-    document = yaml.safe_load(compile_run(run))
+    document = loaded(compile_run(run))
     container = gang_of(document)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]
     assert f"--arg={argument}" in container["args"]
     assert {"name": "V", "value": value} in container["env"]

@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 import pytest
-import yaml
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.spec.explain import field_paths
@@ -15,6 +14,7 @@ from argosy.workflows.trigger.argo_events import argo_events_documents
 from argosy.workflows.trigger.deciding import deciding_documents
 from argosy.workflows.yaml_text import to_yaml
 from tests.compile.test_every_text_field import PAYLOADS, placeholders, shape
+from tests.compile.unfactored import loaded_all
 
 BASE: dict[str, Any] = {
     "name": "n",
@@ -75,10 +75,10 @@ def test_a_payload_changes_a_value_or_nothing(payload: str) -> None:
     ]
     for base, change in tries:
         try:
-            after = list(yaml.safe_load_all(rendered({**base, **change})))
+            after = list(loaded_all(rendered({**base, **change})))
         except InputError:
             continue
         quiet = {name: "production" if name in ("event_bus", "continue_from") else base.get(name) for name in change}
-        before = list(yaml.safe_load_all(rendered({**base, **quiet})))
+        before = list(loaded_all(rendered({**base, **quiet})))
         assert shape(after) == shape(before)
         assert [placeholders(each) for each in after] == [placeholders(each) for each in before], change

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import yaml
 
 from argosy.workflows.template_defaults import with_defaults
+
+loaded = partial(yaml.load, Loader=yaml.CSafeLoader)
+"""A YAML document, ten times as fast as by ``yaml.safe_load``."""
+loaded_all = partial(yaml.load_all, Loader=yaml.CSafeLoader)
 
 
 def unfactored(document: dict[str, Any]) -> dict[str, Any]:
@@ -36,7 +41,7 @@ def _pod(template: dict[str, Any], shared: dict[str, Any], spec: dict[str, Any])
 
 
 def _patch(holder: dict[str, Any]) -> dict[str, Any]:
-    return dict(yaml.safe_load(holder.get("podSpecPatch", "{}")))
+    return dict(loaded(holder.get("podSpecPatch", "{}")))
 
 
 def in_one_order(document: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 from argosy.steps.contract import env
 from argosy.steps.pods.leftovers import sweep
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.variant]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TORCHRUN = str(Path(sys.executable).parent / "torchrun")
 LINE = re.compile(r"step (\d+) loss ([\d.]+)")

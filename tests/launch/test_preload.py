@@ -24,7 +24,7 @@ pytestmark = pytest.mark.torch
 
 LOOKS = """
 import sys
-imported = "torch" in sys.modules
+imported = {"torch", "torch._dynamo"} <= sys.modules.keys()
 import atexit, json, multiprocessing, os, signal, stat, threading
 import numpy
 

@@ -24,7 +24,7 @@ SEED = 20261121
 
 
 def test_killed_in_training_and_in_the_middle_of_a_save(tmp_path: Path) -> None:
-    style = replace(STYLES[0], args=("--max_iters=160",))
+    style = replace(STYLES[0], args=("--max_iters=120",))
     where = style.copy(tmp_path / "work", {})["checkpoint"]["path"]
     work, draw = tmp_path / "work", random.Random(SEED)
     print(f"seed {SEED}")
@@ -47,7 +47,7 @@ def test_killed_in_training_and_in_the_middle_of_a_save(tmp_path: Path) -> None:
         assert [pair for pair in losses if known.get(*pair) != pair[1]] == []
         known |= dict(losses)
     assert trained_again > 0
-    assert sorted(known) == list(range(160))
+    assert sorted(known) == list(range(120))
     store = store_of(work)
     newest = store.newest() if store else None
     assert store is not None

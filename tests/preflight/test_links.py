@@ -8,7 +8,11 @@ import pytest
 
 from tests.preflight.links import Network
 
-pytestmark = [pytest.mark.torch, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.variant,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
 
 
 def test_a_slow_cable_and_a_cut_one_are_named() -> None:

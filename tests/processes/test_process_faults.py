@@ -13,10 +13,7 @@ SAMPLE = [
     ("SIGKILL", "in restore", 1),
     ("SIGKILL", "shards half stored", 2),
     ("writer SIGKILL", "commit pending", 0),
-    ("uncaught exception", "snapshot is copied", 0),
-    ("writer SIGKILL", "shards half stored", 1),
     ("SIGSTOP", "just committed", 1),
-    ("no more memory", "in prune", 2),
 ]
 
 

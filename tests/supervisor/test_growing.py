@@ -82,7 +82,14 @@ def test_zero_seconds_are_never(shrunk: Rig) -> None:
     assert sizes(shrunk) == [3, 2]
 
 
-@pytest.mark.parametrize("at", ['"kind": ?"grown"', r"record .*a2/deleted\.json", r'"kind": ?"gang",.*"attempt": ?3'])
+@pytest.mark.parametrize(
+    "at",
+    [
+        r"record .*a2/deleted\.json",
+        pytest.param('"kind": ?"grown"', marks=pytest.mark.variant),
+        pytest.param(r'"kind": ?"gang",.*"attempt": ?3', marks=pytest.mark.variant),
+    ],
+)
 def test_a_supervisor_that_is_killed_while_it_grows_leaves_a_run_that_grows(shrunk: Rig, at: str) -> None:
     shrunk.kill_at = at
     process = shrunk.start()

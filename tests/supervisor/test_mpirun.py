@@ -76,6 +76,7 @@ def test_a_rank_that_is_killed_is_named_and_all_go_on_from_its_checkpoint(rig: R
     assert rig.processes() == set()
 
 
+@pytest.mark.variant
 def test_a_rank_that_hangs_is_named_by_its_stack_though_its_peers_die_of_it(rig: Rig) -> None:
     started(rig, 2, SCRIPT, "30")
     rig.inject = ("hang:rank=2@step=10",)

@@ -136,7 +136,8 @@ def test_torch_tells_who_comes_last_and_while_nobody_does_it_names_nobody(rig: R
     push(archive, open_store(rig.plan["store"]), "r")
     args = LaunchArgs(
         store_uri=rig.plan["store"], name="r", script="train.py", arg=(str(calm), "350"), code_digest=archive.digest,
-        nproc_per_node=3, checkpoint_mode="opaque", checkpoint_path="out", checkpoint_include=("*",), grace_seconds=5,
+        nproc_per_node=3, preload=("torch",), checkpoint_mode="opaque", checkpoint_path="out",
+        checkpoint_include=("*",), grace_seconds=5,
     )  # fmt: skip
     rig.nnodes = 1
     rig.options = {"hang_timeout_seconds": 250, "check_in_timeout_seconds": 120}
@@ -147,7 +148,7 @@ def test_torch_tells_who_comes_last_and_while_nobody_does_it_names_nobody(rig: R
     assert found["step"] > calm
 
 
-@pytest.mark.parametrize("spares", [0, 1])
+@pytest.mark.parametrize("spares", [0, pytest.param(1, marks=pytest.mark.variant)])
 def test_it_is_moved_away_once_where_there_is_room(rig: Rig, spares: int) -> None:
     quick(rig)
     rig.spares = spares
@@ -165,6 +166,7 @@ def test_it_is_moved_away_once_where_there_is_room(rig: Rig, spares: int) -> Non
     assert [event.fields["rank"] for event in rig.events("slow_rank")] == [1, 1]
 
 
+@pytest.mark.variant
 def test_two_thousand_real_steps_with_jitter_name_nobody_and_raise_no_alarm(rig: Rig) -> None:
     quick(rig)
     rig.options = {"act_on_stall": True, "stall_seconds": 2}
