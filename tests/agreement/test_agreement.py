@@ -8,7 +8,7 @@ import pytest
 
 from argosy.workflows.engine.pod_rules import can_isolate
 from tests.agreement import answer
-from tests.agreement.corpus import every
+from tests.agreement.corpus import SEEDS, every
 from tests.agreement.record import load
 from tests.agreement.table import heard_here, judged
 
@@ -22,6 +22,9 @@ REFUSED = {
     **dict.fromkeys(("daemon-never-ready", "daemon-nested"), "daemon"),
 }  # fmt: skip
 """What Argo runs and the local engine refuses before anything starts, and the word by which it says so."""
+
+FURTHER = [f"random-{seed}" for seed in SEEDS if seed > 40]
+"""So many more of the random ones are in `make prove SUITE=variants`."""
 
 Heard = dict[str, answer.Answer]
 
@@ -46,7 +49,9 @@ def test_every_case_has_been_answered() -> None:
 
 @pytest.mark.skipif(not can_isolate(), reason="this machine forbids mount namespaces, which foreign containers need")
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", sorted(every()))
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.variant if each in FURTHER else []) for each in sorted(every())]
+)
 def test_the_engine_does_what_argo_did_or_refuses_by_name(name: str, heard: Heard) -> None:
     ours = heard[name]
     verdict, found = judged(load()[name], ours)
