@@ -19,7 +19,7 @@ from tests.prove.unaware.commits import commits, store_of
 from tests.prove.unaware.killer import Killer
 from tests.prove.unaware.style import STYLES
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.variant]
 SEED = 20261121
 
 
