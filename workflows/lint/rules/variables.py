@@ -26,17 +26,7 @@ from argosy.workflows.manifests.process import Process as Command
 _FIRST: Final = "NCCL001"
 _MPI: Final = ("mpirun", "mpiexec", "orterun", "horovodrun")
 _PREFIXES: Final = (
-    "NCCL_",
-    "TORCH_",
-    "GLOO_",
-    "FI_",
-    "OFI_",
-    "RDMAV_",
-    "UCX_",
-    "CUDA_",
-    "PET_",
-    "PYTORCH_",
-    "MELLANOX_",
+    *("NCCL_", "TORCH_", "GLOO_", "FI_", "OFI_", "RDMAV_", "UCX_", "CUDA_", "PET_", "PYTORCH_", "MELLANOX_"),
 )
 # In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
 # A site's fabric, its plugins and an image's NCCL are known to who wrote the variable, and not to a manifest's reader.

@@ -13,19 +13,7 @@ from argosy.workflows.manifests.launch import Launch
 from argosy.workflows.manifests.workload import Workload
 
 _OF_A_RANK: Final = (
-    "rank",
-    "index",
-    "id",
-    "role",
-    "addr",
-    "host",
-    "ip",
-    "port",
-    "master",
-    "name",
-    "device",
-    "log",
-    "tb",
+    *("rank", "index", "id", "role", "addr", "host", "ip", "port", "master", "name", "device", "log", "tb"),
 )
 
 

@@ -14,17 +14,8 @@ from argosy.workflows.manifests.ranks import torch_launch, waits_for_all
 from argosy.workflows.manifests.workload import Workload
 
 _EVENTS: Final = (
-    *(
-        "*",
-        "PodPending",
-        "PodRunning",
-        "PodFailed",
-        "PodEvicted",
-        "Unknown",
-        "TaskCompleted",
-        "TaskFailed",
-        "OutOfSync",
-    ),
+    *("*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted"),
+    *("TaskFailed", "OutOfSync"),
     *("CommandIssued", "JobUpdated"),
 )
 # pkg/webhooks/admission/jobs/validate/util.go marks these as its own: a user's policy with one of them is refused.
