@@ -79,9 +79,7 @@ def without_c(container: Container) -> Iterator[Problem]:
     if first is None or not re.search(r"\S\s+\S", first.text) or "-s" in [node.text for node in argv]:
         return
     yield Problem(
-        first,
-        f"without -c the shell takes {_short(first)} for the name of a script file",
-        "put -c before it",
+        first, f"without -c the shell takes {_short(first)} for the name of a script file", "put -c before it"
     )
 
 

@@ -36,9 +36,17 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"{replicas} pods run {_shown(each)} and are told neither a rank nor of each other: {replicas} trainings, "
             "each on its own",
             "start it with torchrun --nnodes, --node-rank and --master-addr, or run one pod",
-            level=None if each.program == "torchrun" else Level.NOTE,  # a script may do its pod's piece of the work
+            # A script may do its pod's piece of the work, where the pods of a Job have an index to tell it from.
+            level=None if each.program == "torchrun" or _alike(each) else Level.NOTE,
             inside=each.program if each.process.in_shell and each.program in each.process.text else "",
         )
+
+
+def _alike(launch: Launch) -> bool:
+    """Whether nothing tells one pod of a Job from another: no index, no variable, nothing in the command."""
+    mode = launch.role.job["completionMode"]
+    told = launch.environment or launch.process.in_shell or mode.text == "Indexed" or mode.open
+    return launch.workload.document.kind == "Job" and launch.workload.family == "job" and not told
 
 
 def _one_node(launch: Launch, replicas: int) -> Problem:
@@ -77,12 +85,14 @@ def one_process(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         gpus = each.container.gpus
         apart = len(bundle.launches(workload)) == 1 or workload.family == "pytorch"
         alone = apart and named_training(each.process.words)
+        world = each.variable("WORLD_SIZE")
+        one_a_pod = world is not None and world.number == each.role.replicas != 1
         if each.program == "python" and gpus is not None and gpus > 1 and alone:
             yield Problem(
                 each.process.node,
                 f"one process and {gpus} GPUs: unless {_shown(each)} starts the others itself, one of them works",
                 f"start it with torchrun --nproc-per-node={gpus}",
-                level=Level.WARNING if workload.family == "pytorch" and workload.gang else None,
+                level=Level.WARNING if one_a_pod or (workload.family == "pytorch" and workload.gang) else None,
                 inside="python" if each.process.in_shell else "",
             )
 

@@ -9,7 +9,7 @@ from typing import Final
 from argosy.workflows.lint.finding import Level, Problem, Remove
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.injected import has_master
+from argosy.workflows.manifests.injected import has_master, injected
 from argosy.workflows.manifests.launch import Given, Launch
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Role
@@ -202,9 +202,20 @@ def _own_field(launch: Launch, given: Given) -> str:
 
 @rule("REND025", Level.ERROR, on=Workload)
 def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A rank that is the pod's name."""
+    """A rank that is the pod's name, or nothing."""
     for each in bundle.launches(workload):
-        for name in (*_RANKS, "WORLD_SIZE"):
+        rank = each.node_rank
+        option = re.fullmatch(r"\$[({]?(\w+)[)}]?", rank.written) if rank is not None and rank.how == "option" else None
+        if rank is not None and option is not None and _set_by_nobody(option[1], each, bundle):
+            yield Problem(
+                rank.node,
+                f"nothing that is known here sets {option[1]}: {rank.inside or _option(each)} is empty, and "
+                f"{each.program} refuses it",
+                f"write {_source(workload, each)}, or set {option[1]}",
+                level=Level.WARNING,  # an image or a webhook may set it
+                inside=rank.inside,
+            )
+        for name in dict.fromkeys((*_RANKS, "WORLD_SIZE", *([option[1]] if option is not None else ()))):
             found = each.environment.get(name)
             path = found.node.at("valueFrom.fieldRef.fieldPath") if found is not None and found.how == "env" else None
             text = each.process.node.text if each.process.in_shell else ""
@@ -216,6 +227,23 @@ def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                     "StatefulSet metadata.labels['apps.kubernetes.io/pod-index']",
                     level=Level.WARNING if each.program == "python" else None,  # a program may take it apart
                 )
+
+
+def _set_by_nobody(name: str, launch: Launch, bundle: Bundle) -> bool:
+    """Whether a rank that a shell fills in is a variable of nobody's."""
+    text, document = launch.process.node.text, launch.workload.document
+    elsewhere = re.search(rf"\b{name}=|\b(source|eval|read|for)\b|(^|[;&]) *\. ", text, re.MULTILINE)
+    if (
+        name not in _RANKS
+        or launch.nodes is None
+        or name in launch.environment
+        or injected(name, launch.container)
+        or document.host
+    ):
+        return False
+    known = launch.workload.family in ("job", "jobset", "pytorch", "volcano", "other")
+    open_sources = bool(launch.container.node["envFrom"]) or document.file in bundle.filled_in
+    return known and launch.process.in_shell and elsewhere is None and not open_sources
 
 
 def _is_text(path: str) -> bool:

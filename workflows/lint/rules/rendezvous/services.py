@@ -152,7 +152,14 @@ def missing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"pods take their names from the Service {named.node.text}, which is not among the files given: "
                 "without it they have no DNS names",
                 f"add a headless Service {named.node.text} that selects them",
+                level=Level.WARNING if other_service(workload, bundle) else None,
             )
+
+
+def other_service(workload: Workload, bundle: Bundle) -> bool:
+    """Whether a Service among the files stands for the pods: its name is the one that was meant."""
+    found = [Service(each) for each in bundle.near("Service", workload.document)]
+    return any(each.selects(workload, role, bundle) for each in found for role in workload.roles if role.template)
 
 
 @rule("REND006", Level.NOTE, on=Document)

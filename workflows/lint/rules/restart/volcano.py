@@ -15,8 +15,7 @@ from argosy.workflows.manifests.workload import Workload
 
 _EVENTS: Final = (
     *("*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted"),
-    *("TaskFailed", "OutOfSync"),
-    *("CommandIssued", "JobUpdated"),
+    *("TaskFailed", "OutOfSync", "CommandIssued", "JobUpdated"),
 )
 # pkg/webhooks/admission/jobs/validate/util.go marks these as its own: a user's policy with one of them is refused.
 _INTERNAL: Final = ("OutOfSync", "CommandIssued", "JobUpdated", "SyncJob", "EnqueueJob")

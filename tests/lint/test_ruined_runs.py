@@ -1,0 +1,126 @@
+"""Faults that surely ruin a run are seen at the default level; what something else may mend is a note."""
+
+from __future__ import annotations
+
+import pytest
+
+from argosy.workflows.lint.finding import Level
+from argosy.workflows.lint.linter import lint
+from argosy.workflows.manifests.reading import read_text
+from tests.lint.test_missed import HEAD, POD, STEP, STEPS, fill
+
+SHM = "volumeMounts: [{name: s, mountPath: /dev/shm}]"
+SHMS = "volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 8Gi}}]"
+GPUS = "resources: {limits: {nvidia.com/gpu: 8}}"
+RANKS = (
+    fill(HEAD, "batch/v1", "Job")
+    + "  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  backoffLimit: 0\n  template:\n    spec:\n"
+    "      {restartPolicy: Never, subdomain: train, @" + SHMS + ", containers: [{name: c, image: r/x:1, command: [@], "
+    "env: [@], @, " + SHM + "}]}\n"
+)
+TORCHRUN = "torchrun, --nnodes=2, --nproc-per-node=8, --node-rank=@, --master-addr=train-0.train, train.py"
+INDEXED = fill(TORCHRUN, "$(JOB_COMPLETION_INDEX)")
+SHELL = "bash, -c, 'torchrun --nnodes=2 --nproc-per-node=8 --node-rank=@ --master-addr=train-0.train train.py'"
+MASTER = "{name: MASTER_ADDR, value: train-0.train}, {name: WORLD_SIZE, value: '@'}, {name: RANK, value: $(I)}"
+OWN_NAME = "{name: P, valueFrom: {fieldRef: {fieldPath: metadata.name}}}"
+SERVICE = (
+    "---\napiVersion: v1\nkind: Service\nmetadata: {name: @}\n"
+    "spec: {clusterIP: None, publishNotReadyAddresses: true, selector: {@: train}}\n"
+)
+SELECTED = fill(SERVICE, "train", "batch.kubernetes.io/job-name")
+TORCH = fill(HEAD, "kubeflow.org/v1", "PyTorchJob") + "  @: {}\n  pytorchReplicaSpecs:\n"
+ROLE = (
+    "    @:\n      replicas: @\n      restartPolicy: Never\n"
+    "      template: {metadata: {labels: {@: g}}, spec: {@containers: [{name: pytorch, image: r/x:1, command: [@]}]}}\n"
+)
+WORKERS = TORCH + fill(ROLE, "Worker", "4", "a", "") + "@"
+GROUP = "---\napiVersion: scheduling.@1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: @}\n"
+COSCHEDULED = fill(TORCH, "runPolicy") + fill(ROLE, "Master", "2", "scheduling.x-k8s.io/pod-group", "") + GROUP
+ANNOTATED = (
+    fill(HEAD, "batch/v1", "Job")
+    + "  parallelism: 2\n  completions: 2\n  template:\n    metadata: {annotations: {@: g}}\n"
+    "    spec: {restartPolicy: Never, containers: [{name: c, image: r/x:1, command: [python, train.py]}]}\n" + GROUP
+)
+VOLCANO = (
+    fill(HEAD, "batch.volcano.sh/v1alpha1", "Job") + "  minAvailable: 2\n  schedulerName: volcano\n  plugins: {@}\n"
+    "  tasks: [{name: w, replicas: 2, template: {spec: {containers: [{name: c, image: r/x:1, command: [@], "
+    "env: [{name: MASTER_ADDR, value: @}]}]}}}]\n"
+)
+RUNTIME = (
+    fill(HEAD, "trainer.kubeflow.org/v1alpha1", "TrainingRuntime") + "  mlPolicy: {numNodes: 2, @: {}}\n  template:\n"
+    "    spec:\n      replicatedJobs:\n      - name: node\n        template:\n          metadata: {labels: @}\n"
+    "          spec: {template: {spec: {containers: [{name: node, image: r/x:1, command: [torchrun, t.py]}]}}}\n"
+)
+MPI = (
+    fill(HEAD, "kubeflow.org/v2beta1", "MPIJob")
+    + "  slotsPerWorker: @\n  mpiReplicaSpecs:\n    Launcher: {replicas: 1, "
+    "template: {spec: {containers: [{name: l, image: r/x:1, command: [mpirun, a.out]}]}}}\n    Worker: {replicas: 2, "
+    "template: {spec: {containers: [{name: w, image: r/x:1, " + GPUS + "}]}}}\n"
+)
+SCRIPT = (
+    POD + "  containers: [{name: c, image: r/x:1, command: [bash, /s/@], volumeMounts: [{name: v, mountPath: /s}]}]\n"
+    "  volumes: [{name: v, configMap: {name: m}}]\n"
+    "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {run.sh: 'true'}\n"
+)
+ALONE = (
+    fill(HEAD, "batch/v1", "Job") + "  parallelism: 2\n  completions: 2\n  completionMode: @\n  template: {spec: {"
+    "restartPolicy: Never, containers: [{name: c, image: r/x:1, command: [python, train.py], " + GPUS + "}]}}\n"
+)
+HOST = "hostNetwork: true, "
+DNS = "dnsPolicy: ClusterFirstWithHostNet, "
+PLAIN = POD + "  containers: [{name: c, image: r/x:1, command: [@]}]\n"
+TWO_PODS = (
+    PLAIN.replace("name: train", "name: master")
+    + "---\n"
+    + fill(PLAIN, "torchrun, --nnodes=2, --node-rank=1, --master-addr=@, t.py")
+)
+SEEN = [
+    (fill(RANKS, "", INDEXED, "", GPUS) + fill(SERVICE, "headless", "batch.kubernetes.io/job-name"), "REND005", True),
+    (fill(RANKS, "", INDEXED, "", GPUS) + fill(SERVICE, "headless", "app"), "REND005", False),
+    (fill(RANKS, HOST, INDEXED, "", GPUS) + SELECTED, "REND014", True),
+    (fill(RANKS, HOST + DNS, INDEXED, "", GPUS) + SELECTED, "REND014", False),
+    (fill(RANKS, "", fill(TORCHRUN, "$(P)"), OWN_NAME, GPUS), "REND025", True),
+    (fill(RANKS, "", fill(SHELL, "$NODE_RANK"), "", GPUS), "REND025", True),
+    (fill(RANKS, "", fill(SHELL, "${NODE_RANK:-0}"), "", GPUS), "REND025", False),
+    (fill(RANKS, "", fill(SHELL, "$NODE_RANK").replace("'torch", "'source /env; torch"), "", GPUS), "REND025", False),
+    (fill(RANKS, "", fill(TORCHRUN, "$(NODE_RANK)"), "", GPUS), "ARGV020", True),
+    (fill(RANKS, "", fill(TORCHRUN, "$(MY_OWN)"), "", GPUS), "ARGV020", False),
+    (fill(RANKS, "", "python, train.py", fill(MASTER, "2"), GPUS), "REND055", True),
+    (fill(RANKS, "", "python, train.py", fill(MASTER, "16"), GPUS), "REND055", False),
+    (fill(ALONE, "NonIndexed"), "REND054", True),
+    (fill(ALONE, "Indexed"), "REND054", False),
+    (fill(ALONE, "NonIndexed"), "MEM001", True),
+    (fill(ALONE, "NonIndexed").replace("train.py", "main.py"), "MEM001", False),
+    (fill(MPI, "8"), "MEM001", True),
+    (fill(MPI, "1"), "MEM001", False),
+    (fill(WORKERS, "runPolicy", "torchrun, t.py", ""), "API014", True),
+    (fill(WORKERS, "elasticPolicy", "torchrun, t.py", ""), "API014", False),
+    (fill(WORKERS, "runPolicy", "torchrun, --standalone, t.py", ""), "API014", False),
+    (fill(WORKERS, "numWorkers", "torchrun, t.py", ""), "API002", True),
+    (fill(COSCHEDULED, "python, t.py", "x-k8s.io/v1alpha", "8"), "GANG006", True),
+    (fill(COSCHEDULED, "python, t.py", "x-k8s.io/v1alpha", "1"), "GANG006", False),
+    (fill(ANNOTATED, "scheduling.k8s.io/group-name", "volcano.sh/v1beta", "2"), "GANG008", True),
+    (fill(COSCHEDULED, "python, t.py", "x-k8s.io/v1alpha", "2"), "GANG008", False),
+    (fill(VOLCANO, "svc: []", "python, t.py", "train-workers"), "REND013", True),
+    (fill(VOLCANO, "svc: []", "python, t.py", "rendezvous"), "REND013", False),
+    (fill(VOLCANO, "svc: []", "torchrun, --node-rank=$(VC_TASK_INDEX), t.py", "a.b"), "ARGV020", True),
+    (fill(VOLCANO, "env: []", "torchrun, --node-rank=$(VC_TASK_INDEX), t.py", "a.b"), "ARGV020", False),
+    (fill(RUNTIME, "torch", "{}"), "API012", True),
+    (fill(RUNTIME, "mpi", "{}"), "API012", False),
+    (fill(RUNTIME, "torch", STEP), "API012", False),
+    (fill(TWO_PODS, "sleep", "master"), "REND010", True),
+    (fill(TWO_PODS, "sleep", "other"), "REND010", False),
+    (fill(SCRIPT, "start.sh"), "STORE017", True),
+    (fill(SCRIPT, "run.sh"), "STORE017", False),
+    (STEPS + "    container: {image: r/x:1, command: [echo]}\n    successCondition: a == b\n", "API003", True),
+    (fill(HEAD, "jobset.sigs.k8s.io/v1alpha2", "JobSet"), "API020", True),
+    (fill(HEAD, "cluster.ray.io/v1", "RayCluster"), "API020", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "rule", "seen"), SEEN)
+def test_what_is_seen_by_default(text: str, rule: str, seen: bool) -> None:
+    found = lint([read_text(text.encode(), "manifest.yaml")])
+    assert not [each for each in found if each.rule == "YAML001"], text
+    shown = {each.rule for each in found if each.level > Level.NOTE}
+    assert (rule in shown) == seen, [(each.rule, each.level.word, each.message) for each in found]
