@@ -74,6 +74,7 @@ TWO_PODS = (
     + "---\n"
     + fill(PLAIN, "torchrun, --nnodes=2, --node-rank=1, --master-addr=@, t.py")
 )
+LOUD = "{name: NCCL_DEBUG, value: INFO}, {name: NCCL_DEBUG_SUBSYS, value: 'INIT,P2P'}"
 SEEN = [
     (fill(RANKS, "", INDEXED, "", GPUS) + fill(SERVICE, "headless", "batch.kubernetes.io/job-name"), "REND005", True),
     (fill(RANKS, "", INDEXED, "", GPUS) + fill(SERVICE, "headless", "app"), "REND005", False),
@@ -115,6 +116,8 @@ SEEN = [
     (STEPS + "    container: {image: r/x:1, command: [echo]}\n    successCondition: a == b\n", "API003", True),
     (fill(HEAD, "jobset.sigs.k8s.io/v1alpha2", "JobSet"), "API020", True),
     (fill(HEAD, "cluster.ray.io/v1", "RayCluster"), "API020", False),
+    (fill(RANKS, "", INDEXED, LOUD, GPUS), "NCCL021", True),
+    (fill(RANKS, "", INDEXED.replace("train.py", "nccl_preflight.py"), LOUD, GPUS), "NCCL021", False),
 ]  # fmt: skip
 
 
@@ -124,3 +127,11 @@ def test_what_is_seen_by_default(text: str, rule: str, seen: bool) -> None:
     assert not [each for each in found if each.rule == "YAML001"], text
     shown = {each.rule for each in found if each.level > Level.NOTE}
     assert (rule in shown) == seen, [(each.rule, each.level.word, each.message) for each in found]
+
+
+def test_one_cause_in_two_replica_types_is_one_finding() -> None:
+    role = "{replicas: 1, template: {apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: r/x:1}]}}}"
+    text = fill(TORCH, "runPolicy") + f"    Master: {role}\n    Worker: {role}\n"
+    found = [each for each in lint([read_text(text.encode(), "job.yaml")]) if each.rule in ("API002", "API012")]
+    assert [each.rule for each in found] == ["API002", "API012"]
+    assert all(each.message.endswith("(also on line 8)") for each in found)

@@ -22,7 +22,9 @@ _SHAPES: Final = re.compile(
 _TO_REPLACE: Final = re.compile(r"[A-Z_]*(?:TOKEN|KEY|PASSWORD|SECRET)|[Xx*.-]+")  # HF_TOKEN: "YOUR_HF_TOKEN"
 _OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
 """What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
-_EMPTY: Final = ("", "true", "false", "none", "null", "0", "1")
+_EMPTY: Final = re.compile(
+    r"true|false|none|null|0|1|empty|dummy|unused|no[tn]?[-_ ]?(needed|used|required|set|key)|n/?a|", re.I
+)
 
 
 def secret_name(name: str) -> bool:
@@ -44,5 +46,5 @@ def shown(secret: str) -> str:
 
 def literal(value: str | None) -> bool:
     """Whether the value of something that should be secret stands in the file."""
-    empty = value is None or value.lower() in _EMPTY or value.startswith("/")
+    empty = value is None or _EMPTY.fullmatch(value) is not None or value.startswith("/")
     return not empty and _TO_REPLACE.fullmatch(value or "") is None and _OBJECT.fullmatch(value or "") is None

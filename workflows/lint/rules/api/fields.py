@@ -97,6 +97,8 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             yield Problem(value, message, "write a number", level=Level.WARNING, rule="API006")
         elif key in known:
             yield from _value(value, known[key], here)
+        elif key == "kind" and "apiVersion" in node.entries and "apiVersion" not in known:
+            continue  # an object's head where none is wanted is one finding
         elif "..." not in known and not key.startswith("x-") and "{" not in key:
             yield _unknown(value, key, here)
     for key, kind in known.items():

@@ -44,7 +44,7 @@ def container_name(workload: Workload) -> Iterator[Problem]:
             edits = [SetValue(name, wanted)] if name and len(containers) == 1 else []
             yield Problem(
                 name,
-                f"no container of {role.name} is named {wanted}: the operator refuses the {workload.document.kind}",
+                f"{role.name}: no container is named {wanted}: the operator refuses the {workload.document.kind}",
                 f"name the container that trains {wanted}",
                 edits,
             )

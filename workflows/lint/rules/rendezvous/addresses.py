@@ -289,20 +289,3 @@ def _asks_the_node(launch: Launch, workload: Workload) -> bool:
     policy = spec["dnsPolicy"]
     on_host = spec["hostNetwork"].flag is True and policy.text in ("", "ClusterFirst") and not policy.open
     return on_host and workload.family in ("job", "jobset", "pod", "other")
-
-
-@rule("REND015", Level.WARNING, on=Workload)
-def standalone(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """``--standalone`` in several pods: as many trainings as pods."""
-    for each in bundle.launches(workload):
-        given = each.option("standalone") if each.torch else None
-        if given is None or (each.role.replicas or 1) < 2 or workload.family == "argo":
-            continue
-        yield Problem(
-            given.node,
-            f"--standalone ignores all other pods: the {each.role.replicas} pods train {each.role.replicas} models, "
-            "each on its own",
-            "give --nnodes, --rdzv-backend=c10d and --rdzv-endpoint instead",
-            inside=given.inside or "--standalone",
-            level=Level.ERROR if each.several_nodes else None,
-        )

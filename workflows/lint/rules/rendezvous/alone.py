@@ -130,3 +130,20 @@ def started_by_each(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             "run it in one pod (an MPIJob's launcher), or start the ranks with torchrun in every pod",
             inside=each.program if each.process.in_shell else "",
         )
+
+
+@rule("REND015", Level.WARNING, on=Workload)
+def standalone(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``--standalone`` in several pods: as many trainings as pods."""
+    for each in bundle.launches(workload):
+        given = each.option("standalone") if each.torch else None
+        if given is None or (each.role.replicas or 1) < 2 or workload.family == "argo":
+            continue
+        yield Problem(
+            given.node,
+            f"--standalone ignores all other pods: the {each.role.replicas} pods train {each.role.replicas} models, "
+            "each on its own",
+            "give --nnodes, --rdzv-backend=c10d and --rdzv-endpoint instead",
+            inside=given.inside or "--standalone",
+            level=Level.ERROR if each.several_nodes else None,
+        )
