@@ -46,6 +46,7 @@ VOLCANO = (
     "  tasks: [{name: w, replicas: 2, template: {spec: {containers: [{name: c, image: r/x:1, command: [@], "
     "env: [{name: MASTER_ADDR, value: @}]}]}}}]\n"
 )
+UNKNOWN = fill(VOLCANO, "svc: []", "./run", "a").replace("env: [{name: MASTER_ADDR, value: a}]", GPUS)
 RUNTIME = (
     fill(HEAD, "trainer.kubeflow.org/v1alpha1", "TrainingRuntime") + "  mlPolicy: {numNodes: 2, @: {}}\n  template:\n"
     "    spec:\n      replicatedJobs:\n      - name: node\n        template:\n          metadata: {labels: @}\n"
@@ -73,6 +74,19 @@ TWO_PODS = (
     PLAIN.replace("name: train", "name: master")
     + "---\n"
     + fill(PLAIN, "torchrun, --nnodes=2, --node-rank=1, --master-addr=@, t.py")
+)
+TRAINJOB = (
+    fill(HEAD, "trainer.kubeflow.org/v1alpha1", "TrainJob") + "  runtimeRef: {name: @}\n"
+    "  trainer: {numNodes: 2, image: 'r/x:1', command: [@]}\n"
+)
+SCRIPTED = POD.replace("v1\nkind: Pod", "batch/v1\nkind: Job") + (
+    "  template:\n    spec:\n      restartPolicy: Never\n      containers:\n      - name: c\n        image: r/x:1\n"
+    "        command:\n        - bash\n        - -c\n        - |\n          @\n"
+)
+SETTINGS = fill(HEAD, "v1", "ConfigMap").replace("spec:\n", "data: {@: '@'}\n")
+TARGETED = (
+    fill(HEAD, "jobset.x-k8s.io/v1alpha2", "JobSet") + "  successPolicy: {operator: All, targetReplicatedJobs: [@]}\n"
+    "  replicatedJobs: [{name: w, template: {spec: {template: {spec: {containers: [{name: c, image: r/x:1}]}}}}}]\n"
 )
 LOUD = "{name: NCCL_DEBUG, value: INFO}, {name: NCCL_DEBUG_SUBSYS, value: 'INIT,P2P'}"
 SEEN = [
@@ -103,6 +117,8 @@ SEEN = [
     (fill(ANNOTATED, "scheduling.k8s.io/group-name", "volcano.sh/v1beta", "2"), "GANG008", True),
     (fill(COSCHEDULED, "python, t.py", "x-k8s.io/v1alpha", "2"), "GANG008", False),
     (fill(VOLCANO, "svc: []", "python, t.py", "train-workers"), "REND013", True),
+    (UNKNOWN, "RESTART036", True),
+    (UNKNOWN.replace("replicas: 2", "replicas: 4"), "RESTART036", False),
     (fill(VOLCANO, "svc: []", "python, t.py", "rendezvous"), "REND013", False),
     (fill(VOLCANO, "svc: []", "torchrun, --node-rank=$(VC_TASK_INDEX), t.py", "a.b"), "ARGV020", True),
     (fill(VOLCANO, "env: []", "torchrun, --node-rank=$(VC_TASK_INDEX), t.py", "a.b"), "ARGV020", False),
@@ -116,6 +132,27 @@ SEEN = [
     (STEPS + "    container: {image: r/x:1, command: [echo]}\n    successCondition: a == b\n", "API003", True),
     (fill(HEAD, "jobset.sigs.k8s.io/v1alpha2", "JobSet"), "API020", True),
     (fill(HEAD, "cluster.ray.io/v1", "RayCluster"), "API020", False),
+    (fill(RANKS, "", INDEXED, "{name: CUDA_VISIBLE_DEVICES, value: ''}", GPUS), "MEM016", True),
+    (fill(TRAINJOB, "torch-distributed", "python, train.py"), "REND054", True),
+    (fill(TRAINJOB, "torch-distributed", "torchrun, train.py"), "REND054", False),
+    (fill(TRAINJOB, "jax-distributed", "python, train.py"), "REND054", False),
+    (fill(MPI, "8").replace("mpirun, a.out", "python, train.py"), "REND052", True),
+    (fill(MPI, "8").replace("mpirun, a.out", "python, launch.py"), "REND052", False),
+    (fill(SCRIPTED, "torchrun t.py &\n          wait"), "ARGV042", True),
+    (fill(SCRIPTED, "torchrun t.py &\n          wait $!"), "ARGV042", False),
+    (fill(SCRIPTED, "torchrun t.py\n          RC=$?\n          echo $RC"), "ARGV042", True),
+    (fill(SCRIPTED, "torchrun t.py\n          RC=$?\n          echo $RC\n          exit $RC"), "ARGV042", False),
+    (fill(SCRIPTED, "torchrun t.py > log &\n          tail -f log"), "ARGV043", True),
+    (fill(SCRIPTED, "tail -f log &\n          torchrun t.py > log"), "ARGV043", False),
+    (fill(SCRIPTED, "while true; do torchrun t.py; sleep 5; done"), "ARGV043", True),
+    (fill(SCRIPTED, "while true; do torchrun t.py && break; done"), "ARGV043", False),
+    (fill(SCRIPTED, "wandb login " + "4f1c0e5a" * 5 + "\n          torchrun t.py"), "SEC017", True),
+    (fill(SETTINGS, "WANDB_API_KEY", "4f1c0e5a"), "SEC016", True),
+    (fill(SETTINGS, "WANDB_API_KEY", "{{ .Values.key }}"), "SEC016", False),
+    (fill(SETTINGS, "config.yaml", "token: hf_" + "a1B2" * 9), "SEC016", True),
+    (fill(TARGETED, "worker"), "API015", True),
+    (fill(TARGETED, "w"), "API015", False),
+    (STEPS + "    dag: {tasks: [{name: a, template: m, dependsOn: b}]}\n", "API002", True),
     (fill(RANKS, "", INDEXED, LOUD, GPUS), "NCCL021", True),
     (fill(RANKS, "", INDEXED.replace("train.py", "nccl_preflight.py"), LOUD, GPUS), "NCCL021", False),
 ]  # fmt: skip

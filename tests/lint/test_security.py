@@ -20,6 +20,7 @@ def sec(text: str) -> list[tuple[str, str]]:
         ("HF_TOKEN", "''", []),
         ("OPENAI_API_KEY", "not-needed", []),
         ("OPENAI_API_KEY", "EMPTY", []),
+        ("SECRET_KEY", "SOME_VALUE", []),
         ("OPENAI_API_KEY", "notneeded9", [("SEC016", "warning")]),
         ("HF_TOKEN", "$(FROM_SECRET)", []),
         ("HF_TOKEN", "'{{inputs.parameters.t}}'", []),

@@ -39,6 +39,7 @@ _MEANT: Final = {
     "retries": "backoffLimit",
     "serviceaccount": "serviceAccountName",
     "toleration": "tolerations",
+    "dependsOn": "depends",
 }
 """Other words for a field."""
 

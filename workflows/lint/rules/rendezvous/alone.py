@@ -16,6 +16,8 @@ from argosy.workflows.manifests.workload import Workload
 @rule("REND054", Level.WARNING, on=Workload)
 def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Several pods that train without knowing of each other."""
+    if workload.document.kind == "TrainJob" and "torch" in workload.document.spec.at("runtimeRef.name").text:
+        yield from _without_torchrun(workload, bundle)
     if workload.family not in ("job", "jobset", "volcano", "other"):
         return
     if workload.family == "volcano" and set(workload.spec["plugins"].entries) & {"pytorch", "tensorflow", "mpi"}:
@@ -40,6 +42,15 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             level=None if each.program == "torchrun" or _alike(each) else Level.NOTE,
             inside=each.program if each.process.in_shell and each.program in each.process.text else "",
         )
+
+
+def _without_torchrun(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A TrainJob's nodes are told of each other by PET_ variables, which torchrun reads and Python does not."""
+    for each in bundle.launches(workload):
+        nodes = each.role.replicas or 1
+        if each.program == "python" and named_training(each.process.words) and nodes > 1:
+            message = f"{nodes} nodes run {_shown(each)}: the runtime's variables are read by torchrun alone, and each "
+            yield Problem(each.process.node, message + "node trains for itself", "start it with torchrun")
 
 
 def _alike(launch: Launch) -> bool:
