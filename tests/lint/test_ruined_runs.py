@@ -149,6 +149,7 @@ SEEN = [
     (fill(SCRIPTED, "wandb login " + "4f1c0e5a" * 5 + "\n          torchrun t.py"), "SEC017", True),
     (fill(SETTINGS, "WANDB_API_KEY", "4f1c0e5a"), "SEC016", True),
     (fill(SETTINGS, "WANDB_API_KEY", "{{ .Values.key }}"), "SEC016", False),
+    (SETTINGS.split("data")[0] + "data:\n  credentials: |\n    {}\n    {}\n", "SEC016", False),
     (fill(SETTINGS, "config.yaml", "token: hf_" + "a1B2" * 9), "SEC016", True),
     (fill(TARGETED, "worker"), "API015", True),
     (fill(TARGETED, "w"), "API015", False),

@@ -39,8 +39,9 @@ def in_environment(container: Container) -> Iterator[Problem]:
 def in_config_map(document: Document) -> Iterator[Problem]:
     """A ConfigMap is no Secret: who may read one object of the namespace reads it."""
     for name, value in document.root["data"].entries.items() if document.is_a("ConfigMap", "") else ():
-        live = secret_value(value.text) if "\n" not in value.text else ""
-        if not value.open and (live or (secret_name(name) and literal(value.text))):
+        live = secret_value(value.text)
+        # A text of several lines is a file, which may hold what is none.
+        if not value.open and "\n" not in value.text.strip() and (live or (secret_name(name) and literal(value.text))):
             message = f"{name} stands in a ConfigMap" + (f" and looks live ({shown(live)})" if live else "")
             yield Problem(value, message, _REMEDY, level=Level.ERROR if live else Level.WARNING)
 
