@@ -78,7 +78,7 @@ def test_a_native_group() -> None:
     ("text", "instead", "expected"),
     [
         ("minAvailable: 3", "minAvailable: 4", {"GANG007"}),
-        ("minAvailable: 3", "minAvailable: 2", set()),
+        ("minAvailable: 3", "minAvailable: 2", {"GANG007"}),
         ("  minAvailable: 3\n", "", set()),
         ("  name: train\nspec", "  name: train\n  labels: {kueue.x-k8s.io/queue-name: gpu}\nspec", set()),
     ],

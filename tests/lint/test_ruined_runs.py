@@ -154,6 +154,12 @@ SEEN = [
     (fill(TARGETED, "worker"), "API015", True),
     (fill(TARGETED, "w"), "API015", False),
     (STEPS + "    dag: {tasks: [{name: a, template: m, dependsOn: b}]}\n", "API002", True),
+    (fill(SCRIPTED, "if torchrun t.py; then echo ok; else echo failed; fi"), "ARGV041", True),
+    (fill(SCRIPTED, "if torchrun t.py; then echo ok; else exit 1; fi"), "ARGV041", False),
+    (fill(HEAD, "ray.io/v1", "RayJob") + "  entrypoint: python t.py || true\n", "ARGV041", True),
+    (fill(HEAD, "ray.io/v1", "RayJob") + "  entrypoint: python t.py || python u.py\n", "ARGV041", False),
+    (fill(VOLCANO, "svc: []", "torchrun, --nnodes=2, t.py", "a").replace("able: 2", "able: 1"), "GANG007", True),
+    (fill(VOLCANO, "svc: []", "python, t.py", "a").replace("able: 2", "able: 1"), "GANG007", False),
     (fill(RANKS, "", INDEXED, LOUD, GPUS), "NCCL021", True),
     (fill(RANKS, "", INDEXED.replace("train.py", "nccl_preflight.py"), LOUD, GPUS), "NCCL021", False),
 ]  # fmt: skip
@@ -173,3 +179,10 @@ def test_one_cause_in_two_replica_types_is_one_finding() -> None:
     found = [each for each in lint([read_text(text.encode(), "job.yaml")]) if each.rule in ("API002", "API012")]
     assert [each.rule for each in found] == ["API002", "API012"]
     assert all(each.message.endswith("(also on line 8)") for each in found)
+
+
+def test_a_service_is_missed_where_others_stand_beside() -> None:
+    job, other = fill(RANKS, "", INDEXED, "", GPUS), fill(SERVICE, "board", "app").removeprefix("---\n")
+    for beside, expected in ((["service.yaml"], Level.WARNING), ([], Level.NOTE)):
+        texts = [read_text(job.encode(), "job.yaml"), *(read_text(other.encode(), name) for name in beside)]
+        assert [each.level for each in lint(texts) if each.rule == "REND005"] == [expected]

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rule import also, rule
+from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.script import Command, commands
@@ -70,6 +71,10 @@ def swallowed(container: Container) -> Iterator[Problem]:
     for script, held, index in _training(container):
         following = held[index + 1 :]
         after = following[0] if following else None
+        asked = index > 0 and held[index - 1].words == ("if", *held[index].words)
+        if asked and not any(each.name in ("exit", "false", "return", "kill") for each in following):
+            what = "if takes the training's failure for an answer, and the script ends well"
+            yield Problem(script, what, "write exit 1 behind else", inside="if")
         if after is None:
             return
         chain = _chain(held, index)
@@ -102,6 +107,16 @@ def swallowed(container: Container) -> Iterator[Problem]:
                 "take exit 0 away",
                 inside="exit 0",
             )
+
+
+@also("ARGV041", on=Document)
+def of_a_ray_job(document: Document) -> Iterator[Problem]:
+    """The entrypoint of a RayJob, which a shell runs."""
+    entrypoint = document.spec["entrypoint"] if document.kind == "RayJob" else None
+    match = re.search(r"\|\| *(true|:|exit 0) *$", entrypoint.text.strip()) if entrypoint else None
+    if entrypoint is not None and match is not None:
+        what = f"{match[0]} makes a training that failed look finished: the RayJob succeeds"
+        yield Problem(entrypoint, what, f"take {match[0]} away", inside=match[0])
 
 
 @rule("ARGV042", Level.WARNING, on=Container)

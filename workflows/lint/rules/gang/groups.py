@@ -111,7 +111,10 @@ def available(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         yield Problem(node, message, f"write minAvailable: {total}", level=refused)
     elif least < total and not workload.spec["elasticPolicy"] and not _but_the_launcher(workload, least):
         message = f"minAvailable {least} of {total} pods: half gangs hold their GPUs and wait for the rest"
-        yield Problem(node, message, f"write minAvailable: {total}", level=Level.NOTE)  # who starts with fewer means it
+        told = [each.nodes for each in bundle.launches(workload)]
+        # Who starts with fewer means it, unless the launcher waits for all.
+        level = Level.WARNING if any(each and each[1] == total for each in told) else Level.NOTE
+        yield Problem(node, message, f"write minAvailable: {total}", level=level)
 
 
 def _but_the_launcher(workload: Workload, least: int) -> bool:

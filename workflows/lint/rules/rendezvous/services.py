@@ -157,9 +157,11 @@ def missing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 def other_service(workload: Workload, bundle: Bundle) -> bool:
-    """Whether a Service among the files stands for the pods: its name is the one that was meant."""
+    """Whether a Service of the file stands for the pods, or other files of the folder have some: a name is missed."""
     found = [Service(each) for each in bundle.near("Service", workload.document)]
-    return any(each.selects(workload, role, bundle) for each in found for role in workload.roles if role.template)
+    beside = any(each.document.file != workload.document.file for each in found)
+    roles = [role for role in workload.roles if role.template]
+    return beside or any(each.selects(workload, role, bundle) for each in found for role in roles)
 
 
 @rule("REND006", Level.NOTE, on=Document)
