@@ -138,6 +138,8 @@ SEEN = [
     (fill(TRAINJOB, "jax-distributed", "python, train.py"), "REND054", False),
     (fill(MPI, "8").replace("mpirun, a.out", "python, train.py"), "REND052", True),
     (fill(MPI, "8").replace("mpirun, a.out", "python, launch.py"), "REND052", False),
+    (fill(MPI, "8").replace("name: w,", "name: w, command: [python, t.py],"), "REND052", True),
+    (fill(MPI, "8").replace("name: w,", "name: w, command: [bash, -c, 'sshd; python t.py'],"), "REND052", False),
     (fill(SCRIPTED, "torchrun t.py &\n          wait"), "ARGV042", True),
     (fill(SCRIPTED, "torchrun t.py &\n          wait $!"), "ARGV042", False),
     (fill(SCRIPTED, "torchrun t.py\n          RC=$?\n          echo $RC"), "ARGV042", True),
