@@ -148,6 +148,7 @@ SEEN = [
     (fill(SCRIPTED, "tail -f log &\n          torchrun t.py > log"), "ARGV043", False),
     (fill(SCRIPTED, "while true; do torchrun t.py; sleep 5; done"), "ARGV043", True),
     (fill(SCRIPTED, "while true; do torchrun t.py && break; done"), "ARGV043", False),
+    (fill(SCRIPTED, "while :; do nvidia-smi; done &\n          if [ -f x ]; then torchrun t.py; fi"), "ARGV043", False),
     (fill(SCRIPTED, "wandb login " + "4f1c0e5a" * 5 + "\n          torchrun t.py"), "SEC017", True),
     (fill(SETTINGS, "WANDB_API_KEY", "4f1c0e5a"), "SEC016", True),
     (fill(SETTINGS, "WANDB_API_KEY", "{{ .Values.key }}"), "SEC016", False),

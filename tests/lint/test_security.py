@@ -21,6 +21,7 @@ def sec(text: str) -> list[tuple[str, str]]:
         ("OPENAI_API_KEY", "not-needed", []),
         ("OPENAI_API_KEY", "EMPTY", []),
         ("SECRET_KEY", "SOME_VALUE", []),
+        ("SECRET_KEY", "your-secret-key", []),
         ("OPENAI_API_KEY", "notneeded9", [("SEC016", "warning")]),
         ("HF_TOKEN", "$(FROM_SECRET)", []),
         ("HF_TOKEN", "'{{inputs.parameters.t}}'", []),

@@ -19,7 +19,9 @@ _SHAPES: Final = re.compile(
     r"|xox[abprs]-[\w-]{20,}|sk-[A-Za-z0-9_-]{32,}|nvapi-[\w-]{40,}|AIza[\w-]{35})(?![A-Za-z0-9])"
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|(?<=wandb login )[0-9a-f]{40}"
 )
-_TO_REPLACE: Final = re.compile(r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|PASSWORD|SECRET|[Xx*.-]+")  # HF_TOKEN: "YOUR_HF_TOKEN"
+_TO_REPLACE: Final = re.compile(
+    r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|PASSWORD|SECRET|[Xx*.-]+|(?i:your)[-_].*"
+)  # HF_TOKEN: "YOUR_HF_TOKEN"
 _OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
 """What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
 _EMPTY: Final = re.compile(

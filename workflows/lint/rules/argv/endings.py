@@ -72,7 +72,8 @@ def swallowed(container: Container) -> Iterator[Problem]:
         following = held[index + 1 :]
         after = following[0] if following else None
         asked = index > 0 and held[index - 1].words == ("if", *held[index].words)
-        if asked and not any(each.name in ("exit", "false", "return", "kill") for each in following):
+        harmless = all(each.depth or each.name in ("echo", "printf", "date") for each in following)
+        if asked and harmless and not any(each.name in ("exit", "false", "return", "kill") for each in following):
             what = "if takes the training's failure for an answer, and the script ends well"
             yield Problem(script, what, "write exit 1 behind else", inside="if")
         if after is None:
@@ -148,10 +149,13 @@ def not_last(container: Container) -> Iterator[Problem]:
 def never_ends(container: Container) -> Iterator[Problem]:
     """``sleep infinity`` behind the training: the GPUs stay taken and the Job never completes."""
     for script, held, index in _training(container):
-        loop = re.search(r"while (true|:|\[ 1 \])", script.text) if held[index].depth else None
-        if loop is not None and not re.search(r"\b(break|exit|return)\b|set -[a-z]*e", script.text):
-            what = f"the training stands in {loop[0]}: it begins anew when it is done, and the job never completes"
-            yield Problem(script, what, "take the loop away, or leave it with break", inside=loop[0])
+        role = container.pod.role
+        loop = next((each for each in _around(held, index) if _FOREVER.match(" ".join(each.words))), None)
+        leaves = re.search(r"\b(break|exit|return)\b|set -[a-z]*e", script.text) is not None
+        if loop is not None and not leaves and role is not None and role.job:
+            head = " ".join(loop.words)
+            what = f"the training stands in {head}: it begins anew when it is done, and the job never completes"
+            yield Problem(script, what, "take the loop away, or leave it with break", inside=head)
         for command in held[index + 1 :]:
             match = _FOREVER.search(" ".join(command.words))
             if match is not None and command.before != "||" and command.depth == 0:
@@ -177,6 +181,15 @@ def background(container: Container) -> Iterator[Problem]:
                 "take the & away",
                 inside=_piece(held[index], "&"),
             )
+
+
+def _around(held: Sequence[Command], index: int) -> Iterator[Command]:
+    """The heads of the statements that hold a command, the nearest first."""
+    depth = held[index].depth
+    for each in reversed(held[:index]):
+        if each.depth < depth:
+            depth = each.depth
+            yield each
 
 
 def _chain(held: Sequence[Command], index: int) -> list[Command]:
