@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from argosy.workflows.lint.finding import Level
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.manifests.reading import read_text
 
@@ -74,4 +75,5 @@ CASES = [
 def test_a_public_manifest(text: str, rule: str, times: int) -> None:
     found = lint([read_text(text.encode(), "manifest.yaml")])
     assert not [each for each in found if each.rule == "YAML001"]
-    assert [each.rule for each in found].count(rule) == times, [(each.rule, each.message) for each in found]
+    seen = [each.rule for each in found if each.level > Level.NOTE or not times]
+    assert seen.count(rule) == times, [(each.rule, each.message) for each in found]

@@ -69,9 +69,9 @@ def test_what_a_server_printed_was_shortened(uid: str, level: str) -> None:
     assert levels(DUMP.format(uid=uid), "API005") == [level]
 
 
-@pytest.mark.parametrize("group", ["", GROUP])
-def test_a_group_may_be_applied_beside_the_file(group: str) -> None:
-    assert levels(MEMBER + group, "GANG004") == ["note"]
+@pytest.mark.parametrize(("group", "level"), [("", "note"), (GROUP, "warning")])
+def test_a_group_may_be_applied_beside_the_file(group: str, level: str) -> None:
+    assert levels(MEMBER + group, "GANG004") == [level]
 
 
 @pytest.mark.parametrize(

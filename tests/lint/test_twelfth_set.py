@@ -47,8 +47,9 @@ def kept(command: str = "[serve]", image: str = "r/x:1") -> str:
     [
         ("[python, -m, workers.run_worker, training]", []),
         ("[python, train_consumer.py]", []),
-        ("[python, train.py, --num_workers=4]", [("GANG021", "note")]),
-        ("[python, /code/train.py, --worker, a]", [("GANG021", "note")]),
+        ("[python, train.py, --num_workers=4]", [("GANG021", "warning")]),
+        ("[python, /code/train.py, --worker, a]", [("GANG021", "warning")]),
+        ("[python, src/training_loop.py]", [("GANG021", "note")]),
     ],
 )
 def test_what_waits_for_work_is_meant_to_stay(command: str, expected: list[tuple[str, str]]) -> None:

@@ -113,7 +113,7 @@ def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple
     workload = bundle.workload(document) if document is not None else None
     message = finding.message
     for role in workload.roles if workload is not None and workload.family != "argo" else ():
-        message = message.removeprefix(f"{role.name}: ") if role.name else message
+        message = message.removeprefix(f"{role.name}: ").replace(f".{role.name}.", ".") if role.name else message
     return finding.rule, finding.level, id(document), finding.file, message
 
 

@@ -12,18 +12,7 @@ from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 
 KINDS: Final = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
-BODIES: Final = (
-    "container",
-    "containerSet",
-    "script",
-    "resource",
-    "dag",
-    "steps",
-    "suspend",
-    "http",
-    "data",
-    "plugin",
-)
+BODIES: Final = ("container", "containerSet", "script", "resource", "dag", "steps", "suspend", "http", "data", "plugin")
 """What a template does: exactly one of them."""
 _TAG: Final = re.compile(r"\{\{(?!=)\s*([^{}]*?)\s*\}\}")
 

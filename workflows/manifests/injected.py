@@ -48,6 +48,8 @@ def injected(name: str, container: Container) -> bool:
         return job["completionMode"].text == "Indexed" or document.kind == "JobSet"
     if document.is_a("Job", "batch.volcano.sh"):
         plugins = document.spec["plugins"]
+        if name.endswith("_TASK_INDEX") and plugins and not plugins.open:
+            return "env" in plugins
         of_torch = name in _TORCH and "pytorch" in plugins
         return of_torch or bool(_OF_VOLCANO.fullmatch(name)) or ("tensorflow" in plugins and name == "TF_CONFIG")
     if document.kind == "PyTorchJob" and name in _TORCH and not has_master(document):

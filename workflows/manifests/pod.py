@@ -19,13 +19,8 @@ GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu", "nvidia.com/mig-", "hab
 # HAMi's memory and cores of a device: https://project-hami.io/docs/userguide/nvidia-device/
 _SHARE_OF_A_GPU: Final = re.compile(r"gpu(mem|cores)")
 _RDMA: Final = (
-    "rdma/",
-    "vpc.amazonaws.com/efa",
-    "nvidia.com/rdma",
-    "mellanox.com/",
-    "nvidia.com/mlnx",
-    "nvidia.com/hostdev",
-    "openshift.io/mlx",
+    *("rdma/", "vpc.amazonaws.com/efa", "nvidia.com/rdma", "mellanox.com/", "nvidia.com/mlnx"),
+    *("nvidia.com/hostdev", "openshift.io/mlx"),
 )
 
 

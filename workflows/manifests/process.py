@@ -18,41 +18,14 @@ from argosy.workflows.manifests.script import commands
 from argosy.workflows.manifests.shell import SHELLS
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
-_WRAPPERS: Final = (
-    "exec",
-    "env",
-    "time",
-    "nice",
-    "nohup",
-    "sudo",
-    "numactl",
-    "dumb-init",
-    "tini",
-)
+_WRAPPERS: Final = ("exec", "env", "time", "nice", "nohup", "sudo", "numactl", "dumb-init", "tini")
 # Options of a launcher that take no value; the word after any other option is its value.
 _FLAGS: Final = frozenset(
-    {
-        "standalone",
-        "no-python",
-        "no_python",
-        "module",
-        "m",
-        "run-path",
-        "virtual-local-rank",
-        "allow-run-as-root",
-        "tag-output",
-        "use-env",
-        "oversubscribe",
-        "report-bindings",
-        "display-map",
-        "nooversubscribe",
-        "verbose",
-        "quiet",
-        "multi-gpu",
-        "use-deepspeed",
-        "use-fsdp",
-        "same-network",
-    }
+    (
+        *("standalone", "no-python", "no_python", "module", "m", "run-path", "virtual-local-rank", "allow-run-as-root"),
+        *("tag-output", "use-env", "oversubscribe", "report-bindings", "display-map", "nooversubscribe", "verbose"),
+        *("quiet", "multi-gpu", "use-deepspeed", "use-fsdp", "same-network"),
+    )
 )
 
 

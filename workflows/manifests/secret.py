@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _NAMES: Final = re.compile(
-    r"(?:.*_)?(?:PASSWORD|PASSWD|SECRET|SECRET_KEY|SECRET_ACCESS_KEY|API_KEY|APIKEY|TOKEN|AUTH_TOKEN|PRIVATE_KEY"
+    r"(?:.*_)?(?:PASSWORD|PASSWD|SECRET|SECRET_KEY|SECRET_ACCESS_KEY|API_KEY|APIKEY|WANDB_KEY|TOKEN|AUTH_TOKEN|PRIVATE_KEY"
     r"|CREDENTIALS)"
 )
 _NOT_SECRET: Final = re.compile(
@@ -17,12 +17,16 @@ _NOT_SECRET: Final = re.compile(
 _SHAPES: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[A-Z0-9]{16}|hf_[A-Za-z0-9]{30,}|gh[pousr]_[A-Za-z0-9]{36,}|glpat-[\w-]{20,}"
     r"|xox[abprs]-[\w-]{20,}|sk-[A-Za-z0-9_-]{32,}|nvapi-[\w-]{40,}|AIza[\w-]{35})(?![A-Za-z0-9])"
-    r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
+    r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|(?<=wandb login )[0-9a-f]{40}"
 )
-_TO_REPLACE: Final = re.compile(r"[A-Z_]*(?:TOKEN|KEY|PASSWORD|SECRET)|[Xx*.-]+")  # HF_TOKEN: "YOUR_HF_TOKEN"
+_TO_REPLACE: Final = re.compile(
+    r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|PASSWORD|SECRET|[Xx*.-]+|(?i:your)[-_].*"
+)  # HF_TOKEN: "YOUR_HF_TOKEN"
 _OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
 """What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
-_EMPTY: Final = ("", "true", "false", "none", "null", "0", "1")
+_EMPTY: Final = re.compile(
+    r"true|false|none|null|0|1|empty|dummy|unused|no[tn]?[-_ ]?(needed|used|required|set|key)|n/?a|", re.I
+)
 
 
 def secret_name(name: str) -> bool:
@@ -44,5 +48,5 @@ def shown(secret: str) -> str:
 
 def literal(value: str | None) -> bool:
     """Whether the value of something that should be secret stands in the file."""
-    empty = value is None or value.lower() in _EMPTY or value.startswith("/")
+    empty = value is None or _EMPTY.fullmatch(value) is not None or value.startswith("/")
     return not empty and _TO_REPLACE.fullmatch(value or "") is None and _OBJECT.fullmatch(value or "") is None

@@ -5,6 +5,7 @@ The same checks look at the effective environment inside the pod; here they are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -22,21 +23,13 @@ from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.node_labels import selected_labels
 from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.process import Process as Command
+from argosy.workflows.manifests.training import trains
 
 _FIRST: Final = "NCCL001"
 _MPI: Final = ("mpirun", "mpiexec", "orterun", "horovodrun")
+_DIAGNOSIS: Final = re.compile(r"nccl[-_]?tests?\b|preflight|all_reduce_perf|diagnos")
 _PREFIXES: Final = (
-    "NCCL_",
-    "TORCH_",
-    "GLOO_",
-    "FI_",
-    "OFI_",
-    "RDMAV_",
-    "UCX_",
-    "CUDA_",
-    "PET_",
-    "PYTORCH_",
-    "MELLANOX_",
+    *("NCCL_", "TORCH_", "GLOO_", "FI_", "OFI_", "RDMAV_", "UCX_", "CUDA_", "PET_", "PYTORCH_", "MELLANOX_"),
 )
 # In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
 # A site's fabric, its plugins and an image's NCCL are known to who wrote the variable, and not to a manifest's reader.
@@ -125,6 +118,9 @@ def _nodes(container: Container, bundle: Bundle) -> int | None:
 
 
 def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
+    commands = [each.words for each in bundle.processes(container) if trains(each.words, each.program)]
+    tests = any(map(_DIAGNOSIS.search, (container.pod.document.name, container.name)))
+    tests = tests or (bool(commands) and all(any(map(_DIAGNOSIS.search, words)) for words in commands))
     container = _where_ranks_run(container, bundle) if process == "ranks" else container
     pod = container.pod
     labels = dict(selected_labels(pod))
@@ -144,6 +140,7 @@ def _facts(container: Container, process: Process, bundle: Bundle) -> Facts:
         image=container.image.text or None,
         fabric=pod.annotations["argosy.dev/fabric"].text or None,
         process=process,
+        diagnosis=tests,
     )
 
 

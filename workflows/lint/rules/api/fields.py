@@ -39,6 +39,7 @@ _MEANT: Final = {
     "retries": "backoffLimit",
     "serviceaccount": "serviceAccountName",
     "toleration": "tolerations",
+    "dependsOn": "depends",
 }
 """Other words for a field."""
 
@@ -97,6 +98,8 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
             yield Problem(value, message, "write a number", level=Level.WARNING, rule="API006")
         elif key in known:
             yield from _value(value, known[key], here)
+        elif key == "kind" and "apiVersion" in node.entries and "apiVersion" not in known:
+            continue  # an object's head where none is wanted is one finding
         elif "..." not in known and not key.startswith("x-") and "{" not in key:
             yield _unknown(value, key, here)
     for key, kind in known.items():
@@ -130,8 +133,8 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     place = "" if same else _elsewhere(key, trail)
     if place:
         message = f"{key} is no field of {where}: it would be refused, or dropped without a word"
-        if not known_whole and len(trail) > 1:
-            level = Level.NOTE if kept else Level.WARNING
+        if not known_whole and len(trail) > 1:  # Argo's fields are those of its newest release
+            level = Level.NOTE if kept and not trail[0][0].startswith("Argoproj") else Level.WARNING
         return Problem(node, message, f"it belongs to {place}", level=level, rule="API003")
     near = same or next(iter(get_close_matches(key, names, 1, 0.75)), "")
     message = f"{key} is no field of {where}: the API refuses it, or drops it without a word"
@@ -140,7 +143,8 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
         edits = [RenameKey(node, near)] if fits else []
         level = level if same or known_whole else Level.NOTE
         return Problem(node, message, f"write {near}", edits, level)
-    level = Level.WARNING if known_whole and not (kept and not of_a_pod) else Level.NOTE
+    sure = of_a_pod or (kubernetes and not kept) or type_name.startswith("KubeflowOrg")  # whose v1 is finished
+    level = Level.WARNING if sure else Level.NOTE
     return Problem(node, message, "remove it, or look its name up: kubectl explain", level=level)
 
 

@@ -19,15 +19,7 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 _PORT: Final = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9]|-(?!-)){0,13}[a-z0-9]|[a-z]")
 # Their names are parts of DNS names: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 _ONE_LABEL: Final = (
-    "Service",
-    "Namespace",
-    "JobSet",
-    "PyTorchJob",
-    "TFJob",
-    "XGBoostJob",
-    "MPIJob",
-    "JAXJob",
-    "PaddleJob",
+    *("Service", "Namespace", "JobSet", "PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "JAXJob", "PaddleJob"),
 )
 _ANY_NAME: Final = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 _MEANT: Final = {

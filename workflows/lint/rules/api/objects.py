@@ -83,12 +83,14 @@ def version_of_kind(document: Document) -> Iterator[Problem]:
         if (document.api_version, document.kind) in KINDS or document.api_version in VERSIONS:
             return
         near = document.group in _GROUPS
+        renamed = document.group.endswith(".k8s.io")  # a group of the project that has the kind, and not the kind's
         yield Problem(
             node,
-            f"{node.text} has no kind {document.kind}" + ("" if near else " that is known: it is of another project's"),
+            f"{node.text} has no kind {document.kind}"
+            + ("" if near or renamed else " that is known: it is of another project's"),
             f"write apiVersion: {other}",
             [SetValue(node, other)] if near else (),
-            None if near else Level.NOTE,
+            None if near else Level.WARNING if renamed else Level.NOTE,
         )
         return
     if not right or not node or node.open or node.text == right or not _CORE_LIKE.fullmatch(node.text):

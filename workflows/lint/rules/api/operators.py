@@ -8,6 +8,7 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem, RenameKey, SetValue
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.workload import Workload
 
 _CONTAINERS: Final = {
@@ -43,7 +44,7 @@ def container_name(workload: Workload) -> Iterator[Problem]:
             edits = [SetValue(name, wanted)] if name and len(containers) == 1 else []
             yield Problem(
                 name,
-                f"no container of {role.name} is named {wanted}: the operator refuses the {workload.document.kind}",
+                f"{role.name}: no container is named {wanted}: the operator refuses the {workload.document.kind}",
                 f"name the container that trains {wanted}",
                 edits,
             )
@@ -62,7 +63,8 @@ def _of_runtime(workload: Workload) -> Iterator[Problem]:
             f"no replicated job of the runtime has the label {label}: trainer in template.metadata: what a TrainJob "
             "says of nodes, command and variables reaches no pod",
             f"write template: {{metadata: {{labels: {{{label}: trainer}}}}}} in the job that trains",
-            level=Level.NOTE if whole else Level.WARNING,  # a TrainJob has nothing to say to it
+            # Without a policy of torch's a TrainJob has nothing to say to one that holds all commands.
+            level=Level.NOTE if whole and not workload.spec.at("mlPolicy.torch").exists else Level.WARNING,
         )
     for role in trainers or [each for each in workload.roles if each.name == "node"]:
         containers = role.pod.containers
@@ -96,7 +98,7 @@ def role_names(workload: Workload) -> Iterator[Problem]:
 
 
 @rule("API014", Level.ERROR, on=Workload)
-def one_of_a_role(workload: Workload) -> Iterator[Problem]:
+def one_of_a_role(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """There is one master, one launcher, one chief; XGBoost and MPI cannot be without."""
     kind = workload.document.kind
     name = _ONE.get(kind, "")
@@ -113,4 +115,15 @@ def one_of_a_role(workload: Workload) -> Iterator[Problem]:
             workload.roles[0].node,
             f"a {kind} without a {name}, which the operator refuses",
             f"add {name} with replicas: 1",
+        )
+    launches = bundle.launches(workload) if role is None and kind == "PyTorchJob" else []
+    # Of a torchrun that is told of several nodes and of no master speaks REND011.
+    told = any(each.master_given or each.option("standalone") or each.several_nodes for each in launches)
+    if launches and not told and (workload.total or 0) > 1 and not workload.spec["elasticPolicy"]:
+        yield Problem(
+            workload.roles[0].node,
+            "a PyTorchJob without a Master and without elasticPolicy: the operator tells its pods neither a master nor "
+            "their ranks",
+            "name one pod's role Master, or write elasticPolicy",
+            level=Level.WARNING,
         )

@@ -26,12 +26,7 @@ _OF_JOBS: Final = {
     "podReplacementPolicy": ("Failed", "TerminatingOrFailed"),
 }
 _KEPT_ALIVE: Final = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-_RESTART: Final = {
-    "pytorch": ("Always", "OnFailure", "Never", "ExitCode"),
-    "tensorflow": ("Always", "OnFailure", "Never", "ExitCode"),
-    "xgboost": ("Always", "OnFailure", "Never", "ExitCode"),
-    "mpi": ("Never", "OnFailure", "Always", "ExitCode"),
-}
+_OPERATED: Final = ("pytorch", "tensorflow", "xgboost", "mpi")
 _SERVICES: Final = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
@@ -43,7 +38,7 @@ def _not_of(node: Node, words: tuple[str, ...]) -> Iterator[Problem]:
     near = near or next(iter(get_close_matches(node.text, words, 1, 0.7)), "")
     yield Problem(
         node,
-        f"{node.key}: {node.text!r} is not taken by the API",
+        f"{node.key or (node.parent or node).key}: {node.text!r} is not taken by the API",
         f"write {near}" if near else f"write one of {', '.join(words)}",
         [SetValue(node, near)] if near else [],
     )
@@ -88,10 +83,13 @@ def workload_words(workload: Workload) -> Iterator[Problem]:
     for role in workload.roles:
         for key, taken in _OF_JOBS.items():
             yield from _not_of(role.job[key], taken)
-        words: tuple[str, ...] = (
-            ("Always",) if workload.document.kind in _KEPT_ALIVE else ("Always", "OnFailure", "Never")
-        )
-        yield from _not_of(role.restart_policy, _RESTART.get(workload.family, words))
+        words = ("Always",) if workload.document.kind in _KEPT_ALIVE else ("Always", "OnFailure", "Never")
+        more = ("ExitCode",) if workload.family in _OPERATED else ()
+        yield from _not_of(role.restart_policy, (*words, *more))
+    if workload.document.kind == "JobSet":  # its webhook looks the names up
+        policies = [workload.spec["successPolicy"], *workload.spec.at("failurePolicy.rules")]
+        for target in (target for policy in policies for target in policy["targetReplicatedJobs"]):
+            yield from _not_of(target, tuple(role.name for role in workload.roles))
     processes = workload.spec["nprocPerNode"]
     if workload.document.kind == "PyTorchJob" and processes.text and processes.number is None:
         yield from _not_of(processes, ("auto", "cpu", "gpu"))

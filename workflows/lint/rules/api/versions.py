@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from argosy.workflows.lint.finding import Level, Problem, SetValue
@@ -27,16 +28,17 @@ class Gone(NamedTuple):
     same: str = ""
 
 
+gone: Final = partial(Gone, Level.ERROR)
 _V1: Final = "is deprecated with the Training Operator v1, which gets dependency updates only"
 _TRAINER: Final = "write trainer.kubeflow.org/v1alpha1"
 _OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no current Training Operator"
 
 KINDS: Final[dict[tuple[str, str], Gone]] = {
-    ("scheduling.run.ai/v2", "PodGroup"): Gone(
-        Level.ERROR, "does not exist: v2 has KAI's queues only", "write scheduling.run.ai/v2alpha2"
+    ("scheduling.run.ai/v2", "PodGroup"): gone(
+        "does not exist: v2 has KAI's queues only", "write scheduling.run.ai/v2alpha2"
     ),
-    ("kubeflow.org/v1", "MXJob"): Gone(
-        Level.ERROR, "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
+    ("kubeflow.org/v1", "MXJob"): gone(
+        "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
     ),
     ("kubeflow.org/v1", "PyTorchJob"): Gone(
         Level.NOTE, _V1, "a TrainJob (trainer.kubeflow.org/v1alpha1) or a JobSet is its successor"
@@ -58,69 +60,55 @@ KINDS: Final[dict[tuple[str, str], Gone]] = {
         "write kubeflow.org/v2beta1 for the MPI Operator (runPolicy holds cleanPodPolicy there)",
     ),
     **{
-        (f"kubeflow.org/{version}", "TrainJob"): Gone(
-            Level.ERROR, "does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1"
-        )
+        (f"kubeflow.org/{version}", "TrainJob"): gone("does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1")
         for version in ("v1", "v2", "v2alpha1", "v2alpha2", "v2beta1")
     },
-    ("kubeflow.org/v1alpha1", "MPIJob"): Gone(
-        Level.ERROR,
+    ("kubeflow.org/v1alpha1", "MPIJob"): gone(
         "is served by no current MPI Operator",
         "write kubeflow.org/v2beta1 with a new spec: mpiReplicaSpecs with a Launcher that runs mpirun and Workers",
     ),
-    ("kubeflow.org/v1alpha2", "MPIJob"): Gone(
-        Level.ERROR, "is served by no current MPI Operator", "write kubeflow.org/v2beta1"
+    ("kubeflow.org/v1alpha2", "MPIJob"): gone("is served by no current MPI Operator", "write kubeflow.org/v2beta1"),
+    ("batch/v1beta1", "CronJob"): gone("is not served since Kubernetes 1.25", "write batch/v1", same="batch/v1"),
+    ("policy/v1beta1", "PodDisruptionBudget"): gone(
+        "is not served since Kubernetes 1.25", "write policy/v1", same="policy/v1"
     ),
-    ("batch/v1beta1", "CronJob"): Gone(
-        Level.ERROR, "is not served since Kubernetes 1.25", "write batch/v1", same="batch/v1"
-    ),
-    ("policy/v1beta1", "PodDisruptionBudget"): Gone(
-        Level.ERROR, "is not served since Kubernetes 1.25", "write policy/v1", same="policy/v1"
-    ),
-    ("policy/v1beta1", "PodSecurityPolicy"): Gone(
-        Level.ERROR,
+    ("policy/v1beta1", "PodSecurityPolicy"): gone(
         "is not served since Kubernetes 1.25",
         "label the namespace for Pod Security admission: pod-security.kubernetes.io/enforce",
     ),
-    ("networking.k8s.io/v1beta1", "Ingress"): Gone(
-        Level.ERROR, "is not served since Kubernetes 1.22", "write networking.k8s.io/v1, whose backends are nested"
+    ("networking.k8s.io/v1beta1", "Ingress"): gone(
+        "is not served since Kubernetes 1.22", "write networking.k8s.io/v1, whose backends are nested"
     ),
-    ("v1", "PodSecurityPolicy"): Gone(Level.ERROR, "never was a kind of v1 and is gone since 1.25", "remove it"),
+    ("v1", "PodSecurityPolicy"): gone("never was a kind of v1 and is gone since 1.25", "remove it"),
 }
 """(apiVersion, kind) -> what became of it."""
 
 VERSIONS: Final[dict[str, Gone]] = {
-    "kubeflow.org/v1alpha1": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
-    "kubeflow.org/v1alpha2": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
-    "kubeflow.org/v1beta1": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
-    "kubeflow.org/v1beta2": Gone(Level.ERROR, _OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
-    "kubeflow.org/v2alpha1": Gone(Level.ERROR, "was replaced before its first release", "write kubeflow.org/v2beta1"),
-    "kubeflow.org/v2": Gone(
-        Level.ERROR, "does not exist", "write kubeflow.org/v2beta1 (MPIJob) or trainer.kubeflow.org"
+    "kubeflow.org/v1alpha1": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v1alpha2": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v1beta1": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v1beta2": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v2alpha1": gone("was replaced before its first release", "write kubeflow.org/v2beta1"),
+    "kubeflow.org/v2": gone("does not exist", "write kubeflow.org/v2beta1 (MPIJob) or trainer.kubeflow.org"),
+    "trainer.kubeflow.org/v1": gone(
+        "does not exist yet", "write trainer.kubeflow.org/v1alpha1", same="trainer.kubeflow.org/v1alpha1"
     ),
-    "trainer.kubeflow.org/v1": Gone(
-        Level.ERROR, "does not exist yet", "write trainer.kubeflow.org/v1alpha1", same="trainer.kubeflow.org/v1alpha1"
-    ),
-    "kubeflow.org/v2alpha2": Gone(Level.ERROR, "does not exist", "write trainer.kubeflow.org/v1alpha1"),
-    "extensions/v1beta1": Gone(
-        Level.ERROR,
+    "kubeflow.org/v2alpha2": gone("does not exist", "write trainer.kubeflow.org/v1alpha1"),
+    "extensions/v1beta1": gone(
         "is not served since Kubernetes 1.22",
         "write networking.k8s.io/v1 for an Ingress or a NetworkPolicy, apps/v1 for a Deployment or a DaemonSet",
     ),
-    "apps/v1beta1": Gone(Level.ERROR, "is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),
-    "apps/v1beta2": Gone(Level.ERROR, "is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),
-    "batch/v2alpha1": Gone(Level.ERROR, "is not served since Kubernetes 1.21", "write batch/v1"),
-    "rbac.authorization.k8s.io/v1beta1": Gone(
-        Level.ERROR,
-        "is not served since Kubernetes 1.22",
-        "write rbac.authorization.k8s.io/v1",
-        same="rbac.authorization.k8s.io/v1",
+    "apps/v1beta1": gone("is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),
+    "apps/v1beta2": gone("is not served since Kubernetes 1.16", "write apps/v1 and give it a selector"),
+    "batch/v2alpha1": gone("is not served since Kubernetes 1.21", "write batch/v1"),
+    "rbac.authorization.k8s.io/v1beta1": gone(
+        "is not served since Kubernetes 1.22", "write rbac.authorization.k8s.io/v1", same="rbac.authorization.k8s.io/v1"
     ),
-    "rbac.authorization.k8s.io/v1alpha1": Gone(
-        Level.ERROR, "is not served since Kubernetes 1.20", "write rbac.authorization.k8s.io/v1"
+    "rbac.authorization.k8s.io/v1alpha1": gone(
+        "is not served since Kubernetes 1.20", "write rbac.authorization.k8s.io/v1"
     ),
-    "autoscaling/v2beta1": Gone(Level.ERROR, "is not served since Kubernetes 1.25", "write autoscaling/v2"),
-    "autoscaling/v2beta2": Gone(Level.ERROR, "is not served since Kubernetes 1.26", "write autoscaling/v2"),
+    "autoscaling/v2beta1": gone("is not served since Kubernetes 1.25", "write autoscaling/v2"),
+    "autoscaling/v2beta2": gone("is not served since Kubernetes 1.26", "write autoscaling/v2"),
     "storage.k8s.io/v1beta1": Gone(
         Level.WARNING, "is gone for StorageClass and most kinds since 1.22", "write storage.k8s.io/v1"
     ),
@@ -134,72 +122,62 @@ VERSIONS: Final[dict[str, Gone]] = {
         "was served by Kubernetes 1.36 only, as alpha",
         "write scheduling.k8s.io/v1beta1 (Kubernetes 1.37; the gate GenericWorkload must be on)",
     ),
-    "scheduling.incubator.k8s.io/v1alpha1": Gone(
-        Level.ERROR, "was kube-batch's, which is retired", "write scheduling.volcano.sh/v1beta1 and use Volcano"
+    "scheduling.incubator.k8s.io/v1alpha1": gone(
+        "was kube-batch's, which is retired", "write scheduling.volcano.sh/v1beta1 and use Volcano"
     ),
-    "scheduling.volcano.sh/v1alpha1": Gone(
-        Level.ERROR, "is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"
-    ),
-    "scheduling.volcano.sh/v1alpha2": Gone(
-        Level.ERROR, "is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"
-    ),
-    "batch.volcano.sh/v1": Gone(Level.ERROR, "does not exist", "write batch.volcano.sh/v1alpha1"),
+    "scheduling.volcano.sh/v1alpha1": gone("is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"),
+    "scheduling.volcano.sh/v1alpha2": gone("is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"),
+    "batch.volcano.sh/v1": gone("does not exist", "write batch.volcano.sh/v1alpha1"),
     "scheduling.sigs.k8s.io/v1alpha1": Gone(
         Level.WARNING,
         "was renamed by scheduler-plugins, and lives on in Koordinator only",
         "write scheduling.x-k8s.io/v1alpha1, unless Koordinator schedules the pods",
     ),
-    "pod-group.scheduling.sigs.k8s.io/v1alpha1": Gone(
-        Level.ERROR, "never was an API group: it is the prefix of old labels", "write scheduling.x-k8s.io/v1alpha1"
+    "pod-group.scheduling.sigs.k8s.io/v1alpha1": gone(
+        "never was an API group: it is the prefix of old labels", "write scheduling.x-k8s.io/v1alpha1"
     ),
     "kueue.x-k8s.io/v1alpha1": Gone(Level.WARNING, "is served by no current Kueue", "write kueue.x-k8s.io/v1beta2"),
-    "kueue.x-k8s.io/v1alpha2": Gone(Level.ERROR, "is served by no current Kueue", "write kueue.x-k8s.io/v1beta2"),
+    "kueue.x-k8s.io/v1alpha2": gone("is served by no current Kueue", "write kueue.x-k8s.io/v1beta2"),
     "kueue.x-k8s.io/v1beta1": Gone(
         Level.WARNING, "is not served since Kueue 0.20", "write kueue.x-k8s.io/v1beta2 (served since 0.15)"
     ),
-    "kueue.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write kueue.x-k8s.io/v1beta2"),
-    "jobset.x-k8s.io/v1alpha1": Gone(Level.ERROR, "is served by no current JobSet", "write jobset.x-k8s.io/v1alpha2"),
-    "jobset.x-k8s.io/v1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
-    "jobset.x-k8s.io/v1beta1": Gone(Level.ERROR, "does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
+    "kueue.x-k8s.io/v1": gone("does not exist yet", "write kueue.x-k8s.io/v1beta2"),
+    "jobset.x-k8s.io/v1alpha1": gone("is served by no current JobSet", "write jobset.x-k8s.io/v1alpha2"),
+    "jobset.x-k8s.io/v1": gone("does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
+    "jobset.x-k8s.io/v1beta1": gone("does not exist yet", "write jobset.x-k8s.io/v1alpha2"),
     "ray.io/v1alpha1": Gone(
         Level.WARNING,
         "gets no fields since KubeRay 1.0, is deprecated since 1.7 and no longer served from 1.9 on",
         "write ray.io/v1, which takes all of its fields",
         same="ray.io/v1",
     ),
-    "resource.k8s.io/v1alpha1": Gone(Level.ERROR, "is not served since Kubernetes 1.27", "write resource.k8s.io/v1"),
-    "resource.k8s.io/v1alpha2": Gone(Level.ERROR, "is not served since Kubernetes 1.31", "write resource.k8s.io/v1"),
+    "resource.k8s.io/v1alpha1": gone("is not served since Kubernetes 1.27", "write resource.k8s.io/v1"),
+    "resource.k8s.io/v1alpha2": gone("is not served since Kubernetes 1.31", "write resource.k8s.io/v1"),
     "resource.k8s.io/v1alpha3": Gone(
         Level.WARNING, "is served for DeviceTaintRule only since Kubernetes 1.33", "write resource.k8s.io/v1"
     ),
-    "argoproj.io/v1": Gone(Level.ERROR, "does not exist", "write argoproj.io/v1alpha1", same="argoproj.io/v1alpha1"),
-    "monitoring.coreos.com/v1beta1": Gone(Level.ERROR, "does not exist", "write monitoring.coreos.com/v1"),
+    "argoproj.io/v1": gone("does not exist", "write argoproj.io/v1alpha1", same="argoproj.io/v1alpha1"),
+    "monitoring.coreos.com/v1beta1": gone("does not exist", "write monitoring.coreos.com/v1"),
 }
 """apiVersion -> what became of it, for the kinds that :data:`KINDS` does not name."""
 
+_TORCH: Final = "TrainerTorchMLPolicySource"
+_LOCKS: Final = "ArgoprojV1alpha1WorkflowSpecSynchronization"
+_RUN_POLICY: Final = "the operators before Training Operator 1.3 took it there; now runPolicy does"
 MOVED: Final[dict[tuple[str, str], str]] = {
     ("TrainerTrainJobSpec", "podTemplateOverrides"): "Trainer 2.2 replaced it by runtimePatches",
     ("TrainerTrainJobSpec", "podSpecOverrides"): "Trainer 2.1 renamed it, and 2.2 replaced it by runtimePatches",
     ("TrainerTrainJobSpec", "modelConfig"): "Trainer 2.0 replaced it by initializer",
     ("TrainerTrainJobSpec", "datasetConfig"): "Trainer 2.0 replaced it by initializer",
-    (
-        "TrainerTorchMLPolicySource",
-        "numProcPerNode",
-    ): "Trainer 2.2 removed it: write trainer.numProcPerNode in the TrainJob",
-    ("TrainerTorchMLPolicySource", "elasticPolicy"): "Trainer 2.2 removed it; elastic TrainJobs do not exist yet",
+    (_TORCH, "numProcPerNode"): "Trainer 2.2 removed it: write trainer.numProcPerNode in the TrainJob",
+    (_TORCH, "elasticPolicy"): "Trainer 2.2 removed it; elastic TrainJobs do not exist yet",
     ("TrainerMLPolicy", "elasticPolicy"): "Trainer v2 has no elastic policy",
     ("TrainerTrainJobSpec", "elasticPolicy"): "Trainer v2 has no elastic policy",
     ("ArgoprojV1alpha1CronWorkflowSpec", "schedule"): "Argo Workflows 4.0 removed it: write schedules, a list",
-    ("ArgoprojV1alpha1WorkflowSpecSynchronization", "mutex"): "Argo Workflows 4.0 removed it: write mutexes, a list",
-    (
-        "ArgoprojV1alpha1WorkflowSpecSynchronization",
-        "semaphore",
-    ): "Argo Workflows 4.0 removed it: write semaphores, a list",
+    (_LOCKS, "mutex"): "Argo Workflows 4.0 removed it: write mutexes, a list",
+    (_LOCKS, "semaphore"): "Argo Workflows 4.0 removed it: write semaphores, a list",
     **{
-        (
-            f"KubeflowOrg{kind}Spec",
-            field,
-        ): "the operators before Training Operator 1.3 took it there; now runPolicy does"
+        (f"KubeflowOrg{kind}Spec", field): _RUN_POLICY
         for kind in ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob")
         for field in ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
     },
@@ -209,7 +187,7 @@ MOVED: Final[dict[tuple[str, str], str]] = {
 """(type, field) -> what became of a field that an older version had: who runs that version may keep it."""
 
 OLD_WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
-    ("TrainerTrainer", "numProcPerNode"): ("auto", "cpu", "gpu"),  # whole numbers only since Trainer 2.2
+    ("TrainerTrainer", "numProcPerNode"): ("auto", "cpu", "gpu")  # whole numbers only since Trainer 2.2
 }
 """(type, field) -> words that an older version took."""
 
@@ -241,10 +219,6 @@ declare("API006", Level.WARNING)
 @rule("API007", Level.NOTE, on=Document)
 def deprecated_fields(document: Document) -> Iterator[Problem]:
     """A field that still works and is deprecated."""
-    yield from _deprecated(document)
-
-
-def _deprecated(document: Document) -> Iterator[Problem]:
     startup = document.spec["startupPolicy"] or document.spec.at("template.spec.startupPolicy")
     if document.kind in ("JobSet", "TrainingRuntime", "ClusterTrainingRuntime") and startup:
         message = "startupPolicy is deprecated since JobSet 0.8"

@@ -107,10 +107,7 @@ def _states(call: Call) -> Iterator[Problem]:
         _, dot, state = word.partition(".")
         if dot and not node.open and state not in _STATES:
             yield Problem(
-                node,
-                f"{word!r}: a task has no state {state!r}",
-                f"write one of {', '.join(_STATES)}",
-                inside=word,
+                node, f"{word!r}: a task has no state {state!r}", f"write one of {', '.join(_STATES)}", inside=word
             )
 
 

@@ -79,7 +79,5 @@ def _elsewhere(reference: Node, document: Document, bundle: Bundle) -> Iterator[
         return
     if template.text not in held.named:
         yield Problem(
-            template,
-            f"the {kind} {name.text!r} has no template {template.text!r}",
-            _near(template.text, held.named),
+            template, f"the {kind} {name.text!r} has no template {template.text!r}", _near(template.text, held.named)
         )

@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rule import also, rule
+from argosy.workflows.manifests.document import Document
+from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.script import Command, commands
 from argosy.workflows.manifests.training import trains
 
-_FOREVER: Final = re.compile(r"(sleep (infinity|inf|\d+d|\d{6,})|tail -f /dev/null|sleep infinity)\b|while (true|:)")
+_FOREVER: Final = re.compile(r"(sleep (infinity|inf|\d+d|\d{6,})|tail -[fF])\b|while (true|:)")
 _STRICT: Final = re.compile(r"-[a-z]*e[a-z]*")
 
 
-def training(container: Container) -> tuple[Sequence[Command], int] | None:
-    """(the script's commands, index of the last one that trains); None where no shell runs a training."""
-    if container.script is None or container.init:
-        return None
-    found = commands(container.script.text)
-    index = next((number for number in range(len(found) - 1, -1, -1) if trains(found[number].words)), None)
-    return (found, index) if index is not None else None
+def _training(container: Container) -> Iterator[tuple[Node, Sequence[Command], int]]:
+    """(the script, its commands, index of the last one that trains); nothing where no shell runs a training."""
+    if container.script is not None and not container.init:
+        found = commands(container.script.text)
+        numbers = (number for number in range(len(found) - 1, -1, -1) if trains(found[number].words))
+        yield from ((container.script, found, number) for number in islice(numbers, 1))
 
 
 def stops_at_errors(found: Sequence[Command], container: Container) -> bool:
@@ -51,118 +53,143 @@ def _sets(command: Command, letter: str, name: str) -> bool:
 @rule("ARGV040", Level.WARNING, on=Container)
 def pipe(container: Container) -> Iterator[Problem]:
     """``train | tee log``: the exit code is tee's."""
-    found = training(container)
-    if found is None or container.script is None:
-        return
-    held, index = found
-    command = held[index]
-    if command.after == "|" and not keeps_pipe_errors(held, container):
-        follower = held[index + 1].name if index + 1 < len(held) else "the last command"
-        yield Problem(
-            container.script,
-            f"the exit code of the pipe is that of {follower}: a training that failed ends the container with 0",
-            "write set -o pipefail before it (bash)",
-            inside=_piece(command, f"| {follower}"),
-        )
+    for script, held, index in _training(container):
+        command = held[index]
+        if command.after == "|" and not keeps_pipe_errors(held, container):
+            follower = held[index + 1].name if index + 1 < len(held) else "the last command"
+            yield Problem(
+                script,
+                f"the exit code of the pipe is that of {follower}: a training that failed ends the container with 0",
+                "write set -o pipefail before it (bash)",
+                inside=_piece(command, f"| {follower}"),
+            )
 
 
 @rule("ARGV041", Level.WARNING, on=Container)
 def swallowed(container: Container) -> Iterator[Problem]:
     """``|| true``, ``; exit 0``: a failure that nobody is told of."""
-    found = training(container)
-    if found is None or container.script is None:
-        return
-    held, index = found
-    following = held[index + 1 :]
-    after = following[0] if following else None
-    if after is None:
-        return
-    chain = _chain(held, index)
-    if chain and chain[-1].before == "||" and chain[-1].name not in ("exit", "false", "return", "kill", "break"):
-        other = " ".join(chain[-1].words)[:40]
-        yield Problem(
-            container.script,
-            f"|| {other} ends a training that failed with the exit code of {chain[-1].name}: it looks finished",
-            "write if ! TRAINING; then …; exit 1; fi, or end it with || { …; exit 1; }",
-            inside=_piece(held[index], "||"),
-        )
-        return
-    ends = [each for each in following if each.depth == 0 and each.words == ("exit", "0") and each.before != "&&"]
-    if held[index].after == "||" and after.name in ("true", ":", "echo", "exit") and after.words[-1] not in ("1", "$?"):
-        shown = f"|| {' '.join(after.words)}"
-        yield Problem(
-            container.script,
-            f"{shown} makes a training that failed look finished: the Job completes and nothing restarts it",
-            f"take {shown} away",
-            inside=_piece(held[index], "||"),
-        )
-    elif ends and held[index].after in ("\n", ";") and not stops_at_errors(held, container):
-        yield Problem(
-            container.script,
-            "exit 0 after the training hides its failure: the Job completes and nothing restarts it",
-            "take exit 0 away",
-            inside="exit 0",
-        )
+    for script, held, index in _training(container):
+        following = held[index + 1 :]
+        after = following[0] if following else None
+        asked = index > 0 and held[index - 1].words == ("if", *held[index].words)
+        harmless = all(each.depth or each.name in ("echo", "printf", "date") for each in following)
+        if asked and harmless and not any(each.name in ("exit", "false", "return", "kill") for each in following):
+            what = "if takes the training's failure for an answer, and the script ends well"
+            yield Problem(script, what, "write exit 1 behind else", inside="if")
+        if after is None:
+            return
+        chain = _chain(held, index)
+        if chain and chain[-1].before == "||" and chain[-1].name not in ("exit", "false", "return", "kill", "break"):
+            other = " ".join(chain[-1].words)[:40]
+            yield Problem(
+                script,
+                f"|| {other} ends a training that failed with the exit code of {chain[-1].name}: it looks finished",
+                "write if ! TRAINING; then …; exit 1; fi, or end it with || { …; exit 1; }",
+                inside=_piece(held[index], "||"),
+            )
+            return
+        ends = [each for each in following if each.depth == 0 and each.words == ("exit", "0") and each.before != "&&"]
+        if (
+            held[index].after == "||"
+            and after.name in ("true", ":", "echo", "exit")
+            and after.words[-1] not in ("1", "$?")
+        ):
+            shown = f"|| {' '.join(after.words)}"
+            yield Problem(
+                script,
+                f"{shown} makes a training that failed look finished: the Job completes and nothing restarts it",
+                f"take {shown} away",
+                inside=_piece(held[index], "||"),
+            )
+        elif ends and held[index].after in ("\n", ";") and not stops_at_errors(held, container):
+            yield Problem(
+                script,
+                "exit 0 after the training hides its failure: the Job completes and nothing restarts it",
+                "take exit 0 away",
+                inside="exit 0",
+            )
+
+
+@also("ARGV041", on=Document)
+def of_a_ray_job(document: Document) -> Iterator[Problem]:
+    """The entrypoint of a RayJob, which a shell runs."""
+    entrypoint = document.spec["entrypoint"] if document.kind == "RayJob" else None
+    match = re.search(r"\|\| *(true|:|exit 0) *$", entrypoint.text.strip()) if entrypoint else None
+    if entrypoint is not None and match is not None:
+        what = f"{match[0]} makes a training that failed look finished: the RayJob succeeds"
+        yield Problem(entrypoint, what, f"take {match[0]} away", inside=match[0])
 
 
 @rule("ARGV042", Level.WARNING, on=Container)
 def not_last(container: Container) -> Iterator[Problem]:
     """Commands behind the training whose exit code takes the place of the training's."""
-    found = training(container)
-    if found is None or container.script is None:
-        return
-    held, index = found
-    following = [each for each in held[index + 1 :] if each.depth == 0]
-    text = container.script.text
-    looked_at = re.search(r"\$\?|\$\{?PIPESTATUS|trap\s|wait\s+\S", text) is not None
-    if held[index].depth or held[index].after not in ("\n", ";") or not following or looked_at:
-        return
-    last = following[-1]
-    if stops_at_errors(held, container) or last.words == ("exit", "0") or _FOREVER.search(" ".join(last.words)):
-        return
-    yield Problem(
-        container.script,
-        f"the container ends with the exit code of {last.name}, not of the training: one that failed looks finished",
-        "begin the script with set -e, or make the training its last command",
-        inside=_piece(held[index], ""),
-    )
+    for script, held, index in _training(container):
+        following = [each for each in held[index + 1 :] if each.depth == 0]
+        handed_on = re.search(r"\b(exit|return|if|case|test|false|kill|trap)\b|\[", script.text) is not None
+        looked_at = re.search(r"\$\?|\$\{?PIPESTATUS", script.text) is not None and handed_on
+        looked_at = looked_at or re.search(r"trap\s|wait\s+[\w$%]", script.text) is not None
+        if held[index].depth or held[index].after not in ("\n", ";", "&") or not following or looked_at:
+            return
+        last = following[-1]
+        if held[index].after == "&" and last.words != ("wait",):
+            return
+        if stops_at_errors(held, container) or last.words == ("exit", "0") or _FOREVER.search(" ".join(last.words)):
+            return
+        yield Problem(
+            script,
+            f"the container ends with {last.name}'s exit code, not the training's: one that failed looks finished",
+            "write wait $!"
+            if last.name == "wait"
+            else "begin the script with set -e, or make the training its last command",
+            inside=_piece(held[index], ""),
+        )
 
 
 @rule("ARGV043", Level.WARNING, on=Container)
 def never_ends(container: Container) -> Iterator[Problem]:
     """``sleep infinity`` behind the training: the GPUs stay taken and the Job never completes."""
-    found = training(container)
-    if found is None or container.script is None:
-        return
-    held, index = found
-    for command in held[index + 1 :]:
-        match = _FOREVER.search(" ".join(command.words))
-        if match is not None and command.before != "||" and command.depth == 0:
-            yield Problem(
-                container.script,
-                f"{match[0]} after the training: the pod keeps its GPUs and never ends, so the job never completes",
-                "take it away; keep a pod for debugging with kubectl debug",
-                level=Level.NOTE if container.pod.document.kind == "Pod" else None,  # somebody works in it
-                inside=match[0],
-            )
-            return
+    for script, held, index in _training(container):
+        role = container.pod.role
+        loop = next((each for each in _around(held, index) if _FOREVER.match(" ".join(each.words))), None)
+        leaves = re.search(r"\b(break|exit|return)\b|set -[a-z]*e", script.text) is not None
+        if loop is not None and not leaves and role is not None and role.job:
+            head = " ".join(loop.words)
+            what = f"the training stands in {head}: it begins anew when it is done, and the job never completes"
+            yield Problem(script, what, "take the loop away, or leave it with break", inside=head)
+        for command in held[index + 1 :]:
+            match = _FOREVER.search(" ".join(command.words))
+            if match is not None and command.before != "||" and command.depth == 0:
+                yield Problem(
+                    script,
+                    f"{match[0]} after the training: the pod keeps its GPUs and never ends, so the job never completes",
+                    "take it away; keep a pod for debugging with kubectl debug",
+                    level=Level.NOTE if container.pod.document.kind == "Pod" else None,  # somebody works in it
+                    inside=match[0],
+                )
+                return
 
 
 @rule("ARGV044", Level.ERROR, on=Container)
 def background(container: Container) -> Iterator[Problem]:
     """The training in the background of a script that ends at once."""
-    found = training(container)
-    if found is None or container.script is None:
-        return
-    held, index = found
-    at_once = all(each.name in ("echo", "printf", "exit", "true", ":", "date") for each in held[index + 1 :])
-    if held[index].after == "&" and held[index].depth == 0 and at_once:
-        yield Problem(
-            container.script,
-            "the training runs in the background and the script ends: the container ends with it, and kills it",
-            "take the & away",
-            inside=_piece(held[index], "&"),
-        )
+    for script, held, index in _training(container):
+        at_once = all(each.name in ("echo", "printf", "exit", "true", ":", "date") for each in held[index + 1 :])
+        if held[index].after == "&" and held[index].depth == 0 and at_once:
+            yield Problem(
+                script,
+                "the training runs in the background and the script ends: the container ends with it, and kills it",
+                "take the & away",
+                inside=_piece(held[index], "&"),
+            )
+
+
+def _around(held: Sequence[Command], index: int) -> Iterator[Command]:
+    """The heads of the statements that hold a command, the nearest first."""
+    depth = held[index].depth
+    for each in reversed(held[:index]):
+        if each.depth < depth:
+            depth = each.depth
+            yield each
 
 
 def _chain(held: Sequence[Command], index: int) -> list[Command]:

@@ -18,19 +18,7 @@ _SYNTAX: Final = re.compile(r"`[^`]+`|\s(&&|\|\||\|)\s|^\s*(2?>>?|&>|\|)\s*[\w./
 _GLOB: Final = re.compile(r"[\w./-]+/\*(\.\w+)?|~/[\w./-]*|[\w./-]+\.\*")
 # Programs that expand patterns themselves, or read a language of their own in which these signs mean something.
 _OF_ITS_OWN: Final = (
-    "find",
-    "rsync",
-    "s5cmd",
-    "awk",
-    "sed",
-    "jq",
-    "perl",
-    "ruby",
-    "node",
-    "envsubst",
-    "make",
-    "mc",
-    "gsutil",
+    *("find", "rsync", "s5cmd", "awk", "sed", "jq", "perl", "ruby", "node", "envsubst", "make", "mc", "gsutil"),
 )
 
 
@@ -91,9 +79,7 @@ def without_c(container: Container) -> Iterator[Problem]:
     if first is None or not re.search(r"\S\s+\S", first.text) or "-s" in [node.text for node in argv]:
         return
     yield Problem(
-        first,
-        f"without -c the shell takes {_short(first)} for the name of a script file",
-        "put -c before it",
+        first, f"without -c the shell takes {_short(first)} for the name of a script file", "put -c before it"
     )
 
 

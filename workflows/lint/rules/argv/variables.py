@@ -22,6 +22,8 @@ _REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][\w.-]*)\)")
 _UPPER: Final = re.compile(r"(?<![\$\\])\$\(([A-Z_][A-Z0-9_]*)\)")
 _OF_EVERY_IMAGE: Final = frozenset(("HOME", "HOSTNAME", "PATH", "PWD", "USER", "SHELL", "TMPDIR", "PYTHONPATH"))
 _DOLLAR: Final = re.compile(r"(?<![\$\\])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+# What an operator or a plugin sets where it sets it, and nobody else.
+_OF_RANKS: Final = re.compile(r"MASTER_(ADDR|PORT)|(NODE_)?RANK|WORLD_SIZE|V[CK]_\w+")
 _PATHS: Final = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "LD_PRELOAD", "LIBRARY_PATH", "CPATH")
 
 
@@ -59,6 +61,7 @@ def unknown_reference(container: Container, bundle: Bundle) -> Iterator[Problem]
                 f"$({name}) alone, and {then}",
                 f"set {name} in env (what the image or the shell sets does not count), or write "
                 + (f"${name} for the shell" if is_script else "the value"),
+                level=Level.WARNING if _OF_RANKS.fullmatch(name) and not container.pod.document.host else None,
                 inside=f"$({name})" if is_script else "",
             )
 
@@ -92,13 +95,7 @@ def _expected(names: Sequence[str], container: Container) -> bool:
 
 
 def _injected_surely(name: str, container: Container) -> bool:
-    return injected(name, container) and name in (
-        "JOB_COMPLETION_INDEX",
-        "MASTER_ADDR",
-        "MASTER_PORT",
-        "WORLD_SIZE",
-        "RANK",
-    )
+    return injected(name, container) and bool(name == "JOB_COMPLETION_INDEX" or _OF_RANKS.fullmatch(name))
 
 
 @rule("ARGV022", Level.WARNING, on=Container)

@@ -50,7 +50,7 @@ def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             continue  # ACK's scheduler makes the group of the two labels
         if group is None:
             elsewhere = next(iter(bundle.named("PodGroup", node.text)), None)
-            others = any(each.kind == "PodGroup" for each in bundle.documents)
+            others = any(each.file == workload.document.file for each in bundle.of_kind("PodGroup"))
             where = f"in the namespace {elsewhere.namespace}" if elsewhere else "not among the files given"
             yield Problem(
                 node,
@@ -58,13 +58,14 @@ def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "are scheduled one by one",
                 f"add a PodGroup of {_GROUPS[kind]} with this name to the pods' namespace",
                 # Files without any PodGroup may be a part of what is applied.
-                level=None if others and (kind != "native" or workload.family != "jobset") else Level.NOTE,
+                level=Level.WARNING if others and (kind != "native" or workload.family != "jobset") else None,
             )
         elif group.group != _GROUPS[kind] and role.pod.spec["schedulerName"].text != "koord-scheduler":
             yield Problem(
                 node,
                 f"{node.text!r} is a PodGroup of {group.group}, and the pods name one of {_GROUPS[kind]}",
                 f"name it the way {group.group} reads, or make a PodGroup of {_GROUPS[kind]}",
+                level=Level.WARNING if group.group in _GROUPS.values() else None,
             )
 
 
@@ -74,7 +75,8 @@ def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
     least = document.spec["minMember"] or document.spec.at("schedulingPolicy.gang.minCount")
     if document.kind != "PodGroup" or document.group not in _GROUPS.values() or least.number is None:
         return
-    numbers = [role.replicas for role in _members(document, bundle)]
+    roles = _members(document, bundle)
+    numbers = [role.replicas for role in roles]
     if not numbers or None in numbers:
         return
     pods = sum(number or 0 for number in numbers)
@@ -82,7 +84,8 @@ def members(document: Document, bundle: Bundle) -> Iterator[Problem]:
         message = (
             f"the group waits for {least.number} pods, and {pods} of the files belong to it: alone they never start"
         )
-        yield Problem(least, message, f"write {least.key}: {pods}")
+        beside = all(role.document.file == document.file for role in roles)
+        yield Problem(least, message, f"write {least.key}: {pods}", level=Level.WARNING if beside else None)
     elif least.number < pods and least.number >= 0:
         message = (
             f"the group starts with {least.number} of {pods} pods: half gangs hold their GPUs and wait for the rest"
@@ -108,7 +111,10 @@ def available(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         yield Problem(node, message, f"write minAvailable: {total}", level=refused)
     elif least < total and not workload.spec["elasticPolicy"] and not _but_the_launcher(workload, least):
         message = f"minAvailable {least} of {total} pods: half gangs hold their GPUs and wait for the rest"
-        yield Problem(node, message, f"write minAvailable: {total}", level=Level.NOTE)  # who starts with fewer means it
+        told = [each.nodes for each in bundle.launches(workload)]
+        # Who starts with fewer means it, unless the launcher waits for all.
+        level = Level.WARNING if any(each and each[1] == total for each in told) else Level.NOTE
+        yield Problem(node, message, f"write minAvailable: {total}", level=level)
 
 
 def _but_the_launcher(workload: Workload, least: int) -> bool:

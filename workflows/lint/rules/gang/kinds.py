@@ -17,6 +17,9 @@ from argosy.workflows.manifests.workload import Workload
 
 # What takes work from a queue as it comes, by the name of its module or script.
 _WAITS: Final = re.compile(r"worker|consumer|service|listener|scheduler|daemon|celery|watcher")
+_ONE_TRAINING: Final = re.compile(
+    r"(pre|re)?train(_(ddp|fsdp|dist\w*|multi\w*|model|mnist|llm|gpt|sft))?\.py|fine_?tune\.py"
+)
 _SERVES: Final = ("serve", "server", "api", "infer", "vllm", "triton", "gradio", "uvicorn")
 
 
@@ -24,6 +27,13 @@ def _stays(commands: list[Process], pod: Pod) -> bool:
     """Whether a script waits for ever behind its training, to be looked at or used again."""
     scripts = " ".join(each.script.text for each in pod.containers if each.script is not None)
     return re.search(r"sleep (inf|\d{5})|tail -f|while (true|:)", scripts) is not None and len(commands) > 1
+
+
+def _surely_ends(process: Process) -> bool:
+    """Whether a launcher starts what is named a training, or Python a script of that plain name."""
+    if process.program in LAUNCHERS:
+        return named_training(process.words)
+    return any(_ONE_TRAINING.fullmatch(word.rsplit("/", 1)[-1]) for word in process.words)
 
 
 @rule("GANG021", Level.WARNING, on=Workload)
@@ -47,6 +57,6 @@ def never_ends(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "training begins anew when it is done, and its failures are never counted",
                 "use a JobSet, an Indexed Job or a TrainJob",
                 # A script may serve, and be started by a launcher for it; what is named a training ends.
-                level=None if process.program in LAUNCHERS and named_training(process.words) else Level.NOTE,
+                level=None if _surely_ends(process) else Level.NOTE,
             )
             return

@@ -17,7 +17,7 @@ _DEFAULT: Final = ("", "default-scheduler")
 
 
 @rule("GANG008", Level.NOTE, on=Workload)
-def group_without_scheduler(workload: Workload) -> Iterator[Problem]:
+def group_without_scheduler(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The default scheduler reads neither Volcano's nor scheduler-plugins' groups."""
     seen: set[str] = set()
     for role in workload.roles:
@@ -35,6 +35,10 @@ def group_without_scheduler(workload: Workload) -> Iterator[Problem]:
                 f"the pods belong to the group {named[1].text!r}, which {has} does not read: they are placed one by "
                 "one",
                 f"write schedulerName: {right}",
+                # The plugin's scheduler may be the default one; Volcano's is not.
+                level=Level.WARNING
+                if named[0] == "volcano" and bundle.find("PodGroup", named[1].text, workload.document)
+                else None,
             )
 
 

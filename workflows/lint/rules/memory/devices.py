@@ -31,12 +31,12 @@ def all_devices(container: Container, bundle: Bundle) -> Iterator[Problem]:
 def cuda_devices(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """CUDA_VISIBLE_DEVICES by hand against the number of GPUs that the container gets."""
     variable = bundle.environment(container).get("CUDA_VISIBLE_DEVICES")
-    if variable is None or not variable.value or not container.gpus:
+    if variable is None or variable.value is None or not container.gpus:
         return
-    shown = [each.strip() for each in variable.value.split(",")]
+    shown = [each.strip() for each in variable.value.split(",")] if variable.value not in ("", "-1") else []
     if not all(each.isdecimal() for each in shown):
         return
-    if len(shown) != container.gpus or max(int(each) for each in shown) >= container.gpus:
+    if len(shown) != container.gpus or max(map(int, shown)) >= container.gpus:
         yield Problem(
             variable.place,
             f"CUDA_VISIBLE_DEVICES={variable.value} with {container.gpus} GPUs: CUDA counts the container's own GPUs "

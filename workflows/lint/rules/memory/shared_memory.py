@@ -48,12 +48,15 @@ def missing(container: Container, bundle: Bundle) -> Iterator[Problem]:
 
 
 def _several_processes(container: Container, bundle: Bundle) -> bool:
-    """Whether the command says that processes of the container hand each other data: a script's own ones are unseen."""
-    launched = any(
-        process.program in LAUNCHERS and process.option("nproc-per-node") != "1"
-        for process in bundle.processes(container)
-    )
-    return bool(_data_workers(container, bundle)) or (launched and (container.gpus or 0) > 1)
+    """Whether processes of the container hand each other data, as far as commands and names say."""
+    document, gpus, commands = container.pod.document, container.gpus or 0, bundle.processes(container)
+    if gpus > 1 and (document.spec["slotsPerWorker"].number or 1) > 1:
+        return True
+    launched = any(each.program in LAUNCHERS and each.option("nproc-per-node") != "1" for each in commands)
+    # Of a PyTorchJob's python one process runs in a pod, as REND055 says; two fit into 64 MiB.
+    by_itself = gpus > 2 and document.kind not in ("PyTorchJob", "TFJob")
+    by_itself = by_itself and any(each.program == "python" and named_training(each.words) for each in commands)
+    return bool(_data_workers(container, bundle)) or (launched and gpus > 1) or by_itself
 
 
 def _needs_it(container: Container, bundle: Bundle) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.lint.rules.rendezvous.services import talks
+from argosy.workflows.lint.rules.rendezvous.services import other_service, talks
 from argosy.workflows.manifests.address import Address
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.injected import has_master
@@ -45,7 +45,6 @@ def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 given.node,
                 f"{address.host} is the name of a Pod, and a pod's name is no DNS name",
                 "write a headless Service, and hostname and subdomain in the Pod; dial HOSTNAME.SUBDOMAIN",
-                level=Level.NOTE,  # a Service of another file may have it
                 inside=given.inside,
             )
             continue
@@ -236,8 +235,15 @@ def unknown_service(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             given.node,
             f"the ranks dial {'.'.join(address.labels)}, and no Service {name} is among the files given",
             f"add a headless Service {name} that selects the pods with the name that is dialled",
+            level=Level.WARNING if other_service(workload, bundle) or _near_its_own(address, workload) else None,
             inside=given.inside,
         )
+
+
+def _near_its_own(address: Address, workload: Workload) -> bool:
+    """Whether a controller makes the pods' names, and one is dialled that is like them and none of them."""
+    own = any(names.made and not names.per_pod for _, names in _names(workload))
+    return own and address.host.startswith(f"{workload.document.name}-")
 
 
 def _elsewhere(address: Address, workload: Workload, bundle: Bundle) -> bool:
@@ -246,10 +252,19 @@ def _elsewhere(address: Address, workload: Workload, bundle: Bundle) -> bool:
 
 @rule("REND014", Level.ERROR, on=Workload)
 def names_switched_off(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A JobSet without DNS names, a Volcano Job without its ``svc`` plugin."""
-    places = list(dialled(workload, bundle))
-    for _, given, address in places:
-        if not any(names.has(address.host) for _, names in _names(workload)):
+    """A JobSet without DNS names, a Volcano Job without its ``svc`` plugin, the node's own resolver."""
+    for each, given, address in dialled(workload, bundle):
+        own_pod = any(names.has(address.host) for _, names in _names(workload))
+        if (own_pod or service(bundle, address.host, workload.document)) and _asks_the_node(each, workload):
+            yield Problem(
+                each.role.pod.spec["hostNetwork"],
+                f"hostNetwork without dnsPolicy: ClusterFirstWithHostNet asks the node's resolver, which does not know "
+                f"{'.'.join(address.labels)}",
+                "write dnsPolicy: ClusterFirstWithHostNet",
+                level=Level.WARNING,
+            )
+            return
+        if not own_pod:
             continue
         if workload.family == "jobset" and workload.spec.at("network.enableDNSHostnames").flag is False:
             yield Problem(
@@ -269,18 +284,8 @@ def names_switched_off(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             return
 
 
-@rule("REND015", Level.WARNING, on=Workload)
-def standalone(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """``--standalone`` in several pods: as many trainings as pods."""
-    for each in bundle.launches(workload):
-        given = each.option("standalone") if each.torch else None
-        if given is None or (each.role.replicas or 1) < 2 or workload.family == "argo":
-            continue
-        yield Problem(
-            given.node,
-            f"--standalone ignores all other pods: the {each.role.replicas} pods train {each.role.replicas} models, "
-            "each on its own",
-            "give --nnodes, --rdzv-backend=c10d and --rdzv-endpoint instead",
-            inside=given.inside or "--standalone",
-            level=Level.ERROR if each.several_nodes else None,
-        )
+def _asks_the_node(launch: Launch, workload: Workload) -> bool:
+    spec = launch.role.pod.spec
+    policy = spec["dnsPolicy"]
+    on_host = spec["hostNetwork"].flag is True and policy.text in ("", "ClusterFirst") and not policy.open
+    return on_host and workload.family in ("job", "jobset", "pod", "other")

@@ -16,6 +16,8 @@ from argosy.workflows.manifests.workload import Workload
 @rule("REND054", Level.WARNING, on=Workload)
 def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Several pods that train without knowing of each other."""
+    if workload.document.kind == "TrainJob" and "torch" in workload.document.spec.at("runtimeRef.name").text:
+        yield from _without_torchrun(workload, bundle)
     if workload.family not in ("job", "jobset", "volcano", "other"):
         return
     if workload.family == "volcano" and set(workload.spec["plugins"].entries) & {"pytorch", "tensorflow", "mpi"}:
@@ -36,9 +38,26 @@ def independent(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"{replicas} pods run {_shown(each)} and are told neither a rank nor of each other: {replicas} trainings, "
             "each on its own",
             "start it with torchrun --nnodes, --node-rank and --master-addr, or run one pod",
-            level=None if each.program == "torchrun" else Level.NOTE,  # a script may do its pod's piece of the work
+            # A script may do its pod's piece of the work, where the pods of a Job have an index to tell it from.
+            level=None if each.program == "torchrun" or _alike(each) else Level.NOTE,
             inside=each.program if each.process.in_shell and each.program in each.process.text else "",
         )
+
+
+def _without_torchrun(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A TrainJob's nodes are told of each other by PET_ variables, which torchrun reads and Python does not."""
+    for each in bundle.launches(workload):
+        nodes = each.role.replicas or 1
+        if each.program == "python" and named_training(each.process.words) and nodes > 1:
+            message = f"{nodes} nodes run {_shown(each)}: the runtime's variables are read by torchrun alone, and each "
+            yield Problem(each.process.node, message + "node trains for itself", "start it with torchrun")
+
+
+def _alike(launch: Launch) -> bool:
+    """Whether nothing tells one pod of a Job from another: no index, no variable, nothing in the command."""
+    mode = launch.role.job["completionMode"]
+    told = launch.environment or launch.process.in_shell or mode.text == "Indexed" or mode.open
+    return launch.workload.document.kind == "Job" and launch.workload.family == "job" and not told
 
 
 def _one_node(launch: Launch, replicas: int) -> Problem:
@@ -77,12 +96,14 @@ def one_process(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         gpus = each.container.gpus
         apart = len(bundle.launches(workload)) == 1 or workload.family == "pytorch"
         alone = apart and named_training(each.process.words)
+        world = each.variable("WORLD_SIZE")
+        one_a_pod = world is not None and world.number == each.role.replicas != 1
         if each.program == "python" and gpus is not None and gpus > 1 and alone:
             yield Problem(
                 each.process.node,
                 f"one process and {gpus} GPUs: unless {_shown(each)} starts the others itself, one of them works",
                 f"start it with torchrun --nproc-per-node={gpus}",
-                level=Level.WARNING if workload.family == "pytorch" and workload.gang else None,
+                level=Level.WARNING if one_a_pod or (workload.family == "pytorch" and workload.gang) else None,
                 inside="python" if each.process.in_shell else "",
             )
 
@@ -119,4 +140,21 @@ def started_by_each(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"{each.role.replicas} trainings on the same GPUs",
             "run it in one pod (an MPIJob's launcher), or start the ranks with torchrun in every pod",
             inside=each.program if each.process.in_shell else "",
+        )
+
+
+@rule("REND015", Level.WARNING, on=Workload)
+def standalone(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``--standalone`` in several pods: as many trainings as pods."""
+    for each in bundle.launches(workload):
+        given = each.option("standalone") if each.torch else None
+        if given is None or (each.role.replicas or 1) < 2 or workload.family == "argo":
+            continue
+        yield Problem(
+            given.node,
+            f"--standalone ignores all other pods: the {each.role.replicas} pods train {each.role.replicas} models, "
+            "each on its own",
+            "give --nnodes, --rdzv-backend=c10d and --rdzv-endpoint instead",
+            inside=given.inside or "--standalone",
+            level=Level.ERROR if each.several_nodes else None,
         )

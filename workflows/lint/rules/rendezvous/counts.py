@@ -10,6 +10,7 @@ from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.launch import Given, Launch
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Role
+from argosy.workflows.manifests.training import named_training
 from argosy.workflows.manifests.workload import Workload
 from argosy.workflows.manifests.world import pods_of
 
@@ -26,7 +27,15 @@ def mpi(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     with_launcher = workload.document.spec["runLauncherAsWorker"].flag is True
     total = (workers.replicas + int(with_launcher)) * slots
+    starters = {each.program for each in bundle.launches(workload) if each.role.launcher}
     for each in bundle.launches(workload):
+        silent = workload.document.version == "v2beta1" and not any("sshd" in word.text for word in each.container.argv)
+        if each.role is workers and silent:
+            message = f"the workers run {each.program} and no sshd, by which the Launcher's mpirun starts ranks on them"
+            yield Problem(each.process.node, message, "take it away: the operator starts sshd", level=Level.WARNING)
+        if each.role.launcher and starters == {"python"} and named_training(each.process.words):
+            message = f"the Launcher trains itself: nothing starts ranks on the {workers.replicas} workers"
+            yield Problem(each.process.node, message, "start it with mpirun", level=Level.WARNING)
         given = each.option("np", "n", "c")
         said = " ".join([*each.process.words, *each.environment]).upper()
         elsewhere = workload.document.spec["mpiImplementation"].text not in ("", "OpenMPI") or "OVERSUBSCRIBE" in said

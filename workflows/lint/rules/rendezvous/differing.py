@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rules.rendezvous.ranks import OWN_FIELDS, single
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.launch import Launch
+from argosy.workflows.manifests.launch import Given, Launch
 from argosy.workflows.manifests.workload import Workload
 
+_DIFFERS: Final = re.compile(
+    r"\$\{?RANDOM|\$\(date|`date|\$\(uuidgen|`uuidgen|\$\(hostname|`hostname|\$\{?HOSTNAME|urandom"
+)
 _OF_A_RANK: Final = (
-    "rank",
-    "index",
-    "id",
-    "role",
-    "addr",
-    "host",
-    "ip",
-    "port",
-    "master",
-    "name",
-    "device",
-    "log",
-    "tb",
+    *("rank", "index", "id", "role", "addr", "host", "ip", "port", "master", "name", "device", "log", "tb"),
 )
 
 
@@ -72,3 +65,30 @@ def _options(launch: Launch) -> dict[str, str]:
             name, equals, value = word[2:].partition("=")
             found[name] = value if equals else "" if after.startswith("--") else after
     return found
+
+
+@rule("REND024", Level.ERROR, on=Workload)
+def different_ids(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A rendezvous id that is another one in each pod."""
+    for each in bundle.launches(workload):
+        given = each.setting("rdzv-id") if each.torch else None
+        if given is None or single(each.role) or not each.several_nodes or workload.family in ("argo", "pod"):
+            continue
+        match = _DIFFERS.search(given.written)
+        own = match[0] if match is not None else _own_field(each, given)
+        if own:
+            yield Problem(
+                given.node,
+                f"{own} is another value in each pod: each waits alone in a rendezvous of its own",
+                "write one name for the run",
+                inside=given.inside,
+            )
+
+
+def _own_field(launch: Launch, given: Given) -> str:
+    for name in re.findall(r"\$[({]?([A-Za-z_]\w*)", given.written):
+        found = launch.environment.get(name)
+        field = found.node.at("valueFrom.fieldRef.fieldPath").text if found is not None and found.how == "env" else ""
+        if field in OWN_FIELDS:
+            return f"{name} ({field})"
+    return ""

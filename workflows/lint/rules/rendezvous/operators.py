@@ -11,13 +11,7 @@ from argosy.workflows.manifests.injected import has_master
 from argosy.workflows.manifests.workload import Workload
 
 _TORCH: Final = (
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "RANK",
-    "WORLD_SIZE",
-    "PET_MASTER_ADDR",
-    "PET_MASTER_PORT",
-    "PET_NODE_RANK",
+    *("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NODE_RANK"),
 )
 _OWNED: Final = {
     "PyTorchJob": (*_TORCH, "PET_NNODES"),

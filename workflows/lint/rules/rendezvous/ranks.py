@@ -9,7 +9,7 @@ from typing import Final
 from argosy.workflows.lint.finding import Level, Problem, Remove
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.injected import has_master
+from argosy.workflows.manifests.injected import has_master, injected
 from argosy.workflows.manifests.launch import Given, Launch
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Role
@@ -18,10 +18,7 @@ from argosy.workflows.manifests.workload import Workload
 _SETS_RANK: Final = ("PyTorchJob", "TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 _RANKS: Final = ("RANK", "NODE_RANK", "GROUP_RANK", "PET_NODE_RANK", "MACHINE_RANK", "PROCESS_ID", "DMLC_WORKER_ID")
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
-_DIFFERS: Final = re.compile(
-    r"\$\{?RANDOM|\$\(date|`date|\$\(uuidgen|`uuidgen|\$\(hostname|`hostname|\$\{?HOSTNAME|urandom"
-)
-_OWN_FIELDS: Final = ("metadata.name", "metadata.uid", "status.podIP", "status.hostIP", "spec.nodeName")
+OWN_FIELDS: Final = ("metadata.name", "metadata.uid", "status.podIP", "status.hostIP", "spec.nodeName")
 # Labels that controllers set and that hold a name; their sisters with -index hold a number.
 _NAMES: Final = re.compile(
     r"metadata\.labels\['[^']*(pod-name|job-name|controller-uid|jobset-name|replicatedjob-name)'\]"
@@ -35,7 +32,7 @@ def one_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for each in bundle.launches(workload):
         if (
-            _single(each.role)
+            single(each.role)
             or not each.several_nodes
             or not (each.torch or each.program in ("accelerate", "deepspeed"))
         ):
@@ -74,7 +71,8 @@ def _constant(launch: Launch, given: Given) -> Problem:
     )
 
 
-def _single(role: Role) -> bool:
+def single(role: Role) -> bool:
+    """Whether it is one pod at most."""
     return role.replicas is not None and role.replicas < 2
 
 
@@ -102,7 +100,7 @@ def rank_variable(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if workload.family in ("argo", "pod") or (workload.document.kind == "PyTorchJob" and has_master(workload.document)):
         return
     for each in bundle.launches(workload):
-        if _single(each.role) or each.container.init:
+        if single(each.role) or each.container.init:
             continue
         told = each.node_rank
         world = each.variable("WORLD_SIZE")
@@ -173,38 +171,22 @@ def _uses_of_index(container: Container) -> Iterator[tuple[Node, str]]:
             yield item["value"], "JOB_COMPLETION_INDEX"
 
 
-@rule("REND024", Level.ERROR, on=Workload)
-def different_ids(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A rendezvous id that is another one in each pod."""
-    for each in bundle.launches(workload):
-        given = each.setting("rdzv-id") if each.torch else None
-        if given is None or _single(each.role) or not each.several_nodes or workload.family in ("argo", "pod"):
-            continue
-        match = _DIFFERS.search(given.written)
-        own = match[0] if match is not None else _own_field(each, given)
-        if own:
-            yield Problem(
-                given.node,
-                f"{own} is another value in each pod: each waits alone in a rendezvous of its own",
-                "write one name for the run",
-                inside=given.inside,
-            )
-
-
-def _own_field(launch: Launch, given: Given) -> str:
-    for name in re.findall(r"\$[({]?([A-Za-z_]\w*)", given.written):
-        found = launch.environment.get(name)
-        field = found.node.at("valueFrom.fieldRef.fieldPath").text if found is not None and found.how == "env" else ""
-        if field in _OWN_FIELDS:
-            return f"{name} ({field})"
-    return ""
-
-
 @rule("REND025", Level.ERROR, on=Workload)
 def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A rank that is the pod's name."""
+    """A rank that is the pod's name, or nothing."""
     for each in bundle.launches(workload):
-        for name in (*_RANKS, "WORLD_SIZE"):
+        rank = each.node_rank
+        option = re.fullmatch(r"\$[({]?(\w+)[)}]?", rank.written) if rank is not None and rank.how == "option" else None
+        if rank is not None and option is not None and _set_by_nobody(option[1], each, bundle):
+            yield Problem(
+                rank.node,
+                f"nothing that is known here sets {option[1]}: {rank.inside or _option(each)} is empty, and "
+                f"{each.program} refuses it",
+                f"write {_source(workload, each)}, or set {option[1]}",
+                level=Level.WARNING,  # an image or a webhook may set it
+                inside=rank.inside,
+            )
+        for name in dict.fromkeys((*_RANKS, "WORLD_SIZE", *([option[1]] if option is not None else ()))):
             found = each.environment.get(name)
             path = found.node.at("valueFrom.fieldRef.fieldPath") if found is not None and found.how == "env" else None
             text = each.process.node.text if each.process.in_shell else ""
@@ -218,8 +200,25 @@ def no_number(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 )
 
 
+def _set_by_nobody(name: str, launch: Launch, bundle: Bundle) -> bool:
+    """Whether a rank that a shell fills in is a variable of nobody's."""
+    text, document = launch.process.node.text, launch.workload.document
+    elsewhere = re.search(rf"\b{name}=|\b(source|eval|read|for)\b|(^|[;&]) *\. ", text, re.MULTILINE)
+    if (
+        name not in _RANKS
+        or launch.nodes is None
+        or name in launch.environment
+        or injected(name, launch.container)
+        or document.host
+    ):
+        return False
+    known = launch.workload.family in ("job", "jobset", "pytorch", "volcano", "other")
+    open_sources = bool(launch.container.node["envFrom"]) or document.file in bundle.filled_in
+    return known and launch.process.in_shell and elsewhere is None and not open_sources
+
+
 def _is_text(path: str) -> bool:
-    return path in _OWN_FIELDS or _NAMES.fullmatch(path) is not None
+    return path in OWN_FIELDS or _NAMES.fullmatch(path) is not None
 
 
 @rule("REND027", Level.WARNING, on=Workload)
@@ -231,7 +230,7 @@ def no_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     for each in bundle.launches(workload):
         master = each.variable("MASTER_ADDR")
         mode = each.role.job["completionMode"]
-        if each.program != "python" or master is None or _single(each.role) or mode.text == "Indexed" or mode.open:
+        if each.program != "python" or master is None or single(each.role) or mode.text == "Indexed" or mode.open:
             continue
         if any(name in each.environment for name in (*_RANKS, "JOB_COMPLETION_INDEX", "POD_INDEX")):
             continue
@@ -250,7 +249,7 @@ def _without_command(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """An image's own entrypoint in several pods: no shell of the manifest can make a RANK of anything."""
     for role in workload.roles:
         main = role.pod.main
-        if _single(role) or main is None or main.argv or main.node["envFrom"]:
+        if single(role) or main is None or main.argv or main.node["envFrom"]:
             continue
         held = bundle.environment(main)
         master, world = held.get("MASTER_ADDR"), held.get("WORLD_SIZE")

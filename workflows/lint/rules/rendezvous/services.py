@@ -152,7 +152,16 @@ def missing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"pods take their names from the Service {named.node.text}, which is not among the files given: "
                 "without it they have no DNS names",
                 f"add a headless Service {named.node.text} that selects them",
+                level=Level.WARNING if other_service(workload, bundle) else None,
             )
+
+
+def other_service(workload: Workload, bundle: Bundle) -> bool:
+    """Whether a Service of the file stands for the pods, or other files of the folder have some: a name is missed."""
+    found = [Service(each) for each in bundle.near("Service", workload.document)]
+    beside = any(each.document.file != workload.document.file for each in found)
+    roles = [role for role in workload.roles if role.template]
+    return beside or any(each.selects(workload, role, bundle) for each in found for role in roles)
 
 
 @rule("REND006", Level.NOTE, on=Document)

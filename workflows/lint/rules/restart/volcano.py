@@ -14,18 +14,8 @@ from argosy.workflows.manifests.ranks import torch_launch, waits_for_all
 from argosy.workflows.manifests.workload import Workload
 
 _EVENTS: Final = (
-    *(
-        "*",
-        "PodPending",
-        "PodRunning",
-        "PodFailed",
-        "PodEvicted",
-        "Unknown",
-        "TaskCompleted",
-        "TaskFailed",
-        "OutOfSync",
-    ),
-    *("CommandIssued", "JobUpdated"),
+    *("*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted"),
+    *("TaskFailed", "OutOfSync", "CommandIssued", "JobUpdated"),
 )
 # pkg/webhooks/admission/jobs/validate/util.go marks these as its own: a user's policy with one of them is refused.
 _INTERNAL: Final = ("OutOfSync", "CommandIssued", "JobUpdated", "SyncJob", "EnqueueJob")
@@ -59,13 +49,17 @@ def unanswered(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     missing = [event for event in ("PodFailed", "PodEvicted") if not {event, "*"} & answered]
     if coded:
         missing = [event for event in missing if event != "PodFailed"]
+    elastic = 1 < (workload.spec["minAvailable"].number or 1) < (workload.total or 0)
     if missing:
         yield Problem(
             workload.spec["policies"],
             f"no policy for {' and '.join(missing)}: the pod is lost, and the rest of the gang runs on without it "
             "until NCCL's timeout",
             "write policies: [{event: PodEvicted, action: RestartJob}, {event: PodFailed, action: RestartJob}]",
-            level=None if waits_for_all(workload, bundle) else Level.NOTE,
+            # Of several that are enough, without a launcher, one may go.
+            level=None
+            if waits_for_all(workload, bundle) and (not elastic or bundle.launches(workload))
+            else Level.NOTE,
         )
 
 

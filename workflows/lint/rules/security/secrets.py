@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rule import also, rule
 from argosy.workflows.manifests.argo_templates import ArgoWorkflow
 from argosy.workflows.manifests.arguments import arguments
 from argosy.workflows.manifests.bundle import Bundle
+from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.secret import literal, secret_name, secret_value, shown
@@ -32,6 +33,17 @@ def in_environment(container: Container) -> Iterator[Problem]:
             level=Level.ERROR if live else Level.WARNING,
         )
     yield from _in_runtime_env(container.pod.document.spec["runtimeEnvYAML"])
+
+
+@also("SEC016", on=Document)
+def in_config_map(document: Document) -> Iterator[Problem]:
+    """A ConfigMap is no Secret: who may read one object of the namespace reads it."""
+    for name, value in document.root["data"].entries.items() if document.is_a("ConfigMap", "") else ():
+        live = secret_value(value.text)
+        # A text of several lines is a file, which may hold what is none.
+        if not value.open and "\n" not in value.text.strip() and (live or (secret_name(name) and literal(value.text))):
+            message = f"{name} stands in a ConfigMap" + (f" and looks live ({shown(live)})" if live else "")
+            yield Problem(value, message, _REMEDY, level=Level.ERROR if live else Level.WARNING)
 
 
 def _in_runtime_env(node: Node) -> Iterator[Problem]:

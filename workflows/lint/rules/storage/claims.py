@@ -19,12 +19,8 @@ from argosy.workflows.manifests.workload import Workload
 _DISKS: Final = (
     *("ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd"),
     *("disk.csi.azure.com", "kubernetes.io/azure-disk", "cinder.csi.openstack.org", "kubernetes.io/cinder"),
-    *(
-        "blockvolume.csi.oraclecloud.com",
-        "rancher.io/local-path",
-        "dobs.csi.digitalocean.com",
-        "csi.vsphere.vmware.com",
-    ),
+    *("blockvolume.csi.oraclecloud.com", "rancher.io/local-path"),
+    *("dobs.csi.digitalocean.com", "csi.vsphere.vmware.com"),
 )
 _DISK_CLASSES: Final = (
     *("gp2", "gp3", "ebs-sc", "standard-rwo", "premium-rwo", "managed-csi", "managed-premium", "managed-csi-premium"),

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
-from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.rule import also, rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
@@ -59,6 +59,29 @@ def missing_key(pod: Pod, bundle: Bundle) -> Iterator[Problem]:
                     "the container cannot start",
                     "name a key that is there, or add it",
                     level=None if held else Level.NOTE,  # controllers fill tokens and bundles into empty ones
+                )
+
+
+@also("STORE017", on=Container)
+def missing_script(container: Container, bundle: Bundle) -> Iterator[Problem]:
+    """A script that is started from a mounted ConfigMap which has no such key."""
+    for process in bundle.processes(container):
+        for word in process.words[:2]:
+            path, _, name = word.rpartition("/")
+            mount = container.mounts.get(path)
+            volume = container.pod.volumes.get(mount["name"].text) if mount is not None and name else None
+            source = volume["configMap"] if volume is not None else None
+            found = bundle.find("ConfigMap", source["name"].text, container.pod.document) if source else None
+            if mount is None or source is None or found is None or mount["subPath"] or mount["subPathExpr"]:
+                continue
+            keys = {key for part in ("data", "binaryData") for key in found.root[part].entries}
+            held = {item["path"].text for item in source["items"]} or keys
+            if name not in held and not any(sign in name for sign in "$*{"):
+                yield Problem(
+                    process.node,
+                    f"the ConfigMap {found.name!r} at {path} has no {name} (but {', '.join(sorted(held)) or 'none'})",
+                    "name a key that is there, or add it",
+                    inside=word if process.in_shell else "",
                 )
 
 
