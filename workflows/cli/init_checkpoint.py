@@ -15,7 +15,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for, words_of
-from argosy.workflows.cli.init_resume import LAST, resume
+from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
@@ -84,7 +84,7 @@ def put_checkpoint(
         if callback := CALLBACKS.get(trainer.library.partition(".")[0]):
             told = "each step, exactly, where its printed progress is read otherwise; not required"
             guess.why.append((f"callbacks=[argosy.integrations.{callback}()]", told))
-    elif saved := next((each for each in fixed(facts.saves) if _is_of_library(each, folder)), None):
+    elif saved := next((each for each in _of_our_lines([*fixed(facts.saves)]) if _is_of_library(each, folder)), None):
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     arguments, because = resume(facts, resume_arg, folder, patterns)
@@ -175,6 +175,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
             f"SCRIPT: {states[0].where} saves what it goes on from outside the folder that it runs in "
             f"({states[0].folder}), which is all that is kept; write a folder below that one there"
         )
+    usable = _of_our_lines(usable)
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     apart = {each.folder for each in usable}
@@ -189,6 +190,12 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
     return _with_beside(facts, first.folder, patterns, f"{first.where} saves there")
+
+
+def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:
+    """Where the lines that init gives save the whole state, the folders that ranks write together only hold it up."""
+    alone = any(each.pattern == OURS for each in usable)
+    return [each for each in usable if not (alone and each.library)]
 
 
 def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str) -> tuple[str, list[str], str]:

@@ -24,12 +24,12 @@ class Conditions:
         """``flags`` by attribute; ``given``: those on the command line, and settings of the script's own file."""
         self._source = source
         self._flags = flags
-        self._given = given
+        self.given = given
         self._bindings = bindings
 
     def flag(self, name: str) -> str | None:
         """What a flag has now: as given, else its default."""
-        given = self._given.get(name)
+        given = self.given.get(name)
         return self._flags[name].default if given is None and name in self._flags else given
 
     def absent(self, node: ast.expr) -> Flag | None:
@@ -37,7 +37,7 @@ class Conditions:
         shown = [node, *(self._bindings.bound(node) if isinstance(node, ast.Name) else [])]
         for each in shown:
             flag = self._flags.get(each.attr) if isinstance(each, ast.Attribute) else None
-            if flag is not None and not (flag.default or flag.computed) and flag.attribute not in self._given:
+            if flag is not None and not (flag.default or flag.computed) and flag.attribute not in self.given:
                 return flag
         return None
 
@@ -77,7 +77,7 @@ class Conditions:
         setters = {owner for owner, _ in self._bindings.attributes.get(name, [])} - {"self"}
         if flag is None or flag.computed or setters or last_name(node.value) == "self" or _RANKS.search(name):
             return None
-        return name in self._given or (flag.default or "0") != "0"
+        return name in self.given or (flag.default or "0") != "0"
 
     def runs(self, node: ast.AST) -> bool | None:
         """Whether what stands in a branch is run as the flags are now; None: only a run could tell."""

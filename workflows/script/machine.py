@@ -79,6 +79,7 @@ class Machine(Calls):
         """Whether it came to the end."""
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
+            self.called_back()
             self.followed = self._saved
             for each in ([source.path], [*self._modules]):
                 self._uncalled(each)

@@ -87,7 +87,8 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
-                found.setdefault((saved.folder, saved.pattern), saved)
+                if found.setdefault((folder, pattern), saved).unless and not unless:
+                    found[folder, pattern] = saved
     pickled = _pickled(source, values, {each.folder for each in found.values()})
     unclear += [(each.where, values.untold(target)) for target, each in pickled if each.folder.startswith(OUTSIDE)]
     kept = [*_with_copies(source, values, found), *(each for _, each in pickled)]

@@ -47,6 +47,15 @@ class Source:
             for child in ast.iter_child_nodes(node):
                 self._parent[child] = node
 
+    def at_top(self, file: str, name: str) -> bool:
+        """Whether a file imports a module of that name for all its functions, wherever it is imported itself."""
+        for node in self.nodes if self.imports.get((file, name)) == name else ():
+            held = [type(each) for each in self.above(node)] if self._file[node] == file else []
+            named = isinstance(node, ast.Import) and any((each.asname or each.name) == name for each in node.names)
+            if named and held and {*held} <= {ast.Module, ast.Try}:
+                return True
+        return False
+
     def _import(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
             base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""

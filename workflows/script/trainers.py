@@ -38,7 +38,7 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
     imported = source.packages
     if (found := ray_train(source, values)) is not None:
         return found
-    if imported & {"lightning", "pytorch_lightning"}:
+    if imported & {"lightning", "pytorch_lightning"} and lightning_alone(source, values) is None:
         return _lightning(source, values, settings) or _composed(source, settings)
     settings_of_hf = {last_name(call.func) for call in source.calls} & {*PARSERS, "TrainingArguments"}
     if settings_of_hf and "transformers" in imported and (found := transformers(source, values)) is not None:
@@ -48,6 +48,17 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
     if not own and (found := _by_a_setting(source, values)) is not None:
         return found
     return transformers(source, values) if "transformers" in imported or "trl" in imported else None
+
+
+def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
+    """Where a Trainer of Lightning's is told to save nothing, since the script does, and its devices."""
+    for call in (each for each in source.calls if last_name(each.func) == "Trainer"):
+        saves = argument(call, "enable_checkpointing")
+        if saves is not None and (_is_false(saves) or values.machine.seen.get(saves) == [False]):
+            devices = argument(call, "devices")
+            told = plain(devices) or values.conditions.flag("" if devices is None else last_name(devices)) or ""
+            return source.where(call), int(told) if told.isdecimal() and told != "0" else 1
+    return None
 
 
 def _by_a_setting(source: Source, values: Values) -> TrainerFacts | None:

@@ -1,0 +1,46 @@
+"""Where a script makes its folder outside the one that it runs in, and the line that puts it inside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import PurePath
+from posixpath import normpath
+
+from argosy.workflows.script.globs import UNKNOWN
+from argosy.workflows.script.saves import SavedAt
+from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.values import OUTSIDE, Values
+
+
+def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
+    """``path = 'out'`` and the last line that names the folder, where ``makedirs(path)`` makes it and all that is saved
+    lies below; None where no name says so.
+    """
+    folders = [each.folder for each in places]
+    made = list[tuple[int, str, str]]()
+    for call in source.calls if folders and all(each.startswith(OUTSIDE) for each in folders) else ():
+        name = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
+        if last_name(call.func) not in ("makedirs", "mkdir") or not isinstance(name, ast.Name | ast.Attribute):
+            continue
+        begins = [normpath(each.partition("*")[0].partition(UNKNOWN)[0]) for each in values.machine.globs(name)]
+        last = _last_named(call, name, source)
+        if last is not None and any(len(each) > 2 and all(one.startswith(each) for one in folders) for each in begins):
+            path = any(isinstance(each, PurePath) for each in values.machine.seen.get(name, []))
+            text = ast.unparse(name)
+            kind = "Path" if (source.file(call), "Path") in source.imports else f"type({text})"
+            line = f"{text} = {kind}('out')" if path else f"{text} = 'out'"
+            made.append((max(map(len, begins)), line, source.where(last)))
+    return min(made)[1:] if made else None
+
+
+def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | None:
+    """The last statement above the call, in its function, that gives the name a value."""
+    around, text = source.function_of(call), ast.unparse(name)
+    found = list[ast.stmt]()
+    for node in source.nodes:
+        kind = isinstance(node, ast.Assign | ast.AugAssign) and source.file(node) == source.file(call)
+        if kind and source.function_of(node) is around and node.lineno < call.lineno:  # type: ignore[attr-defined]
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
+            found += [node for each in targets if ast.unparse(each) == text]  # type: ignore[misc]
+    return max(found, key=lambda node: node.lineno, default=None)
