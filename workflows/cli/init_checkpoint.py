@@ -168,14 +168,13 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
             f"SCRIPT: {usable[0].where} saves only with {flag.name}, so a killed run could not resume; "
             f"say it after --, as in `argosy init SCRIPT -- {say}`"
         )
-    usable = [each for each in usable if not each.unless]
+    usable = _of_our_lines([each for each in usable if not each.unless])
     states = [each for each in fixed(facts.saves) if each.whole]
     if states and facts.resume_flag() is not None and all(each.folder.startswith(OUTSIDE) for each in states):
         raise InputError(
             f"SCRIPT: {states[0].where} saves what it goes on from outside the folder that it runs in "
             f"({states[0].folder}), which is all that is kept; write a folder below that one there"
         )
-    usable = _of_our_lines(usable)
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     apart = {each.folder for each in usable}

@@ -132,5 +132,5 @@ def stands_for(flag: Flag) -> str:
 
 
 def words_of(flag: str, value: str) -> list[str]:
-    """``--flag value``, and ``key=value`` for Hydra."""
-    return [flag + value] if flag.endswith("=") else [flag, value]
+    """``--flag value``, and ``key=value`` for Hydra, to which a ``=`` in a path says something if it is not quoted."""
+    return [flag + (f"'{value}'" if "{newest" in value else value)] if flag.endswith("=") else [flag, value]

@@ -41,6 +41,8 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
 
 def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """What makes the script go on, and why."""
+    if facts.trainer is not None and facts.trainer.resumes == "itself" and facts.trainer.resume_args:
+        return list(facts.trainer.resume_args), f"{facts.trainer.library} goes on from the folder that it is told of"
     flag = facts.resume_flag()
     other = facts.restored_by
     if facts.loads and flag is not None and flag == other and facts.trainer is None:

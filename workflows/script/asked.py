@@ -44,7 +44,7 @@ def asked_for(source: Source, flags: Sequence[Flag], keys: Mapping[str, str], wh
     for call in (node for node in source.nodes if isinstance(node, ast.Call) and source.function_of(node) in near):
         if not (last_name(call.func) in (*LOADS, "load_state") or re.match("_*(load_|resume)", last_name(call.func))):
             continue
-        for above in source.above(call):
+        for above in reversed([*source.above(call)]):
             for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
                 name, text = _setting(node)
                 like = _PATH.search(name) or (name in last and _OF_KEY.search(name) and not OTHERS.search(name))

@@ -137,12 +137,12 @@ class Calls(Statements, Library):
 
     def called_back(self) -> None:
         """Go through the methods of those objects that libraries call at their events, or to save."""
-        for each in self.handed:
-            for kind in [each.kind, *(one for base in each.kind.bases for one in choices(base))]:
-                for name in kind.attributes if isinstance(kind, ClassValue) else ():
-                    method = self.method(each, name) if _AT_EVENTS.match(name) else None
-                    if method is not None and method.node not in self._entered:
-                        self._enter(method, [Unknown() for _ in method.node.args.args[1:]], {})
+        for each, name in (
+            (one, name) for one in self.handed for name in one.kind.attributes if _AT_EVENTS.match(name)
+        ):
+            method = self.method(each, name)
+            if method is not None and method.node not in self._entered:
+                self._enter(method, [Unknown() for _ in method.node.args.args[1:]], {})
 
     def _by_name(self, name: str, args: list[Value], named: dict[str, Value]) -> Value:
         """A method of an object of which nothing is known: of the classes that have one of the name."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 from itertools import pairwise
 
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.machine import RANKS
 from argosy.workflows.script.source import Function, Source, last_name
-
-_RANKS = re.compile(r"rank|gpu|world|device|nodes")
-"""Flags that whoever starts the ranks may set."""
 
 
 class Conditions:
@@ -75,7 +72,7 @@ class Conditions:
         name, flag = node.attr, self._flags.get(node.attr)
         # What an object keeps of it under the same name (``self.resume = resume``) does not set it.
         setters = {owner for owner, _ in self._bindings.attributes.get(name, [])} - {"self"}
-        if flag is None or flag.computed or setters or last_name(node.value) == "self" or _RANKS.search(name):
+        if flag is None or flag.computed or setters or last_name(node.value) == "self" or RANKS.search(name):
             return None
         return name in self.given or (flag.default or "0") != "0"
 

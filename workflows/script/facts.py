@@ -13,7 +13,7 @@ from argosy.workflows.script.account import Seen, loaded_by, saved_by
 from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
-from argosy.workflows.script.flags import Flag, by_place, declared, given
+from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
 from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import put_inside
@@ -63,10 +63,8 @@ class ScriptFacts:
     """The library that saves for it."""
     data: DataFacts | None = None
     """How it is told where its data lie."""
-    own_ranks: str = ""
-    """Where it starts or counts its ranks itself, whatever torchrun says."""
-    devices: int = 1
-    """How many of them it starts on a node, as far as its library asks."""
+    own_ranks: tuple[str, int] = ("", 1)
+    """Where it starts or counts its ranks itself, whatever torchrun says; how many it is to be started as on a node."""
     ranks: Spread = field(default_factory=Spread)
     """How it comes to its group of ranks."""
     launched: tuple[str, Flag] | None = None
@@ -117,6 +115,8 @@ class ScriptFacts:
     """What it saves, in its own words."""
     seen_loads: tuple[Seen, ...] = ()
     """What it reads of a library's making, in its own words."""
+    started: str = ""
+    """What it needs to find its modules: to be one itself, or the folder that it is called in in their path."""
     stays: str = ""
     """Where it is handed to Hydra, which gives each start a working directory of its own."""
 
@@ -165,6 +165,7 @@ def _facts(
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
+    flags = (*flags, *(of_training_arguments(source) if trainer is None else ()))
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -176,8 +177,7 @@ def _facts(
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=(alone := lightning_alone(source, values) or (own_ranks(source, values), 1))[0],
-        devices=alone[1],
+        own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
         ranks=ranks,
         launched=launched(source, flags),
         launcher=launcher(source, values),
@@ -198,6 +198,7 @@ def _facts(
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         seen_loads=loaded_by(source, values),
+        started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
     flag = facts.resume_flag()

@@ -14,7 +14,7 @@ from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
-_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
+_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
@@ -113,7 +113,7 @@ def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
         return name.startswith(("restore", "load"))
     told = values.machine.seen.get(argument(call, "resume", 1) or call, [])  # of resume_or_load
     asked = any(each is False or isinstance(each, Absent) for each in told)
-    return name in _RESTORES and bool(source.packages & _LIBRARIES) and not asked
+    return not asked and name in _RESTORES and bool(source.packages & _LIBRARIES)
 
 
 def _is_read_then(call: ast.Call, source: Source) -> bool:

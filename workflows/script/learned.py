@@ -46,11 +46,11 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
 def _prepared(loop: ast.For | ast.While, source: Source) -> Iterator[str]:
     """What ``net, optimizer, loader = accelerator.prepare(...)`` gives names above the loop, but for its data."""
     around = source.function_of(loop)
-    for node in source.nodes if around is not None else ():
-        made = node.value if isinstance(node, ast.Assign) and source.function_of(node) is around else None
-        if isinstance(made, ast.Call) and last_name(made.func) == "prepare" and made.lineno < loop.lineno:
-            names = [each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)]  # type: ignore[attr-defined]
-            yield from (name for name in names if not _OF_DATA.search(name))
+    made = [node for node in source.nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            and last_name(node.value.func) == "prepare" and node.lineno < loop.lineno
+            and around is not None and source.function_of(node) is around]  # fmt: skip
+    names = (each.id for node in made for one in node.targets for each in ast.walk(one) if isinstance(each, ast.Name))
+    yield from (name for name in names if not _OF_DATA.search(name))
 
 
 def _before(loop: ast.For | ast.While, source: Source) -> Iterator[ast.Call]:

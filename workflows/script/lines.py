@@ -20,7 +20,6 @@ _LONG = re.compile(r"(?i)epoch|round|era|session|fold")
 _EVERY = 1000
 """Turns between two saves of a counter of steps."""
 Turning = ast.For | ast.While
-Counting = ast.For | ast.With | ast.Assign
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def _chains(
     yield inside
 
 
-def _turns(loop: ast.For, source: Source, values: Values) -> tuple[Counting, ast.Call] | None:
+def _turns(loop: ast.For, source: Source, values: Values) -> tuple[ast.stmt, ast.Call] | None:
     """What holds the ``range(...)`` of ``for epoch in tqdm(range(...))``, of ``with trange(...) as steps``, and of
     ``epochs = tqdm(range(...))``.
     """
@@ -137,7 +136,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
     counts = _counters(loop, source)
-    lacks = [name for name in ("os", "torch") if not source.at_top(source.file(loop), name)]
+    lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
         asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
         counter = next((name for name in counts if name in asked), counts[0] if counts else "")
@@ -158,12 +157,11 @@ def _turn_of(counter: str, loop: Turning, source: Source) -> str:
     """The loop that a step is a turn of, where that lies inside: what stands below it is come to once in an epoch."""
     adds = (node for node in ast.walk(loop) if (target := counted(node)) is not None and ast.unparse(target) == counter)
     inner = next((each for node in adds for each in source.above(node) if isinstance(each, Turning)), loop)
-    return (
-        "" if inner is loop else f"the `{ast.unparse(inner).partition(chr(10))[0]}` of {source.where(inner)}, in that"
-    )
+    line = ast.unparse(inner).partition("\n")[0]
+    return "" if inner is loop else f"the `{line}` of {source.where(inner)}, in that"
 
 
-def _begun_at(holder: Counting, call: ast.Call, start: str) -> tuple[str, str]:
+def _begun_at(holder: ast.stmt, call: ast.Call, start: str) -> tuple[str, str]:
     """The first line of a loop, or of a ``with``, that counts from ``start``, and what it counted from."""
     begins = len(call.args) == 2 or (last_name(call.func) == "count" and call.args)
     first = ast.unparse(call.args[0]) if begins else "0"

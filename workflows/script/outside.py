@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from pathlib import PurePath
 from posixpath import normpath
@@ -36,11 +37,8 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
 
 def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | None:
     """The last statement above the call, in its function, that gives the name a value."""
-    around, text = source.function_of(call), ast.unparse(name)
-    found = list[ast.stmt]()
-    for node in source.nodes:
-        kind = isinstance(node, ast.Assign | ast.AugAssign) and source.file(node) == source.file(call)
-        if kind and source.function_of(node) is around and node.lineno < call.lineno:  # type: ignore[attr-defined]
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
-            found += [node for each in targets if ast.unparse(each) == text]  # type: ignore[misc]
+    around, given = source.function_of(call), re.compile(rf"{re.escape(ast.unparse(name))} \S?= ")
+    found = [node for node in source.nodes if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < call.lineno
+             and source.file(node) == source.file(call) and source.function_of(node) is around
+             and given.match(ast.unparse(node))]  # fmt: skip
     return max(found, key=lambda node: node.lineno, default=None)

@@ -18,23 +18,21 @@ DISTRIBUTED = frozenset(
 )
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
-_OF_RANK = re.compile(r"rank(?!ing)")
+_OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
 _TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
 
 @dataclass(frozen=True)
 class Spread:
-    """``by``: what a script spreads over ranks with, and where; ``cuda``: where it uses GPUs; ``group``: if it makes
-    a group of ranks; ``only``: where it would, and what keeps it from that; ``node``: why it is one node's.
+    """``by``: what a script spreads over ranks with, and where; ``cuda``: where it uses GPUs; ``only``: where
+    it would make a group of ranks, and what keeps it from that; ``node``: why it is one node's.
     """
 
     by: tuple[str, str] | None = None
     cuda: str | None = None
-    group: bool = False
     only: str = ""
     node: str = ""
-    alike: bool = False
-    """Whether each rank has all of the model."""
+    alike: bool = False  # each rank has all of the model
 
 
 def spread(source: Source, values: Values) -> Spread:
@@ -51,19 +49,13 @@ def spread(source: Source, values: Values) -> Spread:
     plugged = any(last_name(call.func) == "Accelerator" and "plugin" in ast.unparse(call) for call in source.calls)
     alike = group or (by is not None and by[0] == "Accelerator" and not plugged)
     node = next((f"{source.where(call)} takes the rank on its node for that in the group" for call in own), "")
-    return Spread(by, cuda, group, only, node or _files_of_ranks(source), alike)
+    return Spread(by, cuda, only, node or _files_of_ranks(source), alike)
 
 
 def _files_of_ranks(source: Source) -> str:
     """Where each rank saves a file of its own, as ``f"{name}.{rank}.pth"``: each node's disk holds a part."""
-    for node in (each for each in source.nodes if isinstance(each, ast.JoinedStr)):
-        asked = [ast.unparse(each.value) for each in node.values if isinstance(each, ast.FormattedValue)]
-        if _OF_RANK.search(" ".join(asked)) and re.search(r"\.(pth?|ckpt|bin)'", ast.unparse(node)):
-            around = source.function_of(node)
-            if around is not None and any(last_name(call.func) == "save" for call in ast.walk(around)
-                                          if isinstance(call, ast.Call)):  # fmt: skip
-                return f"{source.where(node)} names a file for each rank, which lie on the disks of their nodes"
-    return ""
+    names = (node for node in source.nodes if isinstance(node, ast.JoinedStr) and _OF_RANK.search(ast.unparse(node)))
+    return next((f"{source.where(node)} names a file for each rank, each on its node's disk" for node in names), "")
 
 
 def _groups(source: Source) -> list[ast.Call]:
@@ -81,13 +73,9 @@ def _kept_from_a_group(source: Source, values: Values) -> str:
 
 def launcher(source: Source, values: Values) -> Flag | None:
     """The flag that says who starts the ranks, as OpenMMLab has it, where ``pytorch`` is torchrun."""
-    flag = values.flag("launcher")
-    for call in source.calls if flag is not None and flag.attribute not in values.conditions.given else ():
-        choices = argument(call, "choices")
-        words = [each.value for each in ast.walk(choices) if isinstance(each, ast.Constant)] if choices else []
-        if flag is not None and "pytorch" in words and flag.name in [plain(each) for each in call.args]:
-            return flag
-    return None
+    flag, words = values.flag("launcher"), {getattr(each, "value", "") for each in source.nodes
+                                            if isinstance(each, ast.Constant)}  # fmt: skip
+    return flag if "pytorch" in words and "launcher" not in values.conditions.given else None
 
 
 def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:

@@ -190,6 +190,8 @@ def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
 
 def _is_below(path: ast.expr) -> bool:
     """Whether it is a file whose name is written down, in a folder."""
+    if isinstance(path, ast.JoinedStr):
+        return isinstance(path.values[0], ast.FormattedValue) and (plain(path.values[1]) or "")[:1] == "/"
     if isinstance(path, ast.BinOp):
         name = plain(path.right) or ""
         return isinstance(path.op, ast.Div) or (isinstance(path.op, ast.Add) and name[:1] == "/")

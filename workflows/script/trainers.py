@@ -7,7 +7,9 @@ import posixpath
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import PurePath
 
+from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.hugging_face import PARSERS, transformers
 from argosy.workflows.script.ray_train import ray_train
 from argosy.workflows.script.resuming import folders_of_deepspeed
@@ -29,6 +31,9 @@ _BY_A_SETTING = (
      replace(_SOME, include=("checkpoint*.pt",), resumes="itself")),
     (("speechbrain",), "load_hyperpyyaml", "save_folder", "*", "hparams/train.yaml --output_folder out",
      replace(_SOME, unit=("CKPT+*",), resumes="itself")),
+    (("megatron",), "pretrain", "save", "*", "--save out --load out",
+     replace(_SOME, include=("iter_*/**/*", "latest_checkpointed_iteration.txt"), unit=("iter_*",),
+             expect=("__{rank}_*.distcp",), resume_args=("--load", "{path}"), resumes="itself")),
 )  # fmt: skip
 """How a library is imported, what a training calls, the setting, its default, how to say it, what it writes."""
 
@@ -98,7 +103,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     if old is not None:
         above = posixpath.dirname(values.folder(old) or "*/")
         folder = None if "*" in above else above or "."
-    if place is not None and folder is None and by_flags:
+    if place is not None and folder is None and (by_flags or values.flag("resume") is not None):
         # Of a run's own folder the flag names the file to go on from.
         first, _, below = (values.folder(place) or "*").partition("/")
         folder, include = (None, include) if "*" in first else (first, (f"{below}/*.ckpt",))
@@ -107,8 +112,12 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         folder = resolved
     elif place is None and resumes and not (settings.hydra and argument(trainer, "callbacks") is not None):
         # Without a dirpath they go where its logger writes; each start has a version of its own there.
-        logs = not _is_false(_setting(trainer, "logger"))
-        folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
+        told = values.machine.unpacked.get(trainer, {})
+        none = told.get("logger") in (False, []) or _is_false(_setting(trainer, "logger"))
+        folder, include = ("checkpoints", include) if none else ("lightning_logs", ("version_*/checkpoints/*.ckpt",))
+        if isinstance(root := told.get("default_root_dir"), str | PurePath):
+            folder = posixpath.normpath(posixpath.join(values.machine.glob(str(root)), folder))
+            folder = None if {"*", UNKNOWN} & {*folder} else folder
     named = saver is not None and argument(saver, "filename", 1) is not None
     named = named or (old is not None and "{epoch" not in ast.unparse(old))
     return TrainerFacts(

@@ -33,6 +33,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (("timm",), ".CheckpointSaver", 7, "checkpoint_dir", "/last.pth.tar"),
     (("xgboost",), ".TrainingCheckPoint", 0, "directory", "/*"),
     (("stable_baselines3",), ".CheckpointCallback", 1, "save_path", "/*.zip"),
+    (("rsl_rl",), ".OnPolicyRunner", 2, "log_dir", "/model_*.pt"),
     (("paddle",), ".save", 1, "path", ""),
     (("fvcore",), ".Checkpointer", 1, "save_dir", "/*.pth"),
     (("fvcore",), ".Checkpointer", 1, "save_dir", "/last_checkpoint*"),
