@@ -59,6 +59,16 @@ def test_the_rank_that_an_older_launcher_gives_is_written(read) -> None:
     assert "requires" not in said
 
 
+def test_a_rank_that_a_file_of_settings_has_is_none_of_torchrun(read, tmp_path) -> None:
+    (tmp_path / "c.yaml").write_text("local_rank: -1\nout: o\n")
+    script = (
+        f"{PARSER}import hydra\n@hydra.main(config_path='.', config_name='c', version_base='1.3')\ndef main(cfg):\n"
+    )
+    script += f"    if cfg.local_rank != -1:\n        {GROUP})\n    {STATE}cfg.out + f'/{{n}}.pt')\nmain()\n"
+    _, found, said = read(script)
+    assert (ranks(found), "which torchrun does not give" in said) == ((1, 1), True), said
+
+
 LIGHTNING = """from pytorch_lightning import Callback, Trainer
 p.add_argument('--out', default='o')
 p.add_argument('--devices', default='2')

@@ -108,6 +108,20 @@ def test_what_a_trainer_is_given_by_a_table_says_where_it_saves(read) -> None:
     assert found["checkpoint"]["path"] == "out/lightning_logs"
 
 
+def test_a_version_of_a_logger_lies_in_its_folder(read) -> None:
+    script = f"{PARSER}from pytorch_lightning import Trainer\nfrom pytorch_lightning.callbacks import ModelCheckpoint\n"
+    script += "from pytorch_lightning.loggers import TensorBoardLogger\np.add_argument('--ckpt_path')\n"
+    script += "p = Trainer.add_argparse_args(p)\nargs = p.parse_args()\n"
+    script += "logger = TensorBoardLogger(save_dir='logs/tb', name='a')\nnet = Net(args.ckpt_path)\n"
+    script += "saver = ModelCheckpoint(dirpath=str(Path(logger.log_dir) / 'checkpoints'), filename='{epoch}-x')\n"
+    _, found, said = read({"train.py": f"{script}Trainer.from_argparse_args(args, callbacks=[saver]).fit(net)\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == (
+        "logs",
+        ["tb/a/version_*/checkpoints/*.ckpt"],
+    ), said
+    assert resumed(found) == ["--resume_from_checkpoint", "{newest}"]
+
+
 def test_a_loop_of_rsl_rls_and_flags_in_a_list(read) -> None:
     script = "from rsl_rl.runners import OnPolicyRunner\nfrom datetime import datetime\nfrom isaacgym import gymutil\n"
     script += "FLAGS = [{'name': '--resume', 'action': 'store_true', 'default': False}]\n"

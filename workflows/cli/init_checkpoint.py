@@ -84,7 +84,8 @@ def put_checkpoint(
         if callback := CALLBACKS.get(trainer.library.partition(".")[0]):
             told = "each step, exactly, where its printed progress is read otherwise; not required"
             guess.why.append((f"callbacks=[argosy.integrations.{callback}()]", told))
-    elif saved := next((each for each in _of_our_lines([*fixed(facts.saves)]) if _is_of_library(each, folder)), None):
+    elif saved := next((each for each in _of_our_lines([*fixed(facts.saves)]) if each.folder == folder
+                        and each.library and not each.unless), None):  # fmt: skip
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     arguments, because = resume(facts, resume_arg, folder, patterns)
@@ -92,10 +93,6 @@ def put_checkpoint(
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
-
-
-def _is_of_library(saved: SavedAt, folder: str) -> bool:
-    return saved.folder == folder and bool(saved.library) and not saved.unless
 
 
 def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:

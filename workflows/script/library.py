@@ -270,6 +270,11 @@ class Library(Builtins):
         """The names of a file in Python that holds settings; None where it cannot be read."""
         raise NotImplementedError
 
+    def _fn_TensorBoardLogger(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        version = named.get("version") or f"version_{self.hole(Unknown('', ANEW))}"
+        place = self._fn_join([*args[:1], *(named.get(key, "") for key in ("save_dir", "name")), version], {}, "")
+        return Unknown("", attributes={"log_dir": place})  # Lightning's
+
     def _fn_SummaryWriter(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         place = args[0] if args else named.get("log_dir", named.get("logdir", f"runs/{self.hole(Unknown('', ANEW))}"))
         told = FunctionValue(_PLACE, Frame({"place": place}, ""))

@@ -106,10 +106,8 @@ class Names(Memory):
         if hasattr(builtins, node.id):
             return self.library(f"builtins.{node.id}")
         value = self.setting(node.id, node.id)
-        number = isinstance(value, int | float) and not isinstance(
-            value, bool
-        )  # of a flag: none that a name is sure to be
-        return last.names.setdefault(node.id, Unknown(node.id, NUMBER) if number else value)
+        of_flag = type(value) in (int, float)  # none that a name is sure to be
+        return last.names.setdefault(node.id, Unknown(node.id, NUMBER) if of_flag else value)
 
     def _certain(self, value: Value, name: str) -> Value:
         counted = name in self.counted and isinstance(value, int | float) and not isinstance(value, bool)

@@ -10,6 +10,7 @@ from itertools import islice
 
 from argosy.workflows.script.account import flag_tests
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.settings import Settings
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
@@ -73,9 +74,8 @@ def _kept_from_a_group(source: Source, values: Values) -> str:
 
 def launcher(source: Source, values: Values) -> Flag | None:
     """The flag that says who starts the ranks, as OpenMMLab has it, where ``pytorch`` is torchrun."""
-    flag, words = values.flag("launcher"), {getattr(each, "value", "") for each in source.nodes
-                                            if isinstance(each, ast.Constant)}  # fmt: skip
-    return flag if "pytorch" in words and "launcher" not in values.conditions.given else None
+    words = {getattr(each, "value", "") for each in source.nodes if isinstance(each, ast.Constant)}
+    return values.flag("launcher") if "pytorch" in words and "launcher" not in values.conditions.given else None
 
 
 def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
@@ -120,10 +120,11 @@ def own_ranks(source: Source, values: Values) -> str:
     return next((source.where(call) for call in own), "")
 
 
-def launched(source: Source, flags: Sequence[Flag]) -> tuple[str, Flag] | None:
+def launched(source: Source, flags: Sequence[Flag], settings: Settings) -> tuple[str, Flag] | None:
     """Where it makes its group, and the ``--local_rank`` that it reads, where nothing reads $LOCAL_RANK."""
-    told = (flag for flag in flags if {"--local_rank", "--local-rank"} & {flag.name, *flag.aliases})
-    flag, read = next(told, None), [node.attr for node in source.nodes if isinstance(node, ast.Attribute)]
+    told = [flag for flag in flags if {"--local_rank", "--local-rank"} & {flag.name, *flag.aliases}]
+    told += [Flag(f"{key}=", True, None, False, "", key) for key in settings.values if key == "local_rank"]
+    flag, read = next(iter(told), None), [node.attr for node in source.nodes if isinstance(node, ast.Attribute)]
     if any(getattr(each, "value", "") == "LOCAL_RANK" for each in source.nodes if isinstance(each, ast.Constant)):
         return None
     groups = [source.where(call) for call in _groups(source)]

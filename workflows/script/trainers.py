@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -20,6 +21,7 @@ from argosy.workflows.script.values import Values
 
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
 _ZERO = "zero_optimization"
+_SAVER = re.compile(r"\.ModelCheckpoint$")
 
 
 _SOME = TrainerFacts("", "", None, resumes="variable")
@@ -128,7 +130,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         lines=_lines(source, trainer),
         include=include,
         unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
-        resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
+        resume_flags=() if by_flags else ("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}")
         if by_cli
         else ("--resume_from_checkpoint", "{newest}")
@@ -168,14 +170,10 @@ def _written_place(source: Source) -> ast.expr | None:
     for node in source.nodes:
         pairs = dict(written_out(node))
         named = [plain(pairs.get(key)) or "" for key in ("target", "_target_", "class_path")]
-        for each in (node, pairs.get("params"), pairs.get("init_args")) if any(map(_is_saver, named)) else ():
+        for each in (node, pairs.get("params"), pairs.get("init_args")) if any(map(_SAVER.search, named)) else ():
             if each is not None and (place := dict(written_out(each)).get("dirpath")) is not None:
                 return place
     return None
-
-
-def _is_saver(name: str) -> bool:
-    return name.endswith(".ModelCheckpoint")
 
 
 def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
