@@ -26,7 +26,7 @@ _MOST_ENTRIES = 400
 """Of one function."""
 _SAME_NAME = 3
 """Classes that have a method of a name, at most, for an object of which nothing is known to be one of theirs."""
-_AT_EVENTS = re.compile(r"on_|save|after_|\w+_end$")
+_AT_EVENTS = re.compile(r"on_|after_|\w+_end$")
 """So are methods called that a library comes to."""
 _WRAPS = re.compile(r"Parallel|DDP$|FSDP$")
 """So is a class called that keeps a model as its ``module``."""
@@ -136,7 +136,7 @@ class Calls(Statements, Library):
                 self._enter(each, [Unknown() for _ in range(needed - len(told))] * bool(told) + told, {}, entry=True)
 
     def called_back(self) -> None:
-        """Go through the methods of those objects that libraries call at their events, or to save."""
+        """Go through the methods of those objects that libraries call at their events."""
         for each, name in (
             (one, name) for one in self.handed for name in one.kind.attributes if _AT_EVENTS.match(name)
         ):
