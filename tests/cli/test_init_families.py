@@ -97,7 +97,7 @@ train(config, (name + "/logs", name + "/ckpt"))
             "conf/callbacks/usual.yaml": "keep:\n  _target_: lightning.ModelCheckpoint\n  dirpath: ${where}/ckpt\n",
         },
         ("--", "hydra.run.dir=out"),
-        ("out/ckpt", ["*.ckpt"], ["ckpt_path={newest}"], ""),
+        ("out/ckpt", ["*.ckpt"], ["ckpt_path='{newest}'"], ""),
     ),
     "Hydra that gives each start a folder": (
         {"main.py": HYDRA.format("") + "    torch.save({'epoch': 1}, cfg.file)\n", "conf/main.yaml": "file: ck/a.pt\n"},

@@ -260,3 +260,64 @@ def test_a_trainer_that_is_never_told_gets_the_line(read) -> None:
     script = "from transformers import Trainer, TrainingArguments\nargs = TrainingArguments(output_dir='o')\n"
     _, _, said = read(f"{script}trainer = Trainer(model=m, args=args)\ntrainer.train()\n")
     assert "write trainer.train(resume_from_checkpoint=get_last_checkpoint('o')) in line 4" in said
+
+
+def test_a_step_that_an_inner_loop_counts_is_saved_there(read) -> None:
+    script = LOOP.replace("for epoch in range(1, 4):\n", "step, on = 0, True\nwhile on:\n    for batch in (1, 2, 3):\n")
+    script = script.replace("    train(model, optimizer)\n", "        train(model, optimizer)\n        step += 1\n")
+    script = script.replace(
+        '    print("epoch", epoch)\n', "        if step > 7:\n            on = False\n            break\n"
+    )
+    _, _, said = read(script + "        torch.save(model.state_dict(), f'kept/m_{step}.pt')\n")
+    assert "as the last lines of the `for batch in (1, 2, 3):` of line 10, in that loop:" in said, said
+    assert 'step = state["step"]' in said
+
+
+def test_a_counter_that_has_a_name_before_the_loop_begins_there(read) -> None:
+    script = SAVED.replace("for epoch in range(1, 4):", "turns = iter_of(range(1, 4), ncols=70)\nfor epoch in turns:")
+    _, _, said = read(script)
+    assert "instead of line 8:\n        turns = iter_of(range(start, 4), ncols=70)\n" in said, said
+
+
+def test_what_only_the_main_part_imports_is_imported_at_the_top(read) -> None:
+    made = "import torch\ndef main(net, opt):\n    net.train()\n    for epoch in range(3):\n        loss.backward()\n"
+    made += "        opt.step()\n        torch.save(net.state_dict(), f'kept/m_{epoch}.pt')\n"
+    _, _, said = read(f"{made}if __name__ == '__main__':\n    import os\n    main(net, opt)\n")
+    assert "at its top:\n        import os\n" in said, said
+
+
+ACCELERATE = """import os
+import torch
+from accelerate import Accelerator
+accelerator = Accelerator()
+def main(args):
+    net, optimizer, loader = accelerator.prepare(make(), torch.optim.SGD(p), data)
+    steps = 0
+    for epoch in range(0, 9):
+        for batch in loader:
+            accelerator.backward(net(batch))
+            optimizer.step()
+            steps += 1
+            accelerator.save_state(f"out/checkpoint-{steps}")
+main(0)
+"""
+
+
+def test_lines_around_a_loop_of_accelerates_keep_their_own_file(read) -> None:
+    _, _, said = read(ACCELERATE)
+    for name in ("net", "optimizer"):
+        assert f'{name}.load_state_dict(state["{name}"])' in said, said
+    begun = "    start = 0\n    if os.path.exists('out/argosy.pt'):\n        state = torch.load('out/argosy.pt')\n"
+    begun += "        start = state['epoch'] + 1\n    for epoch in range(start, 9):"
+    saved = "        torch.save({'net': net.state_dict(), 'epoch': epoch}, 'out/argosy.pt')\nmain(0)"
+    script = ACCELERATE.replace("    for epoch in range(0, 9):", begun).replace("main(0)", saved)
+    _, found, said = read(script)
+    assert (found["path"], found["include"], "expect" in found) == ("out", ["argosy.pt"], False), said
+    assert "looks for it and goes on by itself" in said
+
+
+def test_a_path_of_weights_alone_is_nothing_to_go_on_from(read) -> None:
+    script = ACCELERATE.replace("    steps = 0\n", "    steps = 0\n    if args.ckpt_path:\n        net.load_state_dict("
+                                "torch.load(args.ckpt_path))\n")  # fmt: skip
+    _, _, said = read(script)
+    assert "goes on from what ckpt_path names" not in said

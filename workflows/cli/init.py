@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import shlex
 from errno import ENOSPC
 from pathlib import Path
 
@@ -73,21 +72,19 @@ def command(
       argosy init train.py -- --steps 2000
       argosy init train.py --opaque out --include 'ckpt_*.pt' --resume-arg=--resume
     """
-    facts = read_script(script, args, [Path.cwd()])
-    environ = dict.fromkeys(facts.variables[:1], OUT)
-    if environ and opaque is None and facts.trainer is None and not places(facts):
-        found = read_script(script, args, [Path.cwd()], environ)
-        facts, environ = (found, environ) if places(found) else (facts, {})
-    else:
-        environ = {}
-    if opaque is None and facts.trainer is None and facts.saves and not places(facts):
-        _from_above(script, args)
-    args = args or (facts.trainer.args if facts.trainer else ())
-    args = (*args, f"{RUN_DIR}=.") if facts.stays else args
+    facts, args, environ = _read(script, args, opaque is None)
     path = output if output is not None else _default_output(script)
     guess = Guess()
     guess.put("name", _name(name, script), "" if name else "from the script's path; change it with --name")
-    guess.put("script", _relative(script, path), "")
+    relative = _relative(script, path)
+    if facts.started == "module":
+        guess.put(
+            "module", relative.removesuffix(".py").replace("/", "."), "it imports from the package that it lies in"
+        )
+    else:
+        guess.put("script", relative, "")
+    here = path.resolve().parent == Path.cwd()
+    environ |= {"PYTHONPATH": "."} if facts.started == "path" and here else {}
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri, environ)
     if facts.stays:
@@ -115,19 +112,20 @@ def command(
     )
 
 
-def _from_above(script: Path, args: tuple[str, ...]) -> None:
-    """Where a script saves beside the folder it is called in, by its own place: the one above is the one to call it in.
-
-    Raises:
-        InputError: that holds here.
-    """
-    above = Path.cwd().parent
-    if not script.is_absolute() and (found := places(read_script(script, args, [above, Path.cwd()]))):
-        words = shlex.join(["argosy", "init", str(Path(Path.cwd().name, script)), *(("--", *args) if args else ())])
-        raise InputError(
-            f"SCRIPT: {found[0].where} saves into {Path(found[0].folder).name} of the folder above this one, and only "
-            f"what lies below the one that it runs in is kept: call it there, as in `cd .. && {words}`"
-        )
+def _read(script: Path, args: tuple[str, ...], alone: bool) -> tuple[ScriptFacts, tuple[str, ...], dict[str, str]]:
+    """What the script shows; its arguments with those that it needs; the variables that say where it writes."""
+    facts, environ = read_script(script, args, [Path.cwd()]), dict[str, str]()
+    if facts.launcher is not None:
+        args = (facts.launcher.name, "pytorch", *args)
+        facts = read_script(script, args, [Path.cwd()])
+    if facts.variables and alone and facts.trainer is None and not places(facts):
+        told = {facts.variables[0]: OUT}
+        found = read_script(script, args, [Path.cwd()], told)
+        facts, environ = (found, told) if places(found) else (facts, environ)
+    if facts.launched is not None and facts.launched[1].required and not _among(facts.launched[1], args):
+        args = (f"{facts.launched[1].name}=0", *args)
+    args = args or (facts.trainer.args if facts.trainer else ())
+    return facts, (*args, f"{RUN_DIR}=.") if facts.stays else args, environ
 
 
 def _arguments(
@@ -148,7 +146,8 @@ def _arguments(
         guess.why.append(("no [dataset]", f"{why}; with --dataset URI argosy brings the data to each node"))
     if environ:
         guess.lines.append(f"env = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in environ.items())} }}")
-        told = "" if list(environ.values()) == ["{data}"] else "it says where the script writes"
+        told = "it says where the script writes" if OUT in environ.values() else ""
+        told = told or ("the script imports what lies there" if "PYTHONPATH" in environ else "")
         guess.why.append(
             (guess.lines[-1], "; ".join(filter(None, (told, filled if "{data}" in environ.values() else ""))))
         )
@@ -193,32 +192,30 @@ def _name(name: str | None, script: Path) -> str:
 def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tuple[int, int]:
     guess.lines += ["", "[gang]"]
     under_ray = facts.trainer is not None and facts.trainer.library == RAY_TRAIN
-    here = gpus() if facts.cuda is not None or under_ray else 0
+    here = gpus() if facts.ranks.cuda is not None or under_ray else 0
     if ranks is not None:
         (nodes, each), why = ranks, ""
     elif under_ray:
         nodes, each, why = 1, 1, "Ray starts as many workers as the script's ScalingConfig says; more nodes by -j Nx1"
     elif facts.launched:
         nodes, each = 1, 1
-        why = (
-            f"{facts.launched} takes its rank from --local_rank, which torchrun does not give: let it read $LOCAL_RANK"
-        )
-    elif facts.own_ranks:
-        nodes, each, why = 1, 1, f"{facts.own_ranks}: the script starts and counts its ranks itself"
-    elif facts.trainer is not None and not here and facts.trainer.library != "DeepSpeed":
+        why = "takes its rank from --local_rank, which torchrun does not give: let it read $LOCAL_RANK"
+        why = f"{facts.launched[0]} {why}"
+    elif facts.own_ranks[0]:
+        nodes, each, why = 1, facts.own_ranks[1], f"{facts.own_ranks[0]}: the script starts and counts its ranks itself"
+    elif facts.trainer is not None and not here and facts.trainer.library not in ("DeepSpeed", "megatron"):
         # It shares its devices out itself: more ranks than it was told of are an error there.
         nodes, each = 1, facts.trainer.devices or 1
         why = f"{facts.trainer.where}: {facts.trainer.library} takes its ranks from torchrun; change it with -j NxP"
-    elif facts.distributed is None:
-        nodes, each, why = 1, 1, "the script uses neither DDP, FSDP nor deepspeed: one process"
-    elif here:
-        nodes, each, why = (
-            1,
-            here,
-            f"{facts.distributed[1]} uses {facts.distributed[0]}; this machine has {here} GPUs",
-        )
+    elif facts.ranks.by is None:
+        why = facts.ranks.only or "the script uses neither DDP, FSDP nor deepspeed"
+        nodes, each, why = 1, 1, f"{why}: one process"
     else:
-        nodes, each, why = 2, 2, f"{facts.distributed[1]} uses {facts.distributed[0]}; change it with -j NxP"
+        nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
+        why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
+        why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; {why}"
+        if facts.ranks.node:
+            why += f"; {facts.ranks.node}: one node only"
     guess.put("nnodes", nodes, "")
     guess.put("nproc_per_node", each, why)
     if under_ray and facts.trainer is not None:

@@ -15,7 +15,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for, words_of
-from argosy.workflows.cli.init_resume import LAST, resume
+from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
@@ -84,7 +84,8 @@ def put_checkpoint(
         if callback := CALLBACKS.get(trainer.library.partition(".")[0]):
             told = "each step, exactly, where its printed progress is read otherwise; not required"
             guess.why.append((f"callbacks=[argosy.integrations.{callback}()]", told))
-    elif saved := next((each for each in fixed(facts.saves) if _is_of_library(each, folder)), None):
+    elif saved := next((each for each in _of_our_lines([*fixed(facts.saves)]) if each.folder == folder
+                        and each.library and not each.unless), None):  # fmt: skip
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     arguments, because = resume(facts, resume_arg, folder, patterns)
@@ -92,10 +93,6 @@ def put_checkpoint(
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
-
-
-def _is_of_library(saved: SavedAt, folder: str) -> bool:
-    return saved.folder == folder and bool(saved.library) and not saved.unless
 
 
 def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:
@@ -168,7 +165,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
             f"SCRIPT: {usable[0].where} saves only with {flag.name}, so a killed run could not resume; "
             f"say it after --, as in `argosy init SCRIPT -- {say}`"
         )
-    usable = [each for each in usable if not each.unless]
+    usable = _of_our_lines([each for each in usable if not each.unless])
     states = [each for each in fixed(facts.saves) if each.whole]
     if states and facts.resume_flag() is not None and all(each.folder.startswith(OUTSIDE) for each in states):
         raise InputError(
@@ -189,6 +186,12 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
     return _with_beside(facts, first.folder, patterns, f"{first.where} saves there")
+
+
+def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:
+    """Where the lines that init gives save the whole state, the folders that ranks write together only hold it up."""
+    alone = any(each.pattern == OURS for each in usable)
+    return [each for each in usable if not (alone and each.library)]
 
 
 def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str) -> tuple[str, list[str], str]:

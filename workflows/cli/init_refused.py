@@ -51,6 +51,12 @@ def refused(facts: ScriptFacts) -> InputError:
                 f"SCRIPT: {each.where} saves where {key} of {file} says, which is {value}; write a folder below the "
                 "one the script runs in there"
             )
+    if facts.inside is not None:
+        line, where = facts.inside
+        return InputError(
+            f"SCRIPT: {facts.saves[0].where} saves into {facts.saves[0].folder}, outside the folder that it runs in, "
+            f"which is all that is kept; write `{line}` behind {where}, and call argosy init again"
+        )
     lines = [f"{each.where}: {each.folder}" for each in facts.saves]
     seen_at = {each.where for each in facts.saves}
     lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
@@ -126,5 +132,5 @@ def stands_for(flag: Flag) -> str:
 
 
 def words_of(flag: str, value: str) -> list[str]:
-    """``--flag value``, and ``key=value`` for Hydra."""
-    return [flag + value] if flag.endswith("=") else [flag, value]
+    """``--flag value``, and ``key=value`` for Hydra, to which a ``=`` in a path says something if it is not quoted."""
+    return [flag + (f"'{value}'" if "{newest" in value else value)] if flag.endswith("=") else [flag, value]

@@ -17,6 +17,8 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
+OURS = "argosy.pt"
+"""So is the file called of the lines that make a script go on."""
 LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
 MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
@@ -39,8 +41,12 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
 
 def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """What makes the script go on, and why."""
+    if facts.trainer is not None and facts.trainer.resumes == "itself" and facts.trainer.resume_args:
+        return list(facts.trainer.resume_args), f"{facts.trainer.library} goes on from the folder that it is told of"
     flag = facts.resume_flag()
     other = facts.restored_by
+    if facts.loads and flag is not None and flag == other and facts.trainer is None:
+        flag = None  # a file of somebody's choice; its own it finds itself
     if flag is not None and not flag.takes_value and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
     if flag is not None and not flag.takes_value and other is not None and other != flag:
@@ -150,7 +156,7 @@ def _lines(facts: ScriptFacts, folder: str) -> str:
     """What to write for it to go on, around its own loop; "" where none is known."""
     if facts.loop is None or facts.trainer is not None:
         return ""
-    return f". For it to go on write, and call argosy init again:\n{facts.loop.lines(str(Path(folder, 'argosy.pt')))}"
+    return f". For it to go on write, and call argosy init again:\n{facts.loop.lines(str(Path(folder, OURS)))}"
 
 
 def _of_model(

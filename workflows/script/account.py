@@ -75,7 +75,7 @@ def _seen(call: ast.Call, target: ast.expr, source: Source, values: Values) -> S
     origins = [each for each in values.bindings.origins(target) if not isinstance(each, ast.Constant)]
     named = (each for each in (target, *origins) if _is_named(_shape(each, values)))
     shown = next(named, origins[0] if origins else target)
-    tests = [*_tests(call, source, values, _DEEPEST)]
+    tests = [*flag_tests(call, source, values)]
     asked = [flag for each in (*tests, target, shown) for flag in _flags(each, values)]
     words = tuple(dict.fromkeys(ast.unparse(each) for each in tests))
     glob = next((each for each in values.guesses(target)), "") or re.sub(r"\*+", "*", _shape(shown, values))
@@ -108,7 +108,7 @@ def _shape(node: ast.expr, values: Values) -> str:
     return (values.conditions.flag(key_of(node)) or "*") if isinstance(node, ast.Attribute) else "*"
 
 
-def _tests(node: ast.AST, source: Source, values: Values, depth: int) -> Iterator[ast.expr]:
+def flag_tests(node: ast.AST, source: Source, values: Values, depth: int = _DEEPEST) -> Iterator[ast.expr]:
     """What must be true for it to be run and names a flag, where its function is called, too."""
     below: ast.AST = node
     for above in source.above(node):
@@ -118,7 +118,7 @@ def _tests(node: ast.AST, source: Source, values: Values, depth: int) -> Iterato
                 yield test if below in above.body else ast.UnaryOp(ast.Not(), test)
         if isinstance(above, Function):
             callers = [call for call in values.bindings.calls_of(above) if call in source.calls]
-            yield from _tests(callers[0], source, values, depth - 1) if callers and depth else ()
+            yield from flag_tests(callers[0], source, values, depth - 1) if callers and depth else ()
             return
         below = above
 

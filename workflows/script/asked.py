@@ -33,9 +33,10 @@ class Asked:
     words: tuple[str, ...] = ()
 
 
-def asked_for(source: Source, flags: Sequence[Flag], keys: Mapping[str, str]) -> Asked | None:
+def asked_for(source: Source, flags: Sequence[Flag], keys: Mapping[str, str], whole: bool) -> Asked | None:
     """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: those of files
-    of settings, whose last parts may be called otherwise. What gives the optimizer its state is the one.
+    of settings, whose last parts may be called otherwise; ``whole``: some optimizer gets its state. What gives it that
+    is the one; what gives the model its weights only begins anew.
     """
     known, last = {flag.attribute for flag in flags}, {key.rpartition(".")[2]: key for key in keys}
     found, come_to = list[tuple[tuple[bool, bool, bool], Asked]](), {*source.calls}
@@ -43,11 +44,12 @@ def asked_for(source: Source, flags: Sequence[Flag], keys: Mapping[str, str]) ->
     for call in (node for node in source.nodes if isinstance(node, ast.Call) and source.function_of(node) in near):
         if not (last_name(call.func) in (*LOADS, "load_state") or re.match("_*(load_|resume)", last_name(call.func))):
             continue
-        for above in source.above(call):
+        for above in reversed([*source.above(call)]):
             for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
                 name, text = _setting(node)
                 like = _PATH.search(name) or (name in last and _OF_KEY.search(name) and not OTHERS.search(name))
-                if like and name not in known:
+                on = whole or "resume" in name or last_name(call.func) in ("load_state", "load_checkpoint")
+                if like and name not in known and on:
                     words = _words_of_yacs(source, text) or _words_of_dots(source, last.get(name, ""))
                     rank = (_restores(call, source), "resume" in name, call in come_to)
                     found.append((rank, Asked(name, text, source.where(above), words)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
     ANEW,
@@ -81,7 +82,8 @@ class Builtins(Methods):
         return type(args[0]).__name__.replace("Table", "dict") in names if plain and names else Unknown()
 
     def _fn_type(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        return args[0].kind if isinstance(args[0], Instance) else Unknown("type()")
+        path = self.library("pathlib.Path") if isinstance(args[0], PurePosixPath) else Unknown("type()")
+        return args[0].kind if isinstance(args[0], Instance) else path
 
     def _fn_len(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return len(args[0]) if isinstance(args[0], list | tuple | dict) and args[0] else Unknown("", NUMBER)

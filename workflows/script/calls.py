@@ -26,6 +26,8 @@ _MOST_ENTRIES = 400
 """Of one function."""
 _SAME_NAME = 3
 """Classes that have a method of a name, at most, for an object of which nothing is known to be one of theirs."""
+_AT_EVENTS = re.compile(r"on_|after_|\w+_end$")
+"""So are methods called that a library comes to."""
 _WRAPS = re.compile(r"Parallel|DDP$|FSDP$")
 """So is a class called that keeps a model as its ``module``."""
 _USUAL = frozenset({
@@ -43,6 +45,8 @@ class Calls(Statements, Library):
         self._entered: dict[ast.AST, int] = {}
         self._stack: list[ast.AST] = []
         self.classes: dict[str, list[ClassValue]] = {}
+        self.handed: list[Instance] = []
+        """What libraries were given that may call it."""
         self.frame = Frame({}, "")
 
     def _call(self, node: ast.Call, frame: Frame) -> Value:
@@ -118,13 +122,27 @@ class Calls(Statements, Library):
         return made
 
     def _call_back(self, args: list[Value], named: dict[str, Value]) -> None:
-        """Functions that a library is given are called: ``spawn(main, args=(1,))``, ``run(main)``."""
+        """Functions that a library is given are called: ``spawn(main, args=(1,))``, ``run(main)``. An object of a class
+        that inherits of one is kept for later: ``Trainer(callbacks=[Saver(args)])``.
+        """
+        for value in (one for each in (*args, *named.values()) for one in (each if isinstance(each, list) else [each])):
+            self.handed += [each for each in choices(value) if isinstance(each, Instance) and each not in self.handed
+                            and self._libraries_of(each.kind)]  # fmt: skip
         more = named.get("args")
         for each in [*args, *named.values()]:
             if isinstance(each, FunctionValue) and not isinstance(each.node, ast.Lambda):
                 needed = len(each.node.args.args) - len(each.given)
                 told = [*more] if isinstance(more, tuple | list) else []
                 self._enter(each, [Unknown() for _ in range(needed - len(told))] * bool(told) + told, {}, entry=True)
+
+    def called_back(self) -> None:
+        """Go through the methods of those objects that libraries call at their events."""
+        for each, name in (
+            (one, name) for one in self.handed for name in one.kind.attributes if _AT_EVENTS.match(name)
+        ):
+            method = self.method(each, name)
+            if method is not None and method.node not in self._entered:
+                self._enter(method, [Unknown() for _ in method.node.args.args[1:]], {})
 
     def _by_name(self, name: str, args: list[Value], named: dict[str, Value]) -> Value:
         """A method of an object of which nothing is known: of the classes that have one of the name."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 from itertools import pairwise
 
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.machine import RANKS
 from argosy.workflows.script.source import Function, Source, last_name
-
-_RANKS = re.compile(r"rank|gpu|world|device|nodes")
-"""Flags that whoever starts the ranks may set."""
 
 
 class Conditions:
@@ -24,12 +21,12 @@ class Conditions:
         """``flags`` by attribute; ``given``: those on the command line, and settings of the script's own file."""
         self._source = source
         self._flags = flags
-        self._given = given
+        self.given = given
         self._bindings = bindings
 
     def flag(self, name: str) -> str | None:
         """What a flag has now: as given, else its default."""
-        given = self._given.get(name)
+        given = self.given.get(name)
         return self._flags[name].default if given is None and name in self._flags else given
 
     def absent(self, node: ast.expr) -> Flag | None:
@@ -37,7 +34,7 @@ class Conditions:
         shown = [node, *(self._bindings.bound(node) if isinstance(node, ast.Name) else [])]
         for each in shown:
             flag = self._flags.get(each.attr) if isinstance(each, ast.Attribute) else None
-            if flag is not None and not (flag.default or flag.computed) and flag.attribute not in self._given:
+            if flag is not None and not (flag.default or flag.computed) and flag.attribute not in self.given:
                 return flag
         return None
 
@@ -75,9 +72,9 @@ class Conditions:
         name, flag = node.attr, self._flags.get(node.attr)
         # What an object keeps of it under the same name (``self.resume = resume``) does not set it.
         setters = {owner for owner, _ in self._bindings.attributes.get(name, [])} - {"self"}
-        if flag is None or flag.computed or setters or last_name(node.value) == "self" or _RANKS.search(name):
+        if flag is None or flag.computed or setters or last_name(node.value) == "self" or RANKS.search(name):
             return None
-        return name in self._given or (flag.default or "0") != "0"
+        return name in self.given or (flag.default or "0") != "0"
 
     def runs(self, node: ast.AST) -> bool | None:
         """Whether what stands in a branch is run as the flags are now; None: only a run could tell."""

@@ -158,6 +158,9 @@ class Expressions(Names):
         except TypeError:
             return Unknown()
 
+    def _dictcomp(self, node: ast.DictComp, frame: Frame) -> Value:
+        return {}  # what is put into it later is known
+
     def _namedexpr(self, node: ast.NamedExpr, frame: Frame) -> Value:
         value = self.evaluate(node.value, frame)
         self.bind(node.target, value, frame)

@@ -13,10 +13,11 @@ from argosy.workflows.script.account import Seen, loaded_by, saved_by
 from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
-from argosy.workflows.script.flags import Flag, by_place, declared, given
+from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
 from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.lines import Loop, loop_of
-from argosy.workflows.script.ranks import launched, own_ranks, spread
+from argosy.workflows.script.outside import put_inside
+from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
     file_flags,
@@ -35,7 +36,7 @@ from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, read_source
 from argosy.workflows.script.trainer import TrainerFacts
-from argosy.workflows.script.trainers import trainer_facts
+from argosy.workflows.script.trainers import lightning_alone, trainer_facts
 from argosy.workflows.script.values import Values
 
 STEP_TOTALS = ("steps", "max_steps", "num_steps", "total_steps", "train_steps", "max_iters", "iters", "iterations")
@@ -52,9 +53,6 @@ class ScriptFacts:
     """Where it saves to a path which only a run could tell, and the flag that would tell it."""
     checkpointer: str | None
     """Where it uses argosy.Checkpointer."""
-    distributed: tuple[str, str] | None
-    """What it spreads over ranks with, and where."""
-    cuda: str | None
     init_from: str | None
     """Where nanoGPT's init_from == "resume" stands."""
     loads: str = ""
@@ -65,12 +63,18 @@ class ScriptFacts:
     """The library that saves for it."""
     data: DataFacts | None = None
     """How it is told where its data lie."""
-    own_ranks: str = ""
-    """Where it starts or counts its ranks itself, whatever torchrun says."""
-    launched: str = ""
-    """Where it takes its rank from a flag that a launcher before torchrun gave."""
+    own_ranks: tuple[str, int] = ("", 1)
+    """Where it starts or counts its ranks itself, whatever torchrun says; how many it is to be started as on a node."""
+    ranks: Spread = field(default_factory=Spread)
+    """How it comes to its group of ranks."""
+    launched: tuple[str, Flag] | None = None
+    """Where it takes its rank from a flag that a launcher before torchrun gave, and the flag."""
+    launcher: Flag | None = None
+    """The flag that says that torchrun starts its ranks, where it is not given."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    inside: tuple[str, str] | None = None
+    """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
     enough: str = ""
@@ -111,6 +115,8 @@ class ScriptFacts:
     """What it saves, in its own words."""
     seen_loads: tuple[Seen, ...] = ()
     """What it reads of a library's making, in its own words."""
+    started: str = ""
+    """What it needs to find its modules: to be one itself, or the folder that it is called in in their path."""
     stays: str = ""
     """Where it is handed to Hydra, which gives each start a working directory of its own."""
 
@@ -159,25 +165,27 @@ def _facts(
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
+    flags = (*flags, *(of_training_arguments(source) if trainer is None else ()))
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
-        distributed=ranks.by,
-        cuda=ranks.cuda,
         init_from=_init_from(source),
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=own_ranks(source, values),
-        launched=launched(source, flags),
+        own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
+        ranks=ranks,
+        launched=launched(source, flags, settings),
+        launcher=launcher(source, values),
+        inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         restored_by=loading_flag(source, values, whole),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags, settings.keys),
+        asked_for=asked_for(source, flags, settings.keys, whole),
         numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
@@ -186,10 +194,11 @@ def _facts(
         files=file_flags(source, values),
         stops=stops(source, values, told),
         # Where a library owns the ranks, its own calls save and load: such lines would be wrong.
-        loop=loop_of(source, values, ranks.group) if ranks.by is None or ranks.group else None,
+        loop=loop_of(source, values, ranks.by is not None) if ranks.by is None or ranks.alike else None,
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         seen_loads=loaded_by(source, values),
+        started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
     flag = facts.resume_flag()

@@ -53,7 +53,7 @@ def declared(source: Source) -> tuple[Flag, ...]:
         flag = _argument(call, source) or _of_absl(call, source)
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source), *_of_tables(source)):
+    for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source), *_of_tables(source), *_of_dicts(source)):
         found.setdefault(flag.name, flag)
     return tuple(found.values())
 
@@ -193,6 +193,20 @@ def _of_tables(source: Source) -> list[Flag]:
         for key, value in pairs
         if key.isidentifier()
     ]
+
+
+def of_training_arguments(source: Source) -> list[Flag]:
+    """The flag of Hugging Face's ``TrainingArguments`` that a loop of the script's own asks for."""
+    parsed = any(name.endswith("TrainingArguments") for name in source.imports.values())
+    return [Flag("--resume_from_checkpoint", True, None, False, source.where(node)) for node in source.nodes
+            if parsed and isinstance(node, ast.Attribute) and node.attr == "resume_from_checkpoint"][:1]  # fmt: skip
+
+
+def _of_dicts(source: Source) -> list[Flag]:
+    """Flags that are written out: ``{"name": "--resume", "action": "store_true"}``."""
+    known = [(dict(written_out(node)), node) for node in source.nodes if isinstance(node, ast.Dict)]
+    return [Flag(name, "action" not in keys, plain(keys.get("default")), False, source.where(node))
+            for keys, node in known if (name := plain(keys.get("name")) or "").startswith("--")]  # fmt: skip
 
 
 def _fields(source: Source) -> list[Flag]:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.saves import SavedAt
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
-_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir")
+_SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
@@ -25,8 +26,9 @@ _RESTORES = (
     "BackupAndRestore",
     "Estimator",
     "TPUEstimator",
+    "resume_or_load",
 )
-_LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow"})
+_LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow", "fvcore", "detectron2"})
 _REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 
@@ -69,7 +71,9 @@ def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.
     """The calls that are first come to after a save: what they look for, this start has written."""
     at, come_to = {each.where for each in places}, [*values.machine.calls]
     saves = (
-        place for place, call in enumerate(come_to) if source.where(call) in at and last_name(call.func)[:1].islower()
+        place
+        for place, call in enumerate(come_to)
+        if source.where(call) in at and last_name(call.func)[:1].islower() and not values.machine.calls[call][0]
     )  # no callback that is only made
     first = next(saves, len(come_to))
     return {*come_to[first + 1 :]}
@@ -107,7 +111,9 @@ def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
         for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
     ):
         return name.startswith(("restore", "load"))
-    return name in _RESTORES and bool(source.packages & _LIBRARIES)
+    told = values.machine.seen.get(argument(call, "resume", 1) or call, [])  # of resume_or_load
+    asked = any(each is False or isinstance(each, Absent) for each in told)
+    return not asked and name in _RESTORES and bool(source.packages & _LIBRARIES)
 
 
 def _is_read_then(call: ast.Call, source: Source) -> bool:

@@ -46,12 +46,19 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
         include_here=("checkpoint-*/**/*",),
         expect=("rng_state_{rank}.pth",),
         marker="trainer_state.json",
-        resume_args=("--resume_from_checkpoint", "{newest}") if declared else (),
+        resume_args=_words(source, values) if declared else (),
         resume_flags=_flags_of_train(calls, values),
         resumes=goes_on,
         start=started(calls, source, "train", "resume_from_checkpoint", f"get_last_checkpoint({folder!r})")
         + "; from transformers.trainer_utils import get_last_checkpoint at its top",
     )
+
+
+def _words(source: Source, values: Values) -> tuple[str, ...]:
+    """What gives its setting a value: words with ``=`` where a file of settings is named, and they change it."""
+    file = "".join(values.machine.arguments[:1]).endswith((".yaml", ".yml", ".json"))
+    words = file and any(last_name(call.func) == "from_cli" for call in source.calls)
+    return ("resume_from_checkpoint={newest}",) if words else ("--resume_from_checkpoint", "{newest}")
 
 
 def _flags_of_train(calls: Sequence[ast.Call], values: Values) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from argosy.workflows.script.bindings import Bindings
@@ -11,6 +12,7 @@ from argosy.workflows.script.values import Values
 
 _STEPS = ("opt", "solver", "adam", "sgd", "sched")
 _OPTIMIZERS = ("Adam", "SGD", "RMSprop", "Optimizer", "Adagrad", "LARS", "Lion")
+_OF_DATA = re.compile(r"(?i)data|load|^accelerator$|(^|_)dl(_|$)")
 Names = Mapping[str, ast.expr | None]
 """What the names of a function are at the loop; None: nothing that it has a name for."""
 
@@ -34,9 +36,21 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
             saved.append(name.removesuffix(".module"))  # of whatever else the script keeps, as an average
         elif last_name(call.func) == "step" and any(word in last_name(asked).lower() for word in _STEPS):
             steps.append(name)
+    for name in _prepared(loop, source):
+        (steps if any(word in name.lower() for word in _STEPS) else models).append(name)
     if (models or saved) and steps:
         whole = [name for name in models if not any(name.startswith(f"{other}.") for other in models)]
         yield from (*whole, *steps, *saved)
+
+
+def _prepared(loop: ast.For | ast.While, source: Source) -> Iterator[str]:
+    """What ``net, optimizer, loader = accelerator.prepare(...)`` gives names above the loop, but for its data."""
+    around = source.function_of(loop)
+    made = [node for node in source.nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            and last_name(node.value.func) == "prepare" and node.lineno < loop.lineno
+            and around is not None and source.function_of(node) is around]  # fmt: skip
+    names = (each.id for node in made for one in node.targets for each in ast.walk(one) if isinstance(each, ast.Name))
+    yield from (name for name in names if not _OF_DATA.search(name))
 
 
 def _before(loop: ast.For | ast.While, source: Source) -> Iterator[ast.Call]:

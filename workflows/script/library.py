@@ -13,6 +13,7 @@ from types import MappingProxyType
 from argosy.workflows.script.builtin import Builtins
 from argosy.workflows.script.domain import (
     ANEW,
+    NUMBER,
     SETTINGS,
     File,
     Frame,
@@ -53,6 +54,8 @@ _PLACE = ast.Lambda(_NOTHING, ast.Name("place", ast.Load()))
 _READERS = frozenset({
     "load", "safe_load", "full_load", "loads", "load_yaml", "unsafe_load", "read_yaml",
 })  # fmt: skip
+_OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")
+"""Variables that every rank has."""
 _FREE = re.compile(r"^(increment|unique|next|free|new)_?\w*(path|dir|folder)$")
 """So is a function called that makes a name longer until it is free."""
 _FORMATS = (
@@ -203,6 +206,8 @@ class Library(Builtins):
         name = self.text(args[0]) if args else ""
         if name in self.environ:
             return self.environ[name]
+        if name in _OF_TORCHRUN:
+            return Unknown(f"${name}", NUMBER)
         return args[1] if len(args) > 1 else named.get("default", Unknown(f"${name}"))
 
     def _fn_get(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
@@ -245,7 +250,8 @@ class Library(Builtins):
 
     def _fn_from_cli(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         made = Table()
-        for word in self.arguments:
+        more = [each for one in args for each in self.elements(one) or []]
+        for word in dict.fromkeys([*self.arguments, *(each for each in more if isinstance(each, str))]):
             key, equals, value = word.partition("=")
             place, *more = (part for part in key.split("."))
             table: Value = made
@@ -263,6 +269,11 @@ class Library(Builtins):
     def config_file(self, path: str) -> Value:
         """The names of a file in Python that holds settings; None where it cannot be read."""
         raise NotImplementedError
+
+    def _fn_TensorBoardLogger(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        version = named.get("version") or f"version_{self.hole(Unknown('', ANEW))}"
+        place = self._fn_join([*args[:1], *(named.get(key, "") for key in ("save_dir", "name")), version], {}, "")
+        return Unknown("", attributes={"log_dir": place})  # Lightning's
 
     def _fn_SummaryWriter(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         place = args[0] if args else named.get("log_dir", named.get("logdir", f"runs/{self.hole(Unknown('', ANEW))}"))

@@ -41,6 +41,8 @@ class Loop:
     """Whether several ranks come to it."""
     imports: str
     """What its file does not import, and needs."""
+    turn: str = ""
+    """The loop inside in which the counter is counted on; "" where that is the loop itself."""
 
     def lines(self, path: str) -> str:
         """What to write, with the state in ``path``."""
@@ -63,7 +65,7 @@ class Loop:
         return (
             f'{top}    before {self.where}:\n{made}        if os.path.exists("{path}"):\n            state = '
             f'torch.load("{path}", map_location="cpu", weights_only=False){told}\n{instead}'
-            f"    as the last lines of {'that' if self.header else 'its'} loop:\n        {alone}{save}"
+            f"    as the last lines of {self.turn or ('that' if self.header else 'its')} loop:\n        {alone}{save}"
         )
 
 
@@ -99,12 +101,18 @@ def _chains(
     yield inside
 
 
-def _turns(loop: ast.For, source: Source) -> tuple[ast.For | ast.With, ast.Call] | None:
-    """What holds the ``range(...)`` of ``for epoch in tqdm(range(...))``, and of ``with trange(...) as steps``."""
+def _turns(loop: ast.For, source: Source, values: Values) -> tuple[ast.stmt, ast.Call] | None:
+    """What holds the ``range(...)`` of ``for epoch in tqdm(range(...))``, of ``with trange(...) as steps``, and of
+    ``epochs = tqdm(range(...))``.
+    """
     if not isinstance(loop.target, ast.Name):
         return None
     if (call := _range(loop.iter)) is not None:
         return loop, call
+    bound = [*dict.fromkeys(values.bindings.bound(loop.iter))] if isinstance(loop.iter, ast.Name) else []
+    if len(bound) == 1 and (call := _range(bound[0])) is not None:
+        made = next(source.above(bound[0]))
+        return (made, call) if isinstance(made, ast.Assign) and made.lineno < loop.lineno else None
     for above in source.above(loop) if isinstance(loop.iter, ast.Name) else ():
         for item in above.items if isinstance(above, ast.With) else ():
             named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == last_name(loop.iter)
@@ -128,13 +136,14 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
     counts = _counters(loop, source)
-    lacks = [name for name in ("os", "torch") if source.imports.get((source.file(loop), name)) != name]
+    lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
         asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
         counter = next((name for name in counts if name in asked), counts[0] if counts else "")
-        made = Loop(source.where(loop), "", "", "", counter, states, counts, distributed, ", ".join(lacks))
+        made = Loop(source.where(loop), "", "", "", counter, states, counts, distributed, ", ".join(lacks),
+                    _turn_of(counter, loop, source))  # fmt: skip
         return made if counter else None
-    holder = _turns(loop, source)
+    holder = _turns(loop, source, values)
     if holder is None or len(holder[1].args) > 2 or any(word.arg in ("start", "step") for word in holder[1].keywords):
         return None
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
@@ -144,7 +153,15 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
                 ", ".join(lacks))  # fmt: skip
 
 
-def _begun_at(holder: ast.For | ast.With, call: ast.Call, start: str) -> tuple[str, str]:
+def _turn_of(counter: str, loop: Turning, source: Source) -> str:
+    """The loop that a step is a turn of, where that lies inside: what stands below it is come to once in an epoch."""
+    adds = (node for node in ast.walk(loop) if (target := counted(node)) is not None and ast.unparse(target) == counter)
+    inner = next((each for node in adds for each in source.above(node) if isinstance(each, Turning)), loop)
+    line = ast.unparse(inner).partition("\n")[0]
+    return "" if inner is loop else f"the `{line}` of {source.where(inner)}, in that"
+
+
+def _begun_at(holder: ast.stmt, call: ast.Call, start: str) -> tuple[str, str]:
     """The first line of a loop, or of a ``with``, that counts from ``start``, and what it counted from."""
     begins = len(call.args) == 2 or (last_name(call.func) == "count" and call.args)
     first = ast.unparse(call.args[0]) if begins else "0"

@@ -73,12 +73,14 @@ class Machine(Calls):
         """The calls that were come to, and the flags that this needed, each time."""
         counts = (target for node in source.nodes if (target := counted(node)) is not None)
         self.counted = {last_name(each) or key_of(each) for each in counts}
+        self.unpacked: dict[ast.Call, dict[str, Value]] = {}  # what calls were given by name, in ``**more`` too
         self.followed = False
         """Whether it came to a save from its first line."""
         self.finished = False
         """Whether it came to the end."""
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
+            self.called_back()
             self.followed = self._saved
             for each in ([source.path], [*self._modules]):
                 self._uncalled(each)
@@ -110,6 +112,7 @@ class Machine(Calls):
         starred = any(isinstance(each, ast.Starred) for each in node.args)
         given = {} if starred else dict(zip(node.args, args, strict=False))
         given |= {word.value: named[word.arg] for word in node.keywords if word.arg in named}
+        self.unpacked[node] = named
         for each, value in given.items():
             self.keep(each, choices(value))
 

@@ -29,6 +29,8 @@ from argosy.workflows.script.domain import (
 )
 from argosy.workflows.script.memory import Memory
 
+_OF_PATHS = frozenset({"joinpath", "parent", "stem", "with_suffix", "with_name", "mkdir", "exists", "is_dir", "is_file",
+                       "glob", "rglob", "iterdir", "open"})  # fmt: skip
 _CONSTANTS: dict[str, Value] = {"pardir": "..", "curdir": ".", "sep": "/"}
 
 
@@ -103,7 +105,9 @@ class Names(Memory):
             last, place = place, place.above
         if hasattr(builtins, node.id):
             return self.library(f"builtins.{node.id}")
-        return last.names.setdefault(node.id, self.setting(node.id, node.id))
+        value = self.setting(node.id, node.id)
+        of_flag = type(value) in (int, float)  # none that a name is sure to be
+        return last.names.setdefault(node.id, Unknown(node.id, NUMBER) if of_flag else value)
 
     def _certain(self, value: Value, name: str) -> Value:
         counted = name in self.counted and isinstance(value, int | float) and not isinstance(value, bool)
@@ -130,6 +134,8 @@ class Names(Memory):
             return getattr(owner.node, "name", "")
         if isinstance(owner, Table) and name in owner:
             return owner[name]
+        if isinstance(owner, str) and name in _OF_PATHS:
+            owner = PurePosixPath(owner)  # a flag of that type
         if isinstance(owner, PurePosixPath) and name in ("parent", "name", "stem", "suffix", "parts", "parents"):
             value = getattr(owner, name)
             return [*value] if name == "parents" else value

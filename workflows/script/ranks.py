@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from argosy.workflows.script.account import flag_tests
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.settings import Settings
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
@@ -17,26 +19,63 @@ DISTRIBUTED = frozenset(
 )
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
+_OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
 _TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What a script spreads over ranks with, and where; where it uses GPUs; whether it makes a group of ranks."""
+    """``by``: what a script spreads over ranks with, and where; ``cuda``: where it uses GPUs; ``only``: where
+    it would make a group of ranks, and what keeps it from that; ``node``: why it is one node's.
+    """
 
-    by: tuple[str, str] | None
-    cuda: str | None
-    group: bool
+    by: tuple[str, str] | None = None
+    cuda: str | None = None
+    only: str = ""
+    node: str = ""
+    alike: bool = False  # each rank has all of the model
 
 
 def spread(source: Source, values: Values) -> Spread:
     """What the names tell that it comes to."""
-    names = list(_used(source, values))
+    names, only = list(_used(source, values)), _kept_from_a_group(source, values)
+    names = [each for each in names if not only or each[0] not in ("init_process_group", *_WRAPPERS)]
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
     by = next(((name, where) for name, where in names if name in (*DISTRIBUTED, *wrappers)), None)
     cuda = next((where for name, where in names if name in ("cuda", "nccl")), None)
-    return Spread(by, cuda, any(name == "init_process_group" for name, _ in names))
+    group = any(name == "init_process_group" for name, _ in names)
+    own = (call for call in _groups(source) if (rank := argument(call, "rank")) is not None
+           and "local_rank" in ast.unparse(rank).lower() and call in values.machine.calls)  # fmt: skip
+    plugged = any(last_name(call.func) == "Accelerator" and "plugin" in ast.unparse(call) for call in source.calls)
+    alike = group or (by is not None and by[0] == "Accelerator" and not plugged)
+    node = next((f"{source.where(call)} takes the rank on its node for that in the group" for call in own), "")
+    return Spread(by, cuda, only, node or _files_of_ranks(source), alike)
+
+
+def _files_of_ranks(source: Source) -> str:
+    """Where each rank saves a file of its own, as ``f"{name}.{rank}.pth"``: each node's disk holds a part."""
+    names = (node for node in source.nodes if isinstance(node, ast.JoinedStr) and _OF_RANK.search(ast.unparse(node)))
+    return next((f"{source.where(node)} names a file for each rank, each on its node's disk" for node in names), "")
+
+
+def _groups(source: Source) -> list[ast.Call]:
+    return [call for call in source.calls if last_name(call.func) == "init_process_group"]
+
+
+def _kept_from_a_group(source: Source, values: Values) -> str:
+    """Where all groups are, and a test of flags that keeps the script from them; "" where it may come to one."""
+    calls = _groups(source) if values.machine.followed else []
+    tests = [next(flag_tests(call, source, values), None) for call in calls]
+    if any(call in values.machine.calls for call in calls) or None in tests or not calls:
+        return ""
+    return f"{source.where(calls[0])} makes its group of ranks only if {ast.unparse(tests[0])}"  # type: ignore[arg-type]
+
+
+def launcher(source: Source, values: Values) -> Flag | None:
+    """The flag that says who starts the ranks, as OpenMMLab has it, where ``pytorch`` is torchrun."""
+    words = {getattr(each, "value", "") for each in source.nodes if isinstance(each, ast.Constant)}
+    return values.flag("launcher") if "pytorch" in words and "launcher" not in values.conditions.given else None
 
 
 def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
@@ -81,11 +120,12 @@ def own_ranks(source: Source, values: Values) -> str:
     return next((source.where(call) for call in own), "")
 
 
-def launched(source: Source, flags: Sequence[Flag]) -> str:
-    """Where it makes its group with a rank of ``--local_rank``, where nothing reads $LOCAL_RANK."""
-    if any(isinstance(each, ast.Constant) and each.value in ("RANK", "LOCAL_RANK") for each in source.nodes):
-        return ""
-    named = {"--local_rank", "--local-rank"}
-    told = [flag for flag in flags if named & {flag.name, *flag.aliases}]
-    groups = (source.where(call) for call in source.calls if last_name(call.func) == "init_process_group")
-    return next(groups, "") if told else ""
+def launched(source: Source, flags: Sequence[Flag], settings: Settings) -> tuple[str, Flag] | None:
+    """Where it makes its group, and the ``--local_rank`` that it reads, where nothing reads $LOCAL_RANK."""
+    told = [flag for flag in flags if {"--local_rank", "--local-rank"} & {flag.name, *flag.aliases}]
+    told += [Flag(f"{key}=", True, None, False, "", key) for key in settings.values if key == "local_rank"]
+    flag, read = next(iter(told), None), [node.attr for node in source.nodes if isinstance(node, ast.Attribute)]
+    if any(getattr(each, "value", "") == "LOCAL_RANK" for each in source.nodes if isinstance(each, ast.Constant)):
+        return None
+    groups = [source.where(call) for call in _groups(source)]
+    return (groups[0], flag) if flag is not None and groups and flag.attribute in read else None

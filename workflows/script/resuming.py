@@ -190,6 +190,8 @@ def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
 
 def _is_below(path: ast.expr) -> bool:
     """Whether it is a file whose name is written down, in a folder."""
+    if isinstance(path, ast.JoinedStr):
+        return isinstance(path.values[0], ast.FormattedValue) and (plain(path.values[1]) or "")[:1] == "/"
     if isinstance(path, ast.BinOp):
         name = plain(path.right) or ""
         return isinstance(path.op, ast.Div) or (isinstance(path.op, ast.Add) and name[:1] == "/")
@@ -200,16 +202,16 @@ def _is_below(path: ast.expr) -> bool:
 
 def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
-    for call in sorted(source.calls, key=lambda call: not feeds_an_optimizer(call, source)):
-        of_torch = whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func)
-        of_torch = of_torch or values.machine.named(call.func).endswith("keras.models.load_model")
-        if call.args and (of_torch or last_name(call.func) == _NEWEST):
-            told = values.untold(call.args[0])
-            alone = values.flags_alone(call.args[0])
-            for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
-                feeds = feeds_an_optimizer(call, source)
-                if feeds or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)):
-                    return flag
+    calls = (call for call in source.calls if call.args)
+    known = [call for call in calls if last_name(call.func) == _NEWEST
+             or (whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func))
+             or values.machine.named(call.func).endswith("keras.models.load_model")]  # fmt: skip
+    for call in sorted(known, key=lambda call: not feeds_an_optimizer(call, source)):
+        told, alone = values.untold(call.args[0]), values.flags_alone(call.args[0])
+        for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
+            likely = _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)
+            if likely or feeds_an_optimizer(call, source):
+                return flag
     return None
 
 

@@ -56,8 +56,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     known = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
     for call in _come_to(known, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
-            globs = values.folders(target) if ending[:1] == "/" else values.guesses(target)
-            globs = _branches(globs)
+            globs = _branches(values.folders(target) if ending[:1] == "/" else values.guesses(target))
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
             by_rank = ("", "") if _by_one_rank(call, source) else by_rank
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
@@ -83,11 +82,13 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             # A move into a folder of which nothing is known may move anything.
             if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
                 unclear.append((source.where(call), values.untold(target)))
+            globs = [glob for glob in globs if glob + ending != "./**/*"]  # the code lies there
             paths = [PurePosixPath(glob + ending) for glob in globs if not temporary(glob)]
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
-                found.setdefault((saved.folder, saved.pattern), saved)
+                if found.setdefault((folder, pattern), saved).unless and not unless:
+                    found[folder, pattern] = saved
     pickled = _pickled(source, values, {each.folder for each in found.values()})
     unclear += [(each.where, values.untold(target)) for target, each in pickled if each.folder.startswith(OUTSIDE)]
     kept = [*_with_copies(source, values, found), *(each for _, each in pickled)]

@@ -36,6 +36,8 @@ class Source:
         self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
         self.imports: dict[tuple[str, str], str] = {}
         """(file, name in it) -> what was imported by that name, with dots."""
+        self.top: set[tuple[str, str]] = set()
+        """The modules that a file imports for all that stands in it."""
         for node in self.nodes:
             self._import(node)
 
@@ -47,6 +49,19 @@ class Source:
             for child in ast.iter_child_nodes(node):
                 self._parent[child] = node
 
+    def started(self, cwd: Path) -> str:
+        """How it finds its modules: "module" where it is one of a package, "path" where some lie in the folder that it
+        is called in and not in its own, which is all that Python looks through; "" where that does.
+        """
+        own = [node for node in self.nodes if self._file[node] == "" and isinstance(node, ast.Import | ast.ImportFrom)]
+        if any(getattr(node, "level", 0) for node in own):
+            return "module"
+        names = {(getattr(node, "module", "") or each.name).partition(".")[0] for node in own for each in node.names}
+        lacks = [name for name in names if self.found([self.path.parent], [name]) is None]
+        above = any(self.found([cwd.resolve()], [name]) is not None for name in lacks)
+        tree = self._trees[self.path]
+        return "path" if above and tree is not None and "sys.path" not in ast.unparse(tree) else ""
+
     def _import(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
             base = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
@@ -54,6 +69,8 @@ class Source:
                 name, whole = alias.asname or alias.name, base + alias.name
                 first = name.partition(".")[0]
                 self.imports[(self._file[node], first)] = whole if name == first or alias.asname else first
+                if isinstance(self._parent[node], ast.Module | ast.Try):
+                    self.top.add((self._file[node], name if name == whole else ""))
 
     def found(self, folders: Sequence[Path], parts: Sequence[str]) -> Path | None:
         """The file of a module in one of the folders, or the folder of a package without one."""

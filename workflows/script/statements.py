@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
     NUMBER,
+    Absent,
     ClassValue,
     Frame,
     FunctionValue,
@@ -64,6 +65,8 @@ class Statements(Expressions):
         more = self.evaluate(node.value, frame)
         if isinstance(old, list) and isinstance(more, list | tuple):
             self.write(old, None, [*old, *more])
+        elif isinstance(more, list) and isinstance(old, Unknown | Absent | str):
+            self.bind(node.target, more, frame)  # words of the command line, which are asked for as they are
         elif isinstance(old, int | float):
             self.bind(node.target, Unknown(last_name(node.target), NUMBER), frame)
         else:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import PurePath
 
+from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.hugging_face import PARSERS, transformers
 from argosy.workflows.script.ray_train import ray_train
 from argosy.workflows.script.resuming import folders_of_deepspeed
@@ -18,6 +21,7 @@ from argosy.workflows.script.values import Values
 
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
 _ZERO = "zero_optimization"
+_SAVER = re.compile(r"\.ModelCheckpoint$")
 
 
 _SOME = TrainerFacts("", "", None, resumes="variable")
@@ -29,6 +33,9 @@ _BY_A_SETTING = (
      replace(_SOME, include=("checkpoint*.pt",), resumes="itself")),
     (("speechbrain",), "load_hyperpyyaml", "save_folder", "*", "hparams/train.yaml --output_folder out",
      replace(_SOME, unit=("CKPT+*",), resumes="itself")),
+    (("megatron",), "pretrain", "save", "*", "--save out --load out",
+     replace(_SOME, include=("iter_*/**/*", "latest_checkpointed_iteration.txt"), unit=("iter_*",),
+             expect=("__{rank}_*.distcp",), resume_args=("--load", "{path}"), resumes="itself")),
 )  # fmt: skip
 """How a library is imported, what a training calls, the setting, its default, how to say it, what it writes."""
 
@@ -38,7 +45,7 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
     imported = source.packages
     if (found := ray_train(source, values)) is not None:
         return found
-    if imported & {"lightning", "pytorch_lightning"}:
+    if imported & {"lightning", "pytorch_lightning"} and lightning_alone(source, values) is None:
         return _lightning(source, values, settings) or _composed(source, settings)
     settings_of_hf = {last_name(call.func) for call in source.calls} & {*PARSERS, "TrainingArguments"}
     if settings_of_hf and "transformers" in imported and (found := transformers(source, values)) is not None:
@@ -48,6 +55,17 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
     if not own and (found := _by_a_setting(source, values)) is not None:
         return found
     return transformers(source, values) if "transformers" in imported or "trl" in imported else None
+
+
+def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
+    """Where a Trainer of Lightning's is told to save nothing, since the script does, and its devices."""
+    for call in (each for each in source.calls if last_name(each.func) == "Trainer"):
+        saves = argument(call, "enable_checkpointing")
+        if saves is not None and (_is_false(saves) or values.machine.seen.get(saves) == [False]):
+            devices = argument(call, "devices")
+            told = plain(devices) or values.conditions.flag("" if devices is None else last_name(devices)) or ""
+            return source.where(call), int(told) if told.isdecimal() and told != "0" else 1
+    return None
 
 
 def _by_a_setting(source: Source, values: Values) -> TrainerFacts | None:
@@ -87,7 +105,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     if old is not None:
         above = posixpath.dirname(values.folder(old) or "*/")
         folder = None if "*" in above else above or "."
-    if place is not None and folder is None and by_flags:
+    if place is not None and folder is None and (by_flags or values.flag("resume") is not None):
         # Of a run's own folder the flag names the file to go on from.
         first, _, below = (values.folder(place) or "*").partition("/")
         folder, include = (None, include) if "*" in first else (first, (f"{below}/*.ckpt",))
@@ -96,8 +114,12 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         folder = resolved
     elif place is None and resumes and not (settings.hydra and argument(trainer, "callbacks") is not None):
         # Without a dirpath they go where its logger writes; each start has a version of its own there.
-        logs = not _is_false(_setting(trainer, "logger"))
-        folder, include = ("lightning_logs", ("version_*/checkpoints/*.ckpt",)) if logs else ("checkpoints", include)
+        told = values.machine.unpacked.get(trainer, {})
+        none = told.get("logger") in (False, []) or _is_false(_setting(trainer, "logger"))
+        folder, include = ("checkpoints", include) if none else ("lightning_logs", ("version_*/checkpoints/*.ckpt",))
+        if isinstance(root := told.get("default_root_dir"), str | PurePath):
+            folder = posixpath.normpath(posixpath.join(values.machine.glob(str(root)), folder))
+            folder = None if {"*", UNKNOWN} & {*folder} else folder
     named = saver is not None and argument(saver, "filename", 1) is not None
     named = named or (old is not None and "{epoch" not in ast.unparse(old))
     return TrainerFacts(
@@ -108,7 +130,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         lines=_lines(source, trainer),
         include=include,
         unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
-        resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
+        resume_flags=() if by_flags else ("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}")
         if by_cli
         else ("--resume_from_checkpoint", "{newest}")
@@ -148,14 +170,10 @@ def _written_place(source: Source) -> ast.expr | None:
     for node in source.nodes:
         pairs = dict(written_out(node))
         named = [plain(pairs.get(key)) or "" for key in ("target", "_target_", "class_path")]
-        for each in (node, pairs.get("params"), pairs.get("init_args")) if any(map(_is_saver, named)) else ():
+        for each in (node, pairs.get("params"), pairs.get("init_args")) if any(map(_SAVER.search, named)) else ():
             if each is not None and (place := dict(written_out(each)).get("dirpath")) is not None:
                 return place
     return None
-
-
-def _is_saver(name: str) -> bool:
-    return name.endswith(".ModelCheckpoint")
 
 
 def _composed(source: Source, settings: Settings) -> TrainerFacts | None:

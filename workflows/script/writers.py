@@ -33,7 +33,10 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (("timm",), ".CheckpointSaver", 7, "checkpoint_dir", "/last.pth.tar"),
     (("xgboost",), ".TrainingCheckPoint", 0, "directory", "/*"),
     (("stable_baselines3",), ".CheckpointCallback", 1, "save_path", "/*.zip"),
+    (("rsl_rl",), ".OnPolicyRunner", 2, "log_dir", "/model_*.pt"),
     (("paddle",), ".save", 1, "path", ""),
+    (("fvcore",), ".Checkpointer", 1, "save_dir", "/*.pth"),
+    (("fvcore",), ".Checkpointer", 1, "save_dir", "/last_checkpoint*"),
 )
 """By the names that a library is imported by: what is called, which argument names the place, what is written there."""
 
@@ -42,8 +45,8 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
     """What names the file (or folder: with ``/`` and what it writes there) in calls that write a checkpoint or move one
     into place.
     """
-    if (known := _of_library(call, source, values)) is not None:
-        yield known
+    if known := [*_of_library(call, source, values)]:
+        yield from known
         return
     if not isinstance(call.func, ast.Attribute):
         if call.args[1:] and getattr(call.func, "id", "") in wrappers:
@@ -87,7 +90,7 @@ def wrappers_of(source: Source) -> set[str]:
     }
 
 
-def _of_library(call: ast.Call, source: Source, values: Values) -> tuple[ast.expr, str] | None:
+def _of_library(call: ast.Call, source: Source, values: Values) -> Iterator[tuple[ast.expr, str]]:
     """What a call of a library that writes checkpoints is told."""
     called = _whose(call.func, source, values)
     for roots, name, place, keyword, ending in _LIBRARIES if called else ():
@@ -95,8 +98,8 @@ def _of_library(call: ast.Call, source: Source, values: Values) -> tuple[ast.exp
             target = argument(call, keyword, place)
             if ending == SAVER and argument(call, "global_step", 2) is None:
                 ending = BY_SAVER[1]
-            return None if target is None else (target, ending)
-    return None
+            if target is not None:
+                yield target, ending
 
 
 def _of_all(node: ast.expr, source: Source) -> str:

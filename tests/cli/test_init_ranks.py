@@ -1,0 +1,137 @@
+"""init on how a script comes to its ranks, whom a library calls back, and folders outside the one that it runs in."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+PARSER = "import argparse, glob, os, torch\nfrom pathlib import Path\np = argparse.ArgumentParser()\n"
+STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
+GROUP = "torch.distributed.init_process_group('nccl'"
+
+
+@pytest.fixture
+def read(argosy, tmp_path):
+    """What init says of train.py, and the run.toml that it writes."""
+
+    def call(script: str, *argv: str):
+        (tmp_path / "train.py").write_text(script)
+        code, out, err = argosy("init", "train.py", "--force", *argv)
+        return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
+
+    return call
+
+
+def ranks(found) -> tuple[int, int]:
+    return found["gang"]["nnodes"], found["gang"]["nproc_per_node"]
+
+
+def test_a_launcher_that_a_flag_names_is_torchrun(read) -> None:
+    script = f"{PARSER}p.add_argument('--launcher', choices=['none', 'pytorch', 'slurm'], default='none')\n"
+    script += f"args = p.parse_args()\nif args.launcher != 'none':\n    {GROUP})\n{STATE}f'o/{{n}}.pt')\n"
+    _, found, said = read(script, "--", "--launcher", "none")
+    assert ranks(found) == (1, 1)
+    assert "makes its group of ranks only if args.launcher != 'none': one process" in said
+    _, found, _ = read(script)
+    assert (found["args"], ranks(found)) == (["--launcher", "pytorch"], (2, 2))
+
+
+def test_a_rank_of_the_node_is_none_of_a_group_of_several(read) -> None:
+    script = (
+        f"{PARSER}local_rank = int(os.getenv('LOCAL_RANK', -1))\nif local_rank != -1:\n    {GROUP}, rank=local_rank)\n"
+    )
+    _, found, said = read(f"{script}{STATE}f'o/{{n}}.pt')\n")
+    assert (ranks(found), "one node only" in said) == ((1, 2), True)
+
+
+def test_a_file_for_each_rank_lies_on_its_node(read) -> None:
+    script = f"{PARSER}{GROUP})\ndef save(rank):\n    {STATE}os.path.join('o', f'last.{{rank}}.pt'))\n"
+    _, found, said = read(f"{script}save(torch.distributed.get_rank())\n")
+    assert (ranks(found), "names a file for each rank" in said) == ((1, 2), True)
+
+
+def test_the_rank_that_an_older_launcher_gives_is_written(read) -> None:
+    script = f"{PARSER}p.add_argument('--local_rank', type=int, required=True)\nargs = p.parse_args()\n"
+    script += f"torch.cuda.set_device(args.local_rank)\n{GROUP}, rank=int(os.environ['RANK']))\n"
+    _, found, said = read(f"{script}{STATE}f'o/{{n}}.pt')\n")
+    assert (found["args"], ranks(found)) == (["--local_rank=0"], (1, 1))
+    assert "requires" not in said
+
+
+def test_a_rank_that_a_file_of_settings_has_is_none_of_torchrun(read, tmp_path) -> None:
+    (tmp_path / "c.yaml").write_text("local_rank: -1\nout: o\n")
+    script = (
+        f"{PARSER}import hydra\n@hydra.main(config_path='.', config_name='c', version_base='1.3')\ndef main(cfg):\n"
+    )
+    script += f"    if cfg.local_rank != -1:\n        {GROUP})\n    {STATE}cfg.out + f'/{{n}}.pt')\nmain()\n"
+    _, found, said = read(script)
+    assert (ranks(found), "which torchrun does not give" in said) == ((1, 1), True), said
+
+
+LIGHTNING = """from pytorch_lightning import Callback, Trainer
+p.add_argument('--out', default='o')
+p.add_argument('--devices', default='2')
+args = p.parse_args()
+for name in os.listdir(args.out):
+    args.load = os.path.join(args.out, name)
+torch.load(args.load)
+class Saver(Callback):
+    def __init__(self, args):
+        self.args = args
+    def on_train_epoch_end(self, trainer, module):
+        if self.args.kind == 'part':
+            torch.save(part, f'{self.args.out}/net-{trainer.current_epoch}.pth')
+        else:
+            torch.save(module.state_dict(), f'{self.args.out}/net-{trainer.current_epoch}.pth')
+torch.save(net, args.out + '/first.pth')
+args.enable_checkpointing = False
+Trainer(devices=args.devices, callbacks=[Saver(args)], enable_checkpointing=args.enable_checkpointing).fit(net)
+"""
+
+
+def test_what_a_callback_saves_where_lightning_may_not_is_kept(read) -> None:
+    _, found, said = read(f"{PARSER}p.add_argument('--kind', default='')\n{LIGHTNING}")
+    assert (found["checkpoint"]["path"], set(found["checkpoint"]["include"])) == ("o", {"net-*.pth", "first.pth"}), said
+    assert ranks(found) == (1, 2)
+    assert "looks for it and goes on by itself" in said
+
+
+def test_a_checkpointer_of_fvcores_goes_on_if_it_is_asked(read) -> None:
+    script = f"{PARSER}from fvcore.common.checkpoint import Checkpointer, PeriodicCheckpointer\n"
+    script += "p.add_argument('--no-resume', action='store_true')\nargs = p.parse_args()\n"
+    script += "class Own(Checkpointer):\n    pass\nown = Own(net, 'o')\n"
+    _, found, said = read(f"{script}own.resume_or_load('w.pth', resume=not args.no_resume)\n")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["*.pth", "last_checkpoint*"]), said
+    assert "goes on by itself" in said
+    _, found, said = read(f"{script}own.resume_or_load('w.pth', resume=False)\n")
+    assert "goes on by itself" not in said
+
+
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        ("out = '../model/' + kind\nout += '_a'\nos.makedirs(out)\n", "`out = 'out'` behind line 5"),
+        ("out = Path(__file__).parent / '..' / 'o'\nout.mkdir()\n", "`out = Path('out')` behind line 4"),
+    ],
+)
+def test_the_line_that_puts_a_folder_inside_is_given(read, made: str, line: str) -> None:
+    code, _, said = read(f"{PARSER}{made}{STATE}os.path.join(out, f'{{n}}.pt'))\n")
+    assert (code, line in said) == (2, True), said
+    number, text = int(line.split()[-1]), line.split("`")[1]
+    script = f"{PARSER}{made}".splitlines()
+    script.insert(number, text)
+    _, found, _ = read("\n".join([*script, f"{STATE}os.path.join(out, f'{{n}}.pt'))\n"]))
+    assert found["checkpoint"]["path"] == "out"
+
+
+def test_what_it_finds_itself_is_no_file_of_somebodys_choice(read) -> None:
+    script = f"{PARSER}p.add_argument('--ckpt')\nargs = p.parse_args()\nfound = glob.glob('o/*.pt')\n"
+    script += "path = args.ckpt if args.ckpt is not None else max(found) if found else None\n"
+    script += (
+        "if args.ckpt is not None:\n    state = torch.load(args.ckpt)\n    optimizer.load_state_dict(state['o'])\n"
+    )
+    script += "elif found:\n    state = torch.load(max(found))\n    optimizer.load_state_dict(state['o'])\n"
+    _, found, said = read(f"{script}{STATE}f'o/{{n}}.pt')\n")
+    assert "resume_args" not in found["checkpoint"], said
+    assert "looks for it and goes on by itself" in said

@@ -1,0 +1,151 @@
+"""init on what a script needs to find its modules, and on flags and folders that it took for others at first sight."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+PARSER = "import argparse, os, torch\nfrom pathlib import Path\np = argparse.ArgumentParser()\n"
+STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
+
+
+@pytest.fixture
+def read(argosy, tmp_path):
+    """What init says of the first file, and the run.toml that it writes."""
+
+    def call(files: dict[str, str], *argv: str):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        code, out, err = argosy("init", next(iter(files)), "--force", *argv)
+        return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
+
+    return call
+
+
+def test_a_script_that_imports_from_its_package_is_a_module(read) -> None:
+    script = f"from .where import OUT\n{PARSER}{STATE}f'{{OUT}}/{{n}}.pt')\n"
+    _, found, _ = read({"kit/train.py": script, "kit/where.py": "OUT = 'o'\n", "kit/__init__.py": ""})
+    assert (found["module"], "script" in found, found["checkpoint"]["path"]) == ("kit.train", False, "o")
+
+
+def test_modules_of_the_folder_that_it_is_called_in_are_found(read) -> None:
+    script = f"from util import OUT\n{PARSER}{STATE}f'{{OUT}}/{{n}}.pt')\n"
+    _, found, _ = read({"tool/train.py": script, "util/__init__.py": "OUT = 'o'\n"})
+    assert (found["script"], found["env"]) == ("tool/train.py", {"PYTHONPATH": "."})
+    _, found, _ = read({"tool/train.py": f"import sys\nsys.path.insert(0, '.')\n{script}"})
+    assert "env" not in found
+    _, found, _ = read({"train.py": script})
+    assert "env" not in found
+
+
+def resumed(found) -> list[str] | None:
+    return found["checkpoint"].get("resume_args")
+
+
+def test_a_folder_that_begins_a_text_with_holes_is_one(read) -> None:
+    script = f"{PARSER}p.add_argument('--restart_dir')\np.add_argument('--name', default='last')\n"
+    script += "args = p.parse_args()\nif args.restart_dir:\n"
+    script += "    state = torch.load(f'{args.restart_dir}/{args.name}.pt')\n"
+    _, found, said = read({"train.py": f"{script}    optimizer.load_state_dict(state['o'])\n{STATE}'o/last.pt')\n"})
+    assert resumed(found) == ["--restart_dir", "o"], said
+
+
+def test_a_flag_that_is_a_path_has_what_paths_have(read) -> None:
+    script = f"{PARSER}p.add_argument('--out', type=Path, default='o')\nargs = p.parse_args()\n"
+    script += "def train(out):\n    file = out.joinpath('a').with_suffix('.pt')\n    if file.exists():\n"
+    _, found, said = read({"train.py": f"{script}        torch.load(file)\n    {STATE}file)\ntrain(**vars(args))\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["a.pt"]), said
+    assert "goes on by itself" in said
+
+
+def test_a_name_without_a_value_is_no_number_of_a_flag(read) -> None:
+    script = f"{PARSER}p.add_argument('--rate', type=float, default=-1)\nargs = p.parse_args()\n"
+    script += "def of_file(path):\n    for line in open(path):\n        if int(line) <= 3:\n            rate = 0.1\n"
+    script += "        else:\n            return rate\nfor n in range(9):\n    if of_file('r') <= 0:\n        break\n"
+    _, found, said = read({"train.py": f"{script}    {STATE}f'o/{{n}}.pt')\n"})
+    assert found["checkpoint"]["path"] == "o", said
+
+
+def test_the_trainers_own_flag_is_one_of_a_loop_that_asks_for_it(read) -> None:
+    script = "import torch\nfrom accelerate import Accelerator\n"
+    script += "from transformers import HfArgumentParser, Seq2SeqTrainingArguments\naccelerator = Accelerator()\n"
+    script += "args, = HfArgumentParser((Seq2SeqTrainingArguments,)).parse_args_into_dataclasses()\n"
+    script += "net.save_pretrained(args.output_dir)\nif args.resume_from_checkpoint is not None:\n"
+    script += "    accelerator.load_state(args.resume_from_checkpoint)\n"
+    script += "accelerator.save_state(output_dir=f'{args.output_dir}/checkpoint-{n}')\n"
+    _, found, said = read({"train.py": script}, "--", "--output_dir", "./")
+    assert found["checkpoint"]["include"] == ["checkpoint-*/**/*"], said
+    assert resumed(found) == ["--resume_from_checkpoint", "{newest}"]
+
+
+def test_words_that_change_a_file_of_settings_have_no_dashes(read) -> None:
+    script = "import sys\nfrom omegaconf import OmegaConf\nfrom transformers import HfArgumentParser, Trainer\n"
+    script += "from transformers import TrainingArguments\nparser = HfArgumentParser((TrainingArguments,))\n"
+    script += "told = OmegaConf.merge(OmegaConf.load(sys.argv[1]), OmegaConf.from_cli(sys.argv[2:]))\n"
+    script += "args, = parser.parse_dict(told)\ntrainer = Trainer(net, args)\n"
+    script += "trainer.train(resume_from_checkpoint=args.resume_from_checkpoint)\n"
+    _, found, said = read({"train.py": script, "a.yaml": "output_dir: o\n"}, "--", "a.yaml")
+    assert (found["checkpoint"]["path"], resumed(found)) == ("o", ["resume_from_checkpoint={newest}"]), said
+
+
+LIGHTNING = """from pytorch_lightning import Trainer
+p.add_argument('--resume_from_ckpt')
+p.add_argument('output_dir')
+args = p.parse_args()
+loggers = []
+told = {key: value for key, value in vars(args).items() if key in KNOWN}
+told.update({'default_root_dir': args.output_dir, 'logger': loggers})
+Trainer(**told).fit(net, ckpt_path=args.resume_from_ckpt)
+"""
+
+
+def test_what_a_trainer_is_given_by_a_table_says_where_it_saves(read) -> None:
+    _, found, said = read({"train.py": PARSER + LIGHTNING}, "--", "out")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("out/checkpoints", ["*.ckpt"]), said
+    _, found, _ = read({"train.py": PARSER + LIGHTNING.replace(", 'logger': loggers", "")}, "--", "out")
+    assert found["checkpoint"]["path"] == "out/lightning_logs"
+
+
+def test_a_version_of_a_logger_lies_in_its_folder(read) -> None:
+    script = f"{PARSER}from pytorch_lightning import Trainer\nfrom pytorch_lightning.callbacks import ModelCheckpoint\n"
+    script += "from pytorch_lightning.loggers import TensorBoardLogger\np.add_argument('--ckpt_path')\n"
+    script += "p = Trainer.add_argparse_args(p)\nargs = p.parse_args()\n"
+    script += "logger = TensorBoardLogger(save_dir='logs/tb', name='a')\nnet = Net(args.ckpt_path)\n"
+    script += "saver = ModelCheckpoint(dirpath=str(Path(logger.log_dir) / 'checkpoints'), filename='{epoch}-x')\n"
+    _, found, said = read({"train.py": f"{script}Trainer.from_argparse_args(args, callbacks=[saver]).fit(net)\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == (
+        "logs",
+        ["tb/a/version_*/checkpoints/*.ckpt"],
+    ), said
+    assert resumed(found) == ["--resume_from_checkpoint", "{newest}"]
+
+
+def test_a_loop_of_rsl_rls_and_flags_in_a_list(read) -> None:
+    script = "from rsl_rl.runners import OnPolicyRunner\nfrom datetime import datetime\nfrom isaacgym import gymutil\n"
+    script += "FLAGS = [{'name': '--resume', 'action': 'store_true', 'default': False}]\n"
+    script += "args = gymutil.parse_arguments(custom_parameters=FLAGS)\n"
+    script += "runner = OnPolicyRunner(env, cfg, f'logs/{datetime.now()}', device='cuda')\n"
+    _, found, said = read({"train.py": f"{script}if args.resume:\n    runner.load(newest('logs'))\nrunner.learn()\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("logs", ["*/model_*.pt"]), said
+    assert resumed(found) == ["--resume"]
+
+
+def test_megatrons_folder_is_that_of_its_flag(read) -> None:
+    script = "from megatron.training import pretrain\nimport argparse\np = argparse.ArgumentParser()\n"
+    script += "p.add_argument('--save')\np.add_argument('--adlr-autoresume', action='store_true')\n"
+    _, found, said = read(
+        {"train.py": f"{script}args = p.parse_args()\npretrain(data, args.save)\n"}, "--", "--save", "o"
+    )
+    assert (found["checkpoint"]["path"], found["checkpoint"]["unit"]) == ("o", ["iter_*"]), said
+    assert resumed(found) == ["--load", "{path}"]
+
+
+def test_a_line_stands_before_the_first_test_of_its_setting(read) -> None:
+    script = (
+        "import torch, yaml\ncfg = yaml.safe_load(open('c.yaml'))\nif cfg['resume']:\n    if isfile(cfg['resume']):\n"
+    )
+    script += "        state = torch.load(cfg['resume'])\n        optimizer.load_state_dict(state['o'])\n"
+    _, _, said = read({"train.py": f"{script}{STATE}f'o/{{n}}.pt')\n", "c.yaml": "resume:\n"}, "--", "c.yaml")
+    assert "write before line 3" in said, said

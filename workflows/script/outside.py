@@ -1,0 +1,44 @@
+"""Where a script makes its folder outside the one that it runs in, and the line that puts it inside."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+from posixpath import normpath
+
+from argosy.workflows.script.globs import UNKNOWN
+from argosy.workflows.script.saves import SavedAt
+from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.values import OUTSIDE, Values
+
+
+def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
+    """``path = 'out'`` and the last line that names the folder, where ``makedirs(path)`` makes it and all that is saved
+    lies below; None where no name says so.
+    """
+    folders = [each.folder for each in places]
+    made = list[tuple[int, str, str]]()
+    for call in source.calls if folders and all(each.startswith(OUTSIDE) for each in folders) else ():
+        name = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
+        if last_name(call.func) not in ("makedirs", "mkdir") or not isinstance(name, ast.Name | ast.Attribute):
+            continue
+        begins = [normpath(each.partition("*")[0].partition(UNKNOWN)[0]) for each in values.machine.globs(name)]
+        last = _last_named(call, name, source)
+        if last is not None and any(len(each) > 2 and all(one.startswith(each) for one in folders) for each in begins):
+            path = any(isinstance(each, PurePath) for each in values.machine.seen.get(name, []))
+            text = ast.unparse(name)
+            kind = "Path" if (source.file(call), "Path") in source.imports else f"type({text})"
+            line = f"{text} = {kind}('out')" if path else f"{text} = 'out'"
+            made.append((max(map(len, begins)), line, source.where(last)))
+    return min(made)[1:] if made else None
+
+
+def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | None:
+    """The last statement above the call, in its function, that gives the name a value."""
+    around, given = source.function_of(call), re.compile(rf"{re.escape(ast.unparse(name))} \S?= ")
+    found = [node for node in source.nodes if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < call.lineno
+             and source.file(node) == source.file(call) and source.function_of(node) is around
+             and given.match(ast.unparse(node))]  # fmt: skip
+    return max(found, key=lambda node: node.lineno, default=None)
