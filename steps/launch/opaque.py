@@ -266,6 +266,7 @@ class FolderWatch:
             seconds=round(time.monotonic() - began, 3),
             generation=done.generation,
             final=final,
+            pod=self._reporter.pod,
             **told,
         )
         print(f"argosy: checkpoint of step {done.step} committed: {done.digest[:12]}", flush=True)

@@ -68,6 +68,11 @@ class Reporter:
         """Name of the node it reports for."""
         return self._identity.node
 
+    @property
+    def pod(self) -> str:
+        """Name of the pod it reports for."""
+        return self._identity.pod
+
     def start(self) -> None:
         """Begin the heartbeat."""
         self._thread.start()

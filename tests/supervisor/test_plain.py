@@ -132,6 +132,8 @@ def test_a_model_that_another_node_saved_than_the_first_is_the_end(rig: Rig) -> 
     prepare(rig, ELSEWHERE.replace("{WRITERS}", "('1',)"), nproc=1)
     assert rig.run(100) == 0, rig.log()
     assert saved(rig) == "all of it by 1"
+    (commit,) = rig.events("checkpoint_committed")
+    assert commit.fields["pod"].endswith("-1")
 
 
 def test_the_first_nodes_model_is_the_end_whoever_else_saved_one(rig: Rig) -> None:
