@@ -26,7 +26,12 @@ from tests.prove.record import STYLE, Record
 COLUMNS = ["kind", "source", "licence", "changed", "attempts", "ended by", "resumed from step",
            "its script then said", "trained to step", "committed by", "held", "error"]  # fmt: skip
 NOTE = """\
-On one machine, by `argosy run`; their images cannot be pulled there."""
+On one machine, by `argosy run`; their images cannot be pulled there.
+
+The XGBoostJob's tracker numbers the ranks itself, and rank 0 saves: whichever node that is, its files are the end
+([several nodes](opaque-folders.md#several-nodes)). Before, the first node's were, and two of three such runs failed. On
+CPUs the MPIJob's script does not average its ranks' gradients; they meet when they are judged, each epoch. A step that
+was resumed from is a commit's number where the script names none (RayJob)."""
 COUNT = len(JOBS)
 
 

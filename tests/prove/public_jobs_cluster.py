@@ -62,12 +62,14 @@ def _case(cluster: Cluster, job: Job) -> dict[str, Any]:
 
 def _run(training: Training, job: Job) -> dict[str, Any]:
     training.name = _submit(training, job)
-    training.until(f"{job.begun} in a log", lambda: re.search(job.begun, _logs(training)), 240)
+    training.until(f"{job.begun} in a log", lambda: _found(job.begun, training), 240)
     victim = max(training.pods(), key=lambda pod: pod["metadata"]["name"])
     made = [pod["metadata"]["name"].partition("-a1-")[2] for pod in training.pods()]
     training.execute(victim, "pkill", "-9", "-f", f"^[^ ]*python {job.script}")
     training.until("the next restart", lambda: len(training.events("restart_began")) == 2)
-    said = job.says and training.until(f"{job.says} in a log", lambda: re.search(job.says, _logs(training)))
+    said: list[str] = []
+    if job.says:
+        training.until(f"{job.says} in a log", lambda: said.extend(_found(job.says, training)) or said)
     assert training.ended(600) == "Succeeded", training.tale()
     (killed,) = (event.fields for event in training.events("restart_ended") if event.fields["cause"] != "none")
     _, last = (event.fields for event in training.events("restart_began"))
@@ -78,7 +80,7 @@ def _run(training: Training, job: Job) -> dict[str, Any]:
         "pods": ", ".join(sorted(made)),
         "ended by": f"signal {killed['signal']} of rank {killed['rank']}",
         "resumed from step": last["restored_step"] if job.says else "none: its script reads no checkpoint",
-        "its script then said": said[0] if said else "",
+        "its script then said": "".join(said),
         "trained to step": max((int(event.fields["step"]) for event in training.events("step")), default=0),
         "committed by": final.get("pod", "").partition("-a1-")[2],
         "held": True,
@@ -101,8 +103,13 @@ def _submit(training: Training, job: Job) -> str:
     return str(run["name"])
 
 
+def _found(text: str, training: Training) -> list[str]:
+    """The first place in what the gang's pods wrote so far that is like ``text``, if any."""
+    found = re.search(text, _logs(training))
+    return [found[0]] if found else []
+
+
 def _logs(training: Training) -> str:
-    """What the gang's pods wrote so far."""
     phase = training.cluster.workflow(training.workflow, training.namespace).get("status", {}).get("phase")
     assert phase not in ("Failed", "Error"), training.tale()
     texts = []
