@@ -93,6 +93,7 @@ def _submit(training: Training, job: Job) -> str:
     run = imported(job, folder, CODE)
     run.pop("image", None)
     run["gang"] |= RUN
+    run["gang"].get("pod", {}).pop("image_pull_policy", None)  # there is no registry
     run |= {"secrets": ["s3"], "storage": {"uri": f"{training.bucket}/store"}}
     run["env"]["PYTHONPATH"] = f"{images.CODE}:{run['env']['PYTHONPATH']}"  # the image has argosy by this variable
     run["env"] |= {"AWS_ENDPOINT_URL": cluster.s3_endpoint, "AWS_REGION": "us-east-1"}
