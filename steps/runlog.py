@@ -58,6 +58,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "seconds",
         "generation",
         "final",
+        "pod",
     ),
     "rank_ended": ("attempt", "restart", "rank", "node", "pod", "signal", "exit_code"),
     "restart_ended": ("attempt", "restart", "cause", "signal", "exit_code", "rank", "node", "quote", "last_step"),

@@ -167,6 +167,10 @@ class Report(Message):
     """Node 0, while it gathers one; in every report."""
     uncommitted: str = ""
     """With ``finished``: what this node's ranks wrote to the checkpoint folder, where only the first node commits."""
+    end: Literal["", "unchanged", "committed"] = ""
+    """With ``finished``. unchanged: this is the first node, its ranks wrote nothing, and it has not committed what lies
+    there as the end. committed: it was named in the orders, and has.
+    """
     part: Part | None = None
     """The newest answer to a save, in every report."""
 
@@ -185,5 +189,7 @@ class Orders(Message):
     """Furthest step that any rank of this restart has told: the clock of a rank that tells none."""
     save: Save | None = None
     """The save that node 0 gathers now."""
+    commits: int = -1
+    """With ``continue``, when all ranks ended well: the node rank that commits its folder as the end; -1: none."""
     parts: list[Part] = field(default_factory=list)
     """For node 0: what the other nodes answered to its save."""

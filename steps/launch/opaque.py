@@ -55,7 +55,9 @@ class FolderWatch:
         folder: Path,
         completeness: Completeness,
         reporter: Reporter,
+        restored: Contents | None = None,
     ) -> None:
+        """``restored``: what lay there when the ranks began, where that is some time ago."""
         self._args = args
         self._folder = folder
         self._checkpoints = checkpoints
@@ -66,9 +68,9 @@ class FolderWatch:
         self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
         """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
         self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, completeness.of_others)
-        digest, found = assignment.resume_digest, contents(folder, args)
-        restored = checkpoints.by_digest(digest) if digest else None
-        self._labels = Labelling(folder, restored, found.units[-1] if found.units else None)
+        digest, found = assignment.resume_digest, restored or contents(folder, args)
+        checkpoint = checkpoints.by_digest(digest) if digest else None
+        self._labels = Labelling(folder, checkpoint, found.units[-1] if found.units else None)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
         """What was committed, or given up, of each unit."""
         self.pruning = Pruning(checkpoints, args.checkpoint_keep)
@@ -264,6 +266,7 @@ class FolderWatch:
             seconds=round(time.monotonic() - began, 3),
             generation=done.generation,
             final=final,
+            pod=self._reporter.pod,
             **told,
         )
         print(f"argosy: checkpoint of step {done.step} committed: {done.digest[:12]}", flush=True)

@@ -16,6 +16,7 @@ from argosy.steps.contract.trouble import Trouble
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.identity import Identity
 
+End = Literal["", "unchanged", "committed"]
 Phase = Literal["staging", "restoring", "running", "finished", "failed"]
 
 BATCH = 2000
@@ -46,6 +47,8 @@ class Reporter:
         self._save: Save | None = None
         self._part: Part | None = None
         self._uncommitted = ""
+        self._end: End = ""
+        self._commits = -1
         self._told_save: Save | None = None
         self._told_parts: list[Part] = []
         self._told_step = 0
@@ -64,6 +67,11 @@ class Reporter:
     def node(self) -> str:
         """Name of the node it reports for."""
         return self._identity.node
+
+    @property
+    def pod(self) -> str:
+        """Name of the pod it reports for."""
+        return self._identity.pod
 
     def start(self) -> None:
         """Begin the heartbeat."""
@@ -134,10 +142,16 @@ class Reporter:
             self._phase = "failed"
             self._wake()
 
-    def keeps(self, uncommitted: str) -> None:
-        """What this node holds of the checkpoint's files and does not commit, in words."""
+    def keeps(self, uncommitted: str = "", end: End = "") -> None:
+        """What this node holds of the checkpoint's files and has not committed, in words; ``end`` as in a Report."""
         with self._changed:
-            self._uncommitted = uncommitted
+            self._uncommitted, self._end = uncommitted, end
+            self._wake()
+
+    def commits(self) -> bool:
+        """Whether this node is the one that commits the end, as far as we know."""
+        with self._changed:
+            return self._commits == self._assignment.node_rank
 
     def gather(self, save: Save | None) -> None:
         """Node 0: ask the other nodes for their parts of ``save``, or (None) no longer; told at once."""
@@ -222,6 +236,7 @@ class Reporter:
             self._worked = self._worked[len(worked) :]
             self._urgent = self._urgent or len(self._steps) >= BATCH
             self._told_save, self._told_parts, self._told_step = orders.save, orders.parts, orders.step
+            self._commits = orders.commits
             if orders.command != "continue":
                 self._orders = orders
             self._changed.notify_all()
@@ -250,6 +265,7 @@ class Reporter:
             save=self._save,
             part=self._part,
             uncommitted=self._uncommitted,
+            end=self._end,
         )
 
     def _complain(self, error: Exception) -> None:

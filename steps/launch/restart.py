@@ -91,6 +91,7 @@ class NodeRestart:
             self.evidence.gather(self._reporter.endings())
         orders = self._reporter.orders()
         while orders is None and not self._terminated.is_set():
+            self._commit_end()
             orders = self._reporter.wait(LOOK_SECONDS)
         if orders is None:
             orders = Orders(command="exit", exit_code=self._code_of_termination())
@@ -197,6 +198,17 @@ class NodeRestart:
             self._reporter.enter("failed")
         else:
             self._reporter.fail(_agent_failure(agent, code))
+
+    def _commit_end(self) -> None:
+        if not (self._finished and self._saves is not None and self._reporter.commits()):
+            return
+        saves, self._saves = self._saves, None
+        try:
+            saves.commit_end()
+        except StepError as error:
+            self._reporter.fail(error)
+        except (InputError, OSError) as error:
+            self._reporter.fail(StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)))
 
     def _end_ranks(self, agent: Agent, hub: RankHub, orders: Orders) -> None:
         hub.release()

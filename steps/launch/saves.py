@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import Word
-from argosy.steps.launch.whole_files import Signature, signature
+from argosy.steps.launch.whole_files import Signature
 from argosy.steps.pods.processes import is_running
 from argosy.steps.store.base import ObjectStore
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from argosy.steps.checkpoint.store import CheckpointStore
     from argosy.steps.launch.gathering import Contributor
     from argosy.steps.launch.opaque import FolderWatch
+    from argosy.steps.launch.units import Contents
 
 
 class Saves:
@@ -36,8 +38,11 @@ class Saves:
         self._reporter = reporter
         self._watch: FolderWatch | None = None
         self._contributor: Contributor | None = None
-        self._restored: Signature | None = None
-        """Of a node that commits nothing: what the folder held when the ranks began."""
+        self._restored: Contents | None = None
+        """Where the first of several nodes commits alone: what the folder held when the ranks began."""
+        self._last: Callable[[], FolderWatch] | None = None
+        """Of another node then: who commits what its ranks wrote, should the first have nothing."""
+        self._word: tuple[Word, bool] | None = None
         self._pids: list[int] = []
         self._last_expected = threading.Event()
         self._last_saved = threading.Event()
@@ -63,6 +68,7 @@ class Saves:
         from argosy.steps.launch.gathering import Contributor
         from argosy.steps.launch.opaque import FolderWatch
         from argosy.steps.launch.restoring import of_others
+        from argosy.steps.launch.units import contents
 
         args, assignment, nproc = self._args, self._assignment, self._args.nproc_per_node
         folder, node = self._workdir / args.checkpoint_path, assignment.node_rank
@@ -70,12 +76,15 @@ class Saves:
         ranks = range(node * nproc, (node + 1) * nproc) if every else range(assignment.nnodes * nproc)
         others = of_others(args, assignment, checkpoints, folder) if every and assignment.nnodes > 1 else {}
         completeness = Completeness(args, folder, ranks, others)
+        if assignment.nnodes > 1 and not (every or args.checkpoint_expect):
+            self._restored = contents(folder, args)
+        shared = (args, assignment, checkpoints, folder, completeness, self._reporter)
         if node == 0:
-            self._watch = FolderWatch(args, assignment, checkpoints, folder, completeness, self._reporter)
-        elif every or args.checkpoint_expect:
-            self._contributor = Contributor(args, assignment, checkpoints, folder, completeness, self._reporter)
+            self._watch = FolderWatch(*shared)
+        elif self._restored is None:
+            self._contributor = Contributor(*shared)
         else:
-            self._restored = signature(folder, args.checkpoint_include)
+            self._last = partial(FolderWatch, *shared, self._restored)
 
     def environment(self) -> dict[str, str]:
         """The variables that tell an opaque script where to write."""
@@ -102,6 +111,8 @@ class Saves:
         """A rank finished a step; ``anew``: what it told before counted something else."""
         if self._watch is not None and rank == 0:
             self._watch.step(word, anew=anew)
+        elif self._last is not None and rank == self._assignment.node_rank * self._args.nproc_per_node:
+            self._word = (word, anew)
 
     def told(self, rank: int, loss: float) -> None:
         """A rank told its loss; NaN and infinite ones too."""
@@ -124,24 +135,51 @@ class Saves:
     def finish(self, *, final: bool, go_on: Callable[[], bool] = lambda: True) -> None:
         """All ranks of this node ended well: commit what lies there; ``go_on`` False: wait for no other node.
 
+        ``final``, and nothing here is the first node's own: only the supervisor knows whether another's ranks wrote.
+
         Raises:
             StepError: it is not whole, or the store failed.
         """
+        if final and self._restored is not None:
+            new = self._new(self._restored)
+            if self._watch is None:
+                self._reporter.keeps(new)
+                return
+            if not new:
+                self._watch.stop()
+                self._reporter.keeps(end="unchanged")
+                return
         if self._watch is not None:
             self._watch.commit_rest(final=final, go_on=go_on)
         if self._contributor is not None:
             self._contributor.finish(go_on=go_on)
-        if self._restored is not None:
-            self._tell_uncommitted(self._restored)
 
-    def _tell_uncommitted(self, before: Signature) -> None:
-        """A tracker may give rank 0 to any node (XGBoost's before 2 does), and who saves is then not the first."""
-        path = self._args.checkpoint_path
-        found = signature(self._workdir / path, self._args.checkpoint_include)
-        new = sorted(name for name, state in found.items() if before.get(name) != state)
-        if new:
-            others = f" and {len(new) - 1} more" if len(new) > 1 else ""
-            self._reporter.keeps(f"{path}/{new[0]}{others}")
+    def _new(self, before: Contents) -> str:
+        """What the ranks of this node wrote, in words. A tracker may give rank 0 to any node (XGBoost's before 2 does),
+        and who saves is then not the first.
+        """
+        from argosy.steps.launch.units import contents
+
+        path, old = self._args.checkpoint_path, _all(before)
+        found = _all(contents(self._workdir / path, self._args))
+        new = sorted(name for name, state in found.items() if old.get(name) != state)
+        more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        return f"{path}/{new[0]}{more}" if new else ""
+
+    def commit_end(self) -> None:
+        """The supervisor chose this node: what lies here is the end. Told when it is done.
+
+        Raises:
+            StepError: it is not whole, or the store failed.
+        """
+        watch = self._watch
+        if watch is None and self._last is not None:
+            watch = self._last()
+            if self._word is not None:
+                watch.step(self._word[0], anew=self._word[1])
+        if watch is not None:
+            watch.commit_rest(final=True)
+        self._reporter.keeps(end="committed")
 
     def stop(self) -> None:
         """Commit nothing more."""
@@ -153,3 +191,10 @@ class Saves:
         from argosy.steps.checkpoint.store import CheckpointStore
 
         return CheckpointStore(self._store, run_prefix(self._args.name, self._assignment.run_id))
+
+
+def _all(found: Contents) -> Signature:
+    files = dict(found.beside)
+    for unit in found.units:
+        files |= unit.files
+    return files

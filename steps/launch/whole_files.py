@@ -18,6 +18,7 @@ _ZIP = b"PK\x03\x04"
 _ZIP_HEAD = b"PK"
 _ALWAYS_ZIP = frozenset({".distcp", ".npz"})
 _SAFETENSORS_HEADER = 8
+_PICKLE, _PICKLE_END = b"\x80", b"."
 _JSON_BYTES = 64 << 20
 """A longer JSON file is judged by its last character alone."""
 _PROVEN_JSON_BYTES = 1 << 20
@@ -133,6 +134,8 @@ def _json_whole(path: Path) -> bool:
             source.seek(-64, os.SEEK_END)
             return source.read().rstrip()[-1:] in (b"}", b"]")
     text = path.read_bytes()
+    if text.startswith(_PICKLE):  # Ray Tune calls one so: basic-variant-state-….json
+        return text.endswith(_PICKLE_END)
     try:
         json.loads(text)
     except (ValueError, RecursionError):

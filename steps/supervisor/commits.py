@@ -110,8 +110,7 @@ class RunCommits:
         found = self.newest()
         have = "there is no checkpoint" if found is None else f"the newest checkpoint is of step {found.step}"
         want = f"step {self._end_step} was declared" if self._end_step > 0 else "none was saved with final=True"
-        told = found is None and uncommitted  # else the first node's were right before
-        lost = f"; only the first node's files are committed, and {', '.join(uncommitted)}" if told else ""
+        lost = f"; the first node wrote nothing, and {', '.join(uncommitted)}" if uncommitted else ""
         return f"all ranks exited 0, but {have} and {want}{lost}"
 
     def verify(self, checkpoint: Checkpoint) -> None:

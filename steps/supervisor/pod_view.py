@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from argosy.steps.contract.causes import Cause
@@ -22,6 +23,7 @@ class PodView:
     endings: dict[int, Ending] = field(default_factory=dict)
     error: Trouble | None = None
     uncommitted: str = ""
+    end: str = ""
 
     @property
     def is_finished(self) -> bool:
@@ -71,3 +73,22 @@ class PodView:
         code = state.exit_code if state.exit_code in set(ExitCode) else None
         quote = f"pod {state.name} on {state.node} ended with {how} and reported nothing"
         return Trouble(cause=Cause.UNKNOWN, quote=quote, code=code, time=state.time, pod=state.name, node=state.node)
+
+
+def uncommitted(views: Iterable[PodView]) -> list[PodView]:
+    """Those whose ranks wrote what nobody has committed, where the first node's wrote nothing."""
+    there = list(views)
+    waits = any(view.end == "unchanged" for view in there)
+    return [view for view in there if waits and view.uncommitted]
+
+
+def holder(views: Iterable[PodView]) -> int:
+    """When all have finished: the node rank that has yet to commit the end, since it alone holds it; -1: none has, or
+    nobody can tell which.
+    """
+    there = list(views)
+    ends = {view.end for view in there}
+    if not all(view.is_finished for view in there) or "unchanged" not in ends or "committed" in ends:
+        return -1
+    ranks = [view.state.index for view in uncommitted(there)] or [0]
+    return ranks[0] if len(ranks) == 1 else -1

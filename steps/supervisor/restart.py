@@ -222,9 +222,13 @@ class GangRestart:
         """Until the restart has ended: 0; or could go on with more nodes: how many."""
         context = self._context
         trouble_at: float | None = None
+        told = -1
         while not watch.is_finished:
             self._feed(watch, seats)
             now = time.monotonic()
+            if (chosen := watch.holder) != told:
+                told = chosen
+                context.channel.order(Orders(command="continue", commits=told))
             if (stall := watch.stall(now)) is not None:
                 self._stalled(watch.step, *stall)
             see_slow_ranks(context, self._gang.attempt, self._number, watch)

@@ -13,7 +13,7 @@ from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import LOST_REASONS, PodState
 from argosy.steps.supervisor.losses import Losses
 from argosy.steps.supervisor.pace import FLOOR_SECONDS, Pace
-from argosy.steps.supervisor.pod_view import PodView
+from argosy.steps.supervisor.pod_view import PodView, holder, uncommitted
 from argosy.steps.supervisor.slowness import Slowness, SlowRank
 from argosy.steps.verdict import PodFact, Verdict, judge
 from argosy.steps.verdict.evidence import read_lines
@@ -84,7 +84,7 @@ class Watch:
         if view.phase != report.phase or report.events:
             self._moved(now)
         view.phase = report.phase
-        view.uncommitted = report.uncommitted
+        view.uncommitted, view.end = report.uncommitted, report.end
         for ending in report.endings:
             if ending.rank not in view.endings:
                 view.endings[ending.rank] = replace(ending, pod=report.pod, node=report.node)
@@ -171,13 +171,17 @@ class Watch:
     @property
     def uncommitted(self) -> tuple[str, ...]:
         """What nodes hold of the checkpoint's files that nobody commits, in words."""
-        views = self._pods.values()
-        return tuple(f"{view.state.node} holds {view.uncommitted}" for view in views if view.uncommitted)
+        return tuple(f"{view.state.node} holds {view.uncommitted}" for view in uncommitted(self._pods.values()))
+
+    @property
+    def holder(self) -> int:
+        """The node rank that has yet to commit the end, where that is one which a supervisor has to name, or -1."""
+        return holder(self._pods.values())
 
     @property
     def is_finished(self) -> bool:
-        """Every pod's ranks ended well."""
-        return all(view.is_finished for view in self._pods.values())
+        """Every pod's ranks ended well, and the end is committed where a node holds it."""
+        return all(view.is_finished for view in self._pods.values()) and self.holder < 0
 
     def has_trouble(self, now: float, timeouts: Timeouts) -> bool:
         """Whether something failed, fell silent or hangs."""

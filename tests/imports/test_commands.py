@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.imports.account import Account
 
+MANIFEST = Path(__file__).with_name("manifests") / "mpijob-v2beta1.yaml"
 Imported = Callable[..., tuple[dict[str, Any], Account]]
 Job = Callable[..., dict[str, Any]]
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 4, "memory": "64Gi"}}}
@@ -211,8 +214,6 @@ def test_what_the_author_must_know_is_said(imported: Imported, job: Job, script:
 def test_what_only_the_image_knows_is_asked_for(
     argosy: Callable[..., tuple[int, str, str]], job: Job, tmp_path: Any, container: dict[str, Any], why: str
 ) -> None:
-    import yaml
-
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(job(container)))
     code, out, err = argosy("import", "job.yaml")
     assert (code, out) == (2, "")
@@ -229,3 +230,18 @@ def test_arguments_of_the_image_are_those_of_the_script_that_is_named(imported: 
     assert (run["script"], run["args"]) == ("/a/main.py", ["--rounds=10", "FILL-IN"])
     assert account.fates_in("spec.template.spec.containers[0].args[0]") == {"kept"}
     assert account.fates_in("spec.template.spec.containers[0].args[1]") == {"by hand"}
+
+
+def test_an_address_of_a_pod_that_no_gang_has_is_left_to_the_author(imported: Imported) -> None:
+    made = yaml.safe_load(MANIFEST.read_text())
+    args = made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["args"]
+    meets = "--dist-url=tcp://horovod-bert-worker-0.horovod-bert-worker:23456"
+    args += [meets, "--out=my-horovod-bert-worker-0", "--name=horovod-bert"]
+    run, account = imported(made)
+    assert run["args"] == ["--batch-size", "16", *args[-3:]]
+    (told,) = (each for each in account.entries if each["fate"] == "by hand" and each["into"] == "args")
+    assert told["path"].endswith(".args[22]")
+    assert told["why"] == (
+        "no gang has a pod horovod-bert-worker-0: ranks meet at MASTER_ADDR and MASTER_PORT (torch: env://)"
+    )
+    assert "# horovod-bert-worker-0 is no pod of the gang" in account.record["toml"]

@@ -303,7 +303,8 @@ def test_a_log_that_stays_open_beside_the_checkpoints(one_node: Callable[..., Cl
         ("a.json", '{"a": 1}', True), ("a.json", '{"a": ', False), ("a.json", '{"a": 1}\n{"a": 2}\n', True),
         ("a.json", '{"a": 1}\n{"a": ', False), ("a.json", "", False), ("a.distcp", "PK\x03", False),
         ("a.pt", "", False), ("a.distcp", "other", True), ("a.bin", "anything", True),
-        ("a.pt", "PK\x03\x04 cut", False),
+        ("a.pt", "PK\x03\x04 cut", False), ("basic-variant-state.json", "\x80\x05N.", True),
+        ("basic-variant-state.json", "\x80\x05N", False),
     ],
 )  # fmt: skip
 def test_what_can_be_parsed(name: str, text: str, whole: bool, tmp_path: Path) -> None:

@@ -124,7 +124,15 @@ def test_orders_reach_reports_and_an_older_restart_is_stopped(wire: Wire) -> Non
     assert wire.report(0, 2)[1]["command"] == "stop"
     wire.channel.order(Orders(command="exit", exit_code=76))
     answer = wire.check_in(0, 3)[1]
-    assert answer == {"command": "exit", "exit_code": 76, "root": None, "step": 0, "save": None, "parts": []}
+    assert answer == {
+        "command": "exit",
+        "exit_code": 76,
+        "root": None,
+        "step": 0,
+        "save": None,
+        "commits": -1,
+        "parts": [],
+    }
     assert [report.restart for report in wire.channel.drain()] == [3, 3]
 
 

@@ -7,7 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.layout import run_prefix
 from argosy.steps.store import open_store
 from argosy.workflows.code import pack, push
 
@@ -44,9 +48,26 @@ pathlib.Path("out/done").write_text("all of it")
 
 ELSEWHERE = """
 import os, pathlib
-if os.environ["RANK"] == "1":
-    pathlib.Path("out").mkdir(exist_ok=True)
-    pathlib.Path("out/model").write_text("all of it")
+rank, out = os.environ["RANK"], pathlib.Path("out")
+if rank in {WRITERS}:
+    out.mkdir(exist_ok=True)
+    out.joinpath("model").write_text(f"all of it by {rank}")
+"""
+
+MOVES = """
+import os, pathlib, time
+rank, out = os.environ["RANK"], pathlib.Path("out")
+first = os.environ["ARGOSY_RESTART"] == "0"
+if rank == "0" and first:
+    out.mkdir(exist_ok=True)
+    out.joinpath("model").write_text("half of it")
+    time.sleep(60)
+if rank == "1":
+    if first:
+        time.sleep(3)
+        raise SystemExit(7)
+    assert out.joinpath("model").read_text() == "half of it"
+    out.joinpath("model").write_text("all of it")
 """
 
 
@@ -97,8 +118,49 @@ def test_nodes_of_one_rank_are_told_of_each_other_as_tensorflow_reads_it(rig: Ri
     assert all(worker.startswith("127.0.0.1:") for worker in workers)
 
 
-def test_a_model_that_another_node_saved_than_the_first_is_named(rig: Rig) -> None:
-    prepare(rig, ELSEWHERE, nproc=1)
+def saved(rig: Rig) -> str:
+    """What the newest checkpoint holds."""
+    store = open_store(rig.plan["store"])
+    found = CheckpointStore(store, run_prefix("r", rig.args.effective_run_id)).newest()
+    assert found is not None
+    assert found.final
+    (file,) = found.files
+    return store.get(f"{run_prefix('r', rig.args.effective_run_id)}/{file.key}").decode()
+
+
+def test_a_model_that_another_node_saved_than_the_first_is_the_end(rig: Rig) -> None:
+    prepare(rig, ELSEWHERE.replace("{WRITERS}", "('1',)"), nproc=1)
+    assert rig.run(100) == 0, rig.log()
+    assert saved(rig) == "all of it by 1"
+    (commit,) = rig.events("checkpoint_committed")
+    assert commit.fields["pod"].endswith("-1")
+
+
+def test_the_first_nodes_model_is_the_end_whoever_else_saved_one(rig: Rig) -> None:
+    prepare(rig, ELSEWHERE.replace("{WRITERS}", "('0', '1')"), nproc=1)
+    assert rig.run(100) == 0, rig.log()
+    assert saved(rig) == "all of it by 0"
+
+
+def test_models_of_two_nodes_but_the_first_are_named_and_not_chosen_from(rig: Rig) -> None:
+    rig.nnodes = 3
+    prepare(rig, ELSEWHERE.replace("{WRITERS}", "('1', '2')"), nproc=1)
     assert rig.run(100) == 70, rig.log()
     quote = rig.events("restart_ended")[0].fields["quote"]
-    assert quote.endswith("; only the first node's files are committed, and node-1 holds out/model"), quote
+    assert quote.endswith("; the first node wrote nothing, and node-1 holds out/model, node-2 holds out/model"), quote
+
+
+def test_what_was_restored_on_the_first_node_does_not_hide_what_another_saved(rig: Rig) -> None:
+    """Rank 0 of the script's own numbering was on node 0, and is on node 1 after the restart."""
+    prepare(rig, MOVES, nproc=1)
+    assert rig.run(100) == 0, rig.log()
+    assert saved(rig) == "all of it"
+
+
+@pytest.mark.parametrize("at", ['"uncommitted": "out/model"', '"end": "unchanged"', '"end": "committed"'])
+def test_a_supervisor_that_is_killed_while_it_asks_for_the_end_leaves_it_to_the_next(rig: Rig, at: str) -> None:
+    prepare(rig, ELSEWHERE.replace("{WRITERS}", "('1',)"), nproc=1)
+    rig.run_killed(rf"put \S+/evidence/\S+ .*{at}", 100)
+    assert rig.run(100) == 0, rig.log()
+    assert saved(rig) == "all of it by 1"
+    assert len(rig.events("checkpoint_committed")) == 1

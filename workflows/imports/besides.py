@@ -48,7 +48,11 @@ class Surroundings:
         folder: the last ``cd``, with its word.
     """
 
-    def __init__(self, draft: Draft, account: Account, values: Values) -> None:
+    def __init__(self, draft: Draft, account: Account, values: Values, name: str) -> None:
+        """``name`` of the object, by which its controller calls the pods."""
+        self._pods = re.compile(
+            rf"(?<![\w.-]){re.escape(name or chr(0))}-(master|chief|worker|launcher)-\d+(?![\w-])", re.I
+        )
         self.draft = draft
         self.account = account
         self.values = values
@@ -56,6 +60,11 @@ class Surroundings:
         self._own: dict[str, tuple[str | None, Word]] = {}
         self.folder: str | None = None
         self.folder_word: Word | None = None
+
+    def pod(self, text: str) -> str:
+        """The first of the object's own pods that a text names; no gang has one of that name."""
+        found = self._pods.search(text)
+        return found[0] if found else ""
 
     def value(self, assignment: Assignment) -> str | None:
         """What is assigned; None when it is not known here."""

@@ -13,7 +13,7 @@ from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.besides import Surroundings, take_image_arguments
 from argosy.workflows.imports.commands import Started, container_commands, line_commands, peeled
 from argosy.workflows.imports.draft import Draft
-from argosy.workflows.imports.launchers import WHY, Does, Launch, Option, read_launch
+from argosy.workflows.imports.launchers import MEETING, WHY, Does, Launch, Option, read_launch
 from argosy.workflows.imports.masking import masked
 from argosy.workflows.imports.source import Source
 from argosy.workflows.manifests.bundle import Bundle
@@ -63,7 +63,8 @@ def take_entry(
         started = line_commands(source.entrypoint, known)
     else:
         started = container_commands(starter, bundle)
-    around = Surroundings(draft, account, Values(dict(started.values.known), started.values.positional))
+    values = Values(dict(started.values.known), started.values.positional)
+    around = Surroundings(draft, account, values, source.workload.document.name)
     of_image = any(given) and not starter.node["command"]
     entry = _read(started, around, silent=of_image)
     if entry is None and not any(given):
@@ -224,6 +225,9 @@ def _arguments(entry: Entry, first: list[str], around: Surroundings, field: str)
             shown = ", ".join(dict.fromkeys(found.missing))
             around.account.by_hand(word, f"{shown} has no value in the files: write it in place of FILL-IN", "args")
             missing += dict.fromkeys(found.missing)
+        elif (pod := next(filter(None, map(around.pod, found.words)), "")) != "":
+            around.account.by_hand(word, f"no gang has a pod {pod}: {MEETING}", "args")
+            around.draft.note("args", f"{pod} is no pod of the gang: {MEETING}")
         elif found.used:
             names = ", ".join(dict.fromkeys(found.used))
             around.account.changed(word, f"written with the value of {names}", "args")

@@ -35,13 +35,14 @@ class Does(Enum):
     UNKNOWN = "unknown"
 
 
+MEETING: Final = "ranks meet at MASTER_ADDR and MASTER_PORT (torch: env://)"
 WHY: Final[Mapping[Does, str]] = {
     Does.MEET: "ranks meet over argosy's channel",
     Does.NODES: "the number of nodes is gang.nnodes",
     Does.TOTAL: "the number of ranks is gang.nnodes times gang.nproc_per_node",
     Does.RESTARTS: "argosy's supervisor owns restarts: see [retry]",
     Does.LOGS: "every rank's output is kept: argosy logs",
-    Does.BIND: "torchrun starts the ranks, without ssh and MPI",
+    Does.BIND: "argosy starts the ranks, without ssh",
     Does.PYTHON: "argosy's launch starts Python, with every line of output at once",
     Does.PROGRAM: "argosy starts Python; a program that is none has no place",
 }
