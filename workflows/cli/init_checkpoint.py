@@ -197,9 +197,11 @@ def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:
 def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str) -> tuple[str, list[str], str]:
     """The files, too, that it reads beside the checkpoint when it goes on, as long as {newest} is none of them."""
     flag = facts.resume_flag()
-    newest = flag is not None and flag.takes_value and "*" in f"{folder}/{patterns[0] if patterns else '*'}"
-    for path, where in () if newest else facts.beside.items():
+    named = flag is not None and flag.takes_value and stands_for(flag) != STEP
+    for path, where in () if named and "*" in f"{folder}/{[*patterns, '*'][0]}" else facts.beside.items():
         above, name = str(Path(path).parent), Path(path).name
+        if folder != above and above.startswith(f"{folder}/"):
+            above, name = folder, os.path.relpath(path, folder)
         if folder != above and folder.startswith(f"{above}/"):
             patterns = [f"{os.path.relpath(folder, above)}/{each}" for each in patterns]
             folder = above

@@ -45,7 +45,7 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
         return list(facts.trainer.resume_args), f"{facts.trainer.library} goes on from the folder that it is told of"
     flag = facts.resume_flag()
     other = facts.restored_by
-    if facts.loads and flag is not None and flag == other and facts.trainer is None:
+    if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
         flag = None  # a file of somebody's choice; its own it finds itself
     if flag is not None and not flag.takes_value and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.resuming import NUMBERED
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
@@ -16,20 +17,21 @@ _WRITES = re.compile(r"(?i)dump|save|write|open")
 
 
 def beside(source: Source, values: Values, flag: Flag | None) -> dict[str, str]:
-    """Path -> where it is read: only with ``flag``, by a name that the script writes without it."""
+    """Path -> where it is read: only with ``flag``, which may give its number, by a name that is written without it."""
+    numbered = flag is not None and NUMBERED.search(flag.attribute) is not None
     calls = [call for call in source.calls if call in values.machine.calls and isinstance(call.func, ast.expr)]
     read = {
         PurePosixPath(path).name: source.where(call)
         for call in calls
         if _READS.search(last_name(call.func)) and not _is_for_writing(call) and _needs(call, values, flag)
-        for path in _paths(call, values)
+        for path in _paths(call, values, numbered)
     }
     written = {
         path
         for call in calls
         if _WRITES.search(last_name(call.func)) and values.machine.needed(call) == ()
         if last_name(call.func) != "open" or _is_for_writing(call)
-        for path in _paths(call, values)
+        for path in _paths(call, values, numbered)
     }
     return {path: read[name] for path in sorted(written) if (name := PurePosixPath(path).name) in read}
 
@@ -39,12 +41,12 @@ def _needs(call: ast.Call, values: Values, flag: Flag | None) -> bool:
     return flag is not None and needed is not None and flag in needed
 
 
-def _paths(call: ast.Call, values: Values) -> Iterator[str]:
-    """Those of its arguments that name one file."""
+def _paths(call: ast.Call, values: Values, numbered: bool) -> Iterator[str]:
+    """Those of its arguments that name one file, or one of each save."""
     for each in call.args[:2]:
         for path in values.machine.globs(each):
             name = PurePosixPath(path).name
-            if "." in name.strip(".") and not set("*\0") & set(name) and "*" not in path and "\n" not in path:
+            if "." in name.strip(".") and "\n" not in path and (numbered or not ("*" in path or "\0" in name)):
                 yield str(PurePosixPath(path.replace("\0", "*")))
 
 

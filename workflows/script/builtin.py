@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from argosy.workflows.script.domain import (
     ANEW,
     NUMBER,
+    Absent,
     ClassValue,
     Frame,
     FunctionValue,
@@ -37,6 +38,8 @@ class Builtins(Methods):
         return args[0]  # a text stays one
 
     def _fn_hasattr(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        if isinstance(args[0], Absent) and args[0].value is None:
+            return Absent(args[0].flag, False)
         found = self.attribute(args[0], args[1]) if isinstance(args[1], str) else Unknown()
         return Unknown() if isinstance(found, Unknown | Method) else True
 
@@ -76,6 +79,8 @@ class Builtins(Methods):
     _fn_asdict = _fn_vars
 
     def _fn_isinstance(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        if isinstance(args[0], Absent) and args[0].value is None:
+            return Absent(args[0].flag, False)
         kinds = args[1] if isinstance(args[1], tuple) else (args[1],)
         names = {each.name.rpartition(".")[2] for each in kinds if isinstance(each, Unknown)}
         plain = isinstance(args[0], str | int | float | list | dict | tuple | bool | None)

@@ -9,6 +9,7 @@ from itertools import islice, product
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
+    ANEW,
     FIRST_HOLE,
     LIBRARY,
     NUMBER,
@@ -25,6 +26,7 @@ from argosy.workflows.script.domain import (
     choices,
     join,
 )
+from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.names import Names
 
 _COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
@@ -133,15 +135,18 @@ class Expressions(Names):
         before, self.deciding = self.deciding, []
         holds, flags = self.truth(self.evaluate(node, frame)), self.deciding
         self.deciding = before
-        return holds, flags
+        return holds, [*dict.fromkeys(flags)]
 
     def _compare(self, node: ast.Compare, frame: Frame) -> Value:
         left, right = self.evaluate(node.left, frame), self.evaluate(node.comparators[0], frame)
         if len(node.ops) > 1:
             return Unknown()
-        for each in (left, right):
-            self.deciding += [each.flag] if isinstance(each, Absent) else []
-        return self.lifted(lambda a, b: self._compared(node.ops[0], a, b), left, right)
+        flags = [each.flag for each in (left, right) if isinstance(each, Absent)]
+        found = self.lifted(lambda a, b: self._compared(node.ops[0], a, b), left, right)
+        if flags and isinstance(found, bool):
+            return Absent(flags[0], found)  # asked for where a name keeps it, too
+        self.deciding += flags
+        return found
 
     def _compared(self, how: ast.cmpop, a: Value, b: Value) -> Value:
         a, b = (each.value if isinstance(each, Absent) else each for each in (a, b))
@@ -205,6 +210,22 @@ class Expressions(Names):
             value.hole = chr(FIRST_HOLE + min(len(self.holes), 0xFFFD))
             self.holes.append(value)
         return value.hole
+
+    def hole_of(self, value: Value) -> Unknown | Absent | None:
+        """What is not known, where a value is nothing else."""
+        text = self.text(value) if isinstance(value, str | PurePosixPath | File) else ""
+        each = self.holes[ord(text) - FIRST_HOLE] if len(text) == 1 and ord(text) >= FIRST_HOLE else value
+        return each if isinstance(each, Unknown | Absent) else None
+
+    def glob(self, text: str) -> str:
+        """A text with holes as a glob."""
+        return "".join(self._mark(each) for each in text)
+
+    def _mark(self, character: str) -> str:
+        if ord(character) < FIRST_HOLE:
+            return character
+        hole = self.holes[ord(character) - FIRST_HOLE]
+        return "*" if isinstance(hole, Unknown) and hole.kind in (NUMBER, ANEW) else UNKNOWN
 
     def text(self, value: Value) -> str:
         """The value as a part of a text; a number is a setting or a count, neither is certain."""

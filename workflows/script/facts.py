@@ -21,6 +21,7 @@ from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks,
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
     file_flags,
+    finds_a_state,
     folder_flags,
     goes_on,
     loading_flag,
@@ -73,6 +74,7 @@ class ScriptFacts:
     """The flag that says that torchrun starts its ranks, where it is not given."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
     inside: tuple[str, str] | None = None
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
     skipped: frozenset[str] = frozenset()
@@ -165,7 +167,7 @@ def _facts(
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
-    flags = (*flags, *(of_training_arguments(source) if trainer is None else ()))
+    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None else ()))
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -184,6 +186,7 @@ def _facts(
         inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         restored_by=loading_flag(source, values, whole),
+        finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
         asked_for=asked_for(source, flags, settings.keys, whole),
         numbered=numbered(source, values),

@@ -195,9 +195,10 @@ def _of_tables(source: Source) -> list[Flag]:
     ]
 
 
-def of_training_arguments(source: Source) -> list[Flag]:
-    """The flag of Hugging Face's ``TrainingArguments`` that a loop of the script's own asks for."""
+def of_training_arguments(source: Source, arguments: Sequence[str]) -> list[Flag]:
+    """The flag of Hugging Face's ``TrainingArguments`` that a loop of the script's own asks for, if no file has all."""
     parsed = any(name.endswith("TrainingArguments") for name in source.imports.values())
+    parsed = parsed and not (len(arguments) == 1 and arguments[0].endswith((".json", ".yaml", ".yml")))
     return [Flag("--resume_from_checkpoint", True, None, False, source.where(node)) for node in source.nodes
             if parsed and isinstance(node, ast.Attribute) and node.attr == "resume_from_checkpoint"][:1]  # fmt: skip
 

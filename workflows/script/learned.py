@@ -34,6 +34,8 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
             models += [] if _is_plain(call, source, values.bindings) else [name]
         elif last_name(call.func) in ("state_dict", "load_state_dict"):
             saved.append(name.removesuffix(".module"))  # of whatever else the script keeps, as an average
+            if not _has_each_rank(asked, source, values):
+                return
         elif last_name(call.func) == "step" and any(word in last_name(asked).lower() for word in _STEPS):
             steps.append(name)
     for name in _prepared(loop, source):
@@ -41,6 +43,14 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
     if (models or saved) and steps:
         whole = [name for name in models if not any(name.startswith(f"{other}.") for other in models)]
         yield from (*whole, *steps, *saved)
+
+
+def _has_each_rank(asked: ast.expr, source: Source, values: Values) -> bool:
+    """Whether it is not made only where ``is_main_process`` is true: the others have nothing to save of it."""
+    some = {each for node in source.nodes if isinstance(node, ast.If) and "is_main" in ast.unparse(node.test)
+            for each in ast.walk(node)}  # fmt: skip
+    made = {each for _, each in values.bindings.attributes.get(last_name(asked), [])}
+    return not made or not made <= some
 
 
 def _prepared(loop: ast.For | ast.While, source: Source) -> Iterator[str]:
@@ -82,8 +92,8 @@ def _inside(
 ) -> Iterator[tuple[ast.Call, Names]]:
     """The calls in a node and in the script's functions that it calls; what their parameters are at the loop."""
     for call in (each for each in ast.walk(node) if isinstance(each, ast.Call)):
-        if values.machine.followed and call not in values.machine.calls:
-            continue
+        if values.machine.followed and values.machine.needed(call) != ():
+            continue  # nor what only a flag makes
         yield call, names
         known = [each for each in values.bindings.functions.get(last_name(call.func), []) if each not in entered]
         for function in [each for each in known if means(call, each, source, values.bindings)][:1]:
@@ -119,6 +129,8 @@ def means(call: ast.Call, function: Function, source: Source, bindings: Bindings
     names = [last_name(each.func) for each in made if isinstance(each, ast.Call)]
     if known := [one for name in names for one in bindings.classes.get(name, [])]:
         return any(kind in _lineage(one, bindings) for one in known)
+    if source.origin(owner):
+        return False  # ``np.load`` is no method
     alike = (source.class_of(each) for each in bindings.functions[function.name])
     return [each for each in alike if each is not None and _trains(each)] == [kind]
 

@@ -7,12 +7,11 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 
 from argosy.workflows.script.calls import Calls
 from argosy.workflows.script.domain import (
-    ANEW,
     FIRST_HOLE,
     LIBRARY,
     NUMBER,
@@ -32,7 +31,7 @@ from argosy.workflows.script.methods import WRONG
 from argosy.workflows.script.settings import changed, read_settings, typed
 from argosy.workflows.script.source import Source, counted, last_name
 
-_MOST_STEPS = 250_000
+_MOST_STEPS = 400_000
 _MOST_SEEN = 60
 _MOST_MODULES = 30
 """Whose names are like one that only a run knows."""
@@ -180,6 +179,22 @@ class Machine(Calls):
         file = self._existing(path) if path.endswith(".py") else None
         return None if file is None else self._load(file.resolve(), file.stem)
 
+    def _fn_exec(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        """A file's lines stand there: ``exec(open("configurator.py").read())``, which may ask for the command line."""
+        first = self.text(args[0]) if isinstance(args[0], File) else ""
+        asks = (tree := self._lines(first)) is not None and "sys.argv" in ast.unparse(tree)
+        for word in (first, *(self.arguments if asks else ())):
+            key, equals, text = word.lstrip("-").partition("=")
+            if (run := self._lines(word)) is not None:
+                self.block(run.body, self.frame)
+            elif equals and key in self.frame.names:
+                self.write(self.frame.names, key, typed(text))
+        return None
+
+    def _lines(self, path: str) -> ast.Module | None:
+        file = self._existing(path) if path.endswith(".py") else None
+        return None if file is None else self._source.tree(file.resolve())
+
     def config_file(self, path: str) -> Value:
         """The names of a file in Python that holds settings; None where it cannot be read."""
         file = self._existing(path)
@@ -233,7 +248,8 @@ class Machine(Calls):
         if RANKS.search(name):
             return Unknown(path, NUMBER)
         if flag.node is not None:
-            return self._default(flag)
+            value = self._default(flag)
+            return Absent(flag, value) if isinstance(value, int | float) and value < 0 else value
         value = typed(flag.default) if flag.default else "" if flag.default == "" else None
         if not flag.takes_value or not value or (isinstance(value, int | float) and value < 0):
             missing = value if flag.takes_value else False
@@ -272,29 +288,10 @@ class Machine(Calls):
         )  # fmt: skip
         return list(found)
 
-    def glob(self, text: str) -> str:
-        """A text with holes as a glob."""
-        return "".join(self._mark(each) for each in text)
-
-    def _mark(self, character: str) -> str:
-        if ord(character) < FIRST_HOLE:
-            return character
-        hole = self._hole(character)
-        return "*" if isinstance(hole, Unknown) and hole.kind in (NUMBER, ANEW) else UNKNOWN
-
-    def hole_of(self, value: Value) -> Unknown | Absent | None:
-        """What is not known, where a value is nothing else."""
-        text = self.text(value) if isinstance(value, str | PurePath | File) else ""
-        each = self._hole(text) if len(text) == 1 and ord(text) >= FIRST_HOLE else value
-        return each if isinstance(each, Unknown | Absent) else None
-
-    def _hole(self, character: str) -> Unknown | Absent:
-        return self.holes[ord(character) - FIRST_HOLE]
-
     def flags_in(self, node: ast.expr) -> Iterator[Flag]:
         """The flags without a value that a path is made of, the first first."""
         for value in self.seen.get(node, []):
             for each in self.text(value) if not isinstance(value, dict | list) else "":
-                hole = self._hole(each) if ord(each) >= FIRST_HOLE else None
+                hole = self.holes[ord(each) - FIRST_HOLE] if ord(each) >= FIRST_HOLE else None
                 if hole is not None and hole.flag is not None:
                     yield hole.flag

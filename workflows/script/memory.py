@@ -77,16 +77,17 @@ class Memory:
         values = [made[at][2] if at in made else place.get(key, _NONE) for made in mine]
         self.write(place, key, join(each for each in values if each is not _NONE))
 
-    def suppose(self, frame: Frame, flags: list[Flag], way: Way) -> None:
-        """Go a way that is taken only with ``flags``, and forget what it wrote."""
+    def suppose(self, frame: Frame, flags: list[Flag], way: Way) -> list[str]:
+        """Go a way that is taken only with ``flags``, and forget what it wrote; the names to which it did."""
         if len(self.needs) + len(flags) > _MOST_NEEDS:
-            return
+            return []
         before, returned, start = self.needs, len(frame.returned), len(self._log)
         self.needs = tuple(dict.fromkeys((*before, *flags)))
         way()
-        self._undo(start)
+        made = self._undo(start)
         del frame.returned[returned:]
         self.needs = before
+        return [key for place, key, _ in made.values() if place is frame.names]
 
     def truth(self, value: Value) -> bool | None:
         """Whether it counts as true; None: only a run could tell."""

@@ -106,7 +106,7 @@ class Names(Memory):
         if hasattr(builtins, node.id):
             return self.library(f"builtins.{node.id}")
         value = self.setting(node.id, node.id)
-        of_flag = type(value) in (int, float)  # none that a name is sure to be
+        of_flag = type(getattr(value, "value", value)) in (int, float)  # none that a name is sure to be
         return last.names.setdefault(node.id, Unknown(node.id, NUMBER) if of_flag else value)
 
     def _certain(self, value: Value, name: str) -> Value:

@@ -24,7 +24,7 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
         name = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
         if last_name(call.func) not in ("makedirs", "mkdir") or not isinstance(name, ast.Name | ast.Attribute):
             continue
-        begins = [normpath(each.partition("*")[0].partition(UNKNOWN)[0]) for each in values.machine.globs(name)]
+        begins = [normpath(each.replace(UNKNOWN, "*")) for each in values.machine.globs(name)]
         last = _last_named(call, name, source)
         if last is not None and any(len(each) > 2 and all(one.startswith(each) for one in folders) for each in begins):
             path = any(isinstance(each, PurePath) for each in values.machine.seen.get(name, []))

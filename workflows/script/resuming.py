@@ -200,6 +200,16 @@ def _is_below(path: ast.expr) -> bool:
     return plain(path.args[-1]) is not None or ".pt" in ast.unparse(path.args[-1])
 
 
+def finds_a_state(source: Source, values: Values) -> bool:
+    """Whether a state of an optimizer is loaded whose path no flag names."""
+    known = (call for call in source.calls if call.args and last_name(call.func) == "load")
+    return any(feeds_an_optimizer(call, source) and not _flags_of(call.args[0], values) for call in known)
+
+
+def _flags_of(path: ast.expr, values: Values) -> list[Flag]:
+    return [*values.machine.flags_in(path), *values.flags_alone(path)] or [*filter(None, [values.untold(path)])]
+
+
 def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
     calls = (call for call in source.calls if call.args)
@@ -207,8 +217,7 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
              or (whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func))
              or values.machine.named(call.func).endswith("keras.models.load_model")]  # fmt: skip
     for call in sorted(known, key=lambda call: not feeds_an_optimizer(call, source)):
-        told, alone = values.untold(call.args[0]), values.flags_alone(call.args[0])
-        for flag in [*values.machine.flags_in(call.args[0]), *alone] or ([told] if told is not None else []):
+        for flag in _flags_of(call.args[0], values):
             likely = _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)
             if likely or feeds_an_optimizer(call, source):
                 return flag

@@ -54,7 +54,7 @@ class Source:
         is called in and not in its own, which is all that Python looks through; "" where that does.
         """
         own = [node for node in self.nodes if self._file[node] == "" and isinstance(node, ast.Import | ast.ImportFrom)]
-        if any(getattr(node, "level", 0) for node in own):
+        if any(getattr(node, "level", 0) and self.function_of(node) is None for node in own):
             return "module"
         names = {(getattr(node, "module", "") or each.name).partition(".")[0] for node in own for each in node.names}
         lacks = [name for name in names if self.found([self.path.parent], [name]) is None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePosixPath
@@ -30,6 +31,7 @@ _MOST_TURNS = 8
 _SMALL = 40
 """A loop whose body has at most so many nodes is gone round for each of many elements."""
 _MANY = 400
+_OF_FIRST = re.compile(r"^\w*rank\w*(\(\))? == 0$")
 _OF_PYTHON = ("property", "staticmethod", "classmethod", "dataclass")
 
 
@@ -95,12 +97,16 @@ class Statements(Expressions):
 
     def _if_(self, node: ast.If, frame: Frame) -> str:
         holds, flags = self.test(node.test, frame)
+        if holds is None and not node.orelse and _OF_FIRST.search(ast.unparse(node.test)):
+            return self.block(node.body, frame) and ""  # what is saved is as the first rank has it
         if holds is None:
             return self.either(frame, partial(self.block, node.body, frame), partial(self.block, node.orelse, frame))
         taken, other = (node.body, node.orelse) if holds else (node.orelse, node.body)
-        if flags and other:
-            self.suppose(frame, flags, partial(self.block, other, frame))
-        return self.block(taken, frame)
+        written = self.suppose(frame, flags, partial(self.block, other, frame)) if flags and other else []
+        end = self.block(taken, frame)
+        for name in (each for each in written if frame.names.get(each, "") is None):
+            self.write(frame.names, name, Absent(flags[-1], None))
+        return end
 
     def _for_(self, node: ast.For | ast.AsyncFor, frame: Frame) -> str:
         several = self.evaluate(node.iter, frame)

@@ -1,0 +1,124 @@
+"""init on habits of well known programs: settings told to a file that is executed, numbers below zero for "not"."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+PARSER = "import argparse, glob, json, os, torch\np = argparse.ArgumentParser()\n"
+STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
+LOAD = "    optimizer.load_state_dict(state['o'])\n"
+
+
+@pytest.fixture
+def read(argosy, tmp_path):
+    """What init says of the first file, and the run.toml that it writes."""
+
+    def call(files: dict[str, str], *argv: str):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        code, out, err = argosy("init", next(iter(files)), "--force", *argv)
+        return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
+
+    return call
+
+
+def test_a_file_that_is_executed_takes_settings_of_the_command_line(read) -> None:
+    script = "import os, torch\nout = 'out'\nexec(open('told.py').read())\n"
+    files = {
+        "train.py": f"{script}{STATE}os.path.join(out, 'ckpt.pt'))\n",
+        "told.py": "import sys\nfor word in sys.argv[1:]:\n    tell(word)\n",
+        "config/small.py": "out = 'small'\n",
+    }
+    for words, path in (([], "out"), (["config/small.py"], "small"), (["config/small.py", "--out=mine"], "mine")):
+        _, found, said = read(files, *(["--", *words] if words else []))
+        assert found["checkpoint"]["path"] == path, said
+
+
+def test_what_only_a_flag_gives_a_name_saves_only_with_it(read) -> None:
+    script = f"{PARSER}p.add_argument('--every')\nargs = p.parse_args()\nif hasattr(args.every, 'isdigit'):\n"
+    script += "    every = int(args.every) if args.every.isdigit() else args.every\nelse:\n    every = None\n"
+    script += f"for n in range(9):\n    if isinstance(every, int):\n        {STATE}f'o/{{n}}.pt')\n"
+    code, _, said = read({"train.py": script})
+    assert (code, "saves only with --every" in said) == (2, True), said
+    _, found, said = read({"train.py": script}, "--", "--every", "5")
+    assert found["checkpoint"]["path"] == "o", said
+
+
+def test_what_is_read_beside_by_its_number_is_kept(read) -> None:
+    script = f"{PARSER}p.add_argument('--resume-from-step', type=int, default=-1)\nargs = p.parse_args()\n"
+    script += "def load(n):\n    state = torch.load(f'o/d1/model_{n}.pt')\n"
+    script += f"    with open(f'o/d1/meta_{{n}}.json', 'r') as f:\n        json.load(f)\n{LOAD}"
+    script += "resuming = args.resume_from_step != -1\nif resuming:\n    load(args.resume_from_step)\n"
+    script += f"for n in range(9):\n    {STATE}f'o/d1/model_{{n}}.pt')\n"
+    script += "    with open(f'o/d1/meta_{n}.json', 'w') as f:\n        json.dump({}, f)\n"
+    _, found, said = read({"train.py": script})
+    assert "meta_*.json" in str(found["checkpoint"]["include"]), said
+    assert found["checkpoint"]["resume_args"] == ["--resume-from-step", "{step}"]
+
+
+@pytest.mark.parametrize(
+    "looked", ["runs = glob.glob('o/*.pt')\n", "if os.path.isfile('o/1.pt'):\n    open('o/1.pt')\n"]
+)
+def test_what_is_looked_for_and_not_taken_into_training_is_no_resume(read, looked) -> None:
+    script = f"{PARSER}p.add_argument('--start_check_point')\nargs = p.parse_args()\n{looked}"
+    script += f"if args.start_check_point:\n    state = torch.load(args.start_check_point)\n{LOAD}"
+    _, found, said = read({"train.py": f"{script}{STATE}'o/1.pt')\n"})
+    assert found["checkpoint"].get("resume_args") == ["--start_check_point", "o/1.pt"], said
+
+
+def test_lines_name_no_library_and_nothing_that_some_ranks_lack(read) -> None:
+    script = "import numpy as np\nimport torch\nfrom accelerate import Accelerator\nclass Trainer:\n"
+    script += "    def __init__(self, model):\n        self.accelerator = Accelerator()\n        self.step = 0\n"
+    script += "        self.model, self.opt = self.accelerator.prepare(model, torch.optim.Adam(model.parameters()))\n"
+    script += "        EMA\n    def load(self):\n        self.ema.load_state_dict(torch.load('o/1.pt')['ema'])\n"
+    script += "    def save(self):\n        torch.save({'ema': self.ema.state_dict()}, 'o/1.pt')\n"
+    script += (
+        "    def train(self):\n        while self.step < 9:\n            np.load('x')\n            self.model.train()\n"
+    )
+    script += "            loss.backward()\n            self.opt.step()\n            self.step += 1\n"
+    script += "            self.save()\nTrainer(net).train()\n"
+    made = "if self.accelerator.is_main_process:\n            self.ema = EMA(model)"
+    _, _, said = read({"train.py": script.replace("EMA\n", f"{made}\n", 1)})
+    assert "argosy.pt" not in said
+    _, _, said = read({"train.py": script.replace("EMA\n", "self.ema = EMA(model)\n", 1)})
+    assert "self.ema.load_state_dict" in said
+    assert "np." not in said
+
+
+def test_lines_have_no_scheduler_that_only_a_flag_makes(read) -> None:
+    script = f"{PARSER}p.add_argument('--sched')\nargs = p.parse_args()\nscheduler = None\n"
+    script += "if args.sched == 'cycle':\n    scheduler = Cycle(optimizer)\nfor n in range(9):\n    model.train()\n"
+    script += "    loss.backward()\n    optimizer.step()\n    if scheduler is not None:\n        scheduler.step()\n"
+    _, _, said = read({"train.py": f"{script}    torch.save(model.state_dict(), f'o/{{n}}.pt')\n"})
+    assert ("optimizer.load_state_dict" in said, "scheduler.load" in said) == (True, False), said
+
+
+def test_a_module_only_where_its_first_lines_import_from_its_package(read) -> None:
+    script = f"{PARSER}def late():\n    from .where import OUT\n{STATE}'o/1.pt')\n"
+    assert read({"train.py": script})[1]["script"] == "train.py"
+
+
+def test_a_file_with_all_settings_stands_alone_on_the_command_line(read) -> None:
+    script = "import sys, torch\nfrom transformers import HfArgumentParser, TrainingArguments\n"
+    script += "args = HfArgumentParser(TrainingArguments).parse_json_file(sys.argv[1])[0]\n"
+    script += (
+        f"if args.resume_from_checkpoint is not None:\n    state = torch.load(args.resume_from_checkpoint)\n{LOAD}"
+    )
+    _, found, said = read({"train.py": f"{script}{STATE}'o/1.pt')\n", "all.json": "{}"}, "--", "all.json")
+    assert "resume_args" not in found["checkpoint"], said
+
+
+def test_a_folder_is_as_the_first_rank_makes_it(read) -> None:
+    script = "import os, time, torch\nout = 'o'\nif get_rank() == 0:\n    out = os.path.join(out, time.strftime('a'))\n"
+    _, found, said = read({"train.py": f"{script}{STATE}os.path.join(out, '1.pt'))\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["*/1.pt"]), said
+
+
+def test_a_line_that_puts_a_log_inside_is_no_help_for_what_is_saved(read) -> None:
+    script = "import os, time, torch\ndef log(folder):\n    logs = folder + '/logs_%s' % time.time()\n"
+    script += "    os.makedirs(logs)\nfolder = os.path.join('..', 'exp', name())\nlog(folder)\n"
+    code, _, said = read({"train.py": f"{script}{STATE}folder + '/last.pt')\n"})
+    assert (code, "logs = " in said) == (2, False), said
