@@ -108,7 +108,8 @@ class ScriptFacts:
     stops: tuple[str, str] | None = None
     """The flag without which it ends where its folder holds files, and where."""
     loop: Loop | None = None
-    """Where it counts its epochs or steps."""
+    """Where it counts its epochs or steps; none where a library owns the ranks,
+    whose own calls save and load."""
     written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The value of a setting -> its whole key and its file."""
     unread: frozenset[str] = frozenset()
@@ -196,7 +197,6 @@ def _facts(
         folders=folder_flags(source, values),
         files=file_flags(source, values),
         stops=stops(source, values, told),
-        # Where a library owns the ranks, its own calls save and load: such lines would be wrong.
         loop=loop_of(source, values, ranks.by is not None) if ranks.by is None or ranks.alike else None,
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
