@@ -21,8 +21,10 @@ $(READY): requirements/dev.txt pyproject.toml scripts/environment.sh
 demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, gated, promoted (about a minute)
 	@$(BIN)/python -m examples.demo
 
+# What collects beside the checks leaves bytecode, which six workers would each make for themselves.
 test: $(READY) ## checks and tests, then those on a real cluster (root)
-	@$(MAKE) --no-print-directory check
+	@$(BIN)/pytest -q --collect-only --ignore=tests/cluster -p no:cacheprovider >/dev/null 2>&1 & \
+	$(MAKE) --no-print-directory check; code=$$?; wait; exit $$code
 	@bash scripts/in_memory.sh bash scripts/tests.sh -n 6 --ignore=tests/cluster -m "not variant"
 	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster -m "not variant" -n 2 \
 	&& echo "those that are deselected: make prove SUITE=variants"; \

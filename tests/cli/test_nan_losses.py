@@ -114,6 +114,7 @@ def test_data_are_passed_over_once(tmp_path: Path) -> None:
     assert "exit code 77 for numerics_nan" in explained
 
 
+@pytest.mark.variant
 def test_it_can_be_left_alone(tmp_path: Path) -> None:
     code, told, _ = ran(tmp_path, args='"always"', most=0)
     assert (code, told["phase"], len(told["attempts"])) == (0, "Succeeded", 1)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.store import open_store
 from tests.examples.boosted import EXAMPLE, boosted
@@ -17,6 +19,7 @@ ROWS = ["--rows", "300000", "--rounds", "40"]
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 
 
+@pytest.mark.variant
 def test_a_killed_rank_costs_no_bit_of_the_model(tmp_path: Path) -> None:
     folder = tmp_path / "killed"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".argosy", "__pycache__"))

@@ -73,6 +73,7 @@ def test_while_no_node_is_back_it_keeps_its_size(shrunk: Rig) -> None:
     assert shrunk.events("gang_grows") == []
 
 
+@pytest.mark.variant
 def test_zero_seconds_are_never(shrunk: Rig) -> None:
     shrunk.options["grow_seconds"] = 0
     process = shrunk.start()

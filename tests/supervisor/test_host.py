@@ -278,7 +278,7 @@ def test_a_lost_node_takes_no_pod_again(host: ProcessHost) -> None:
     host.create(gang(document(script="sleep 30")), identity())
     host.lose("node-0")
     state = host.pods("g-a1")[0]
-    assert (state.phase, state.signal, state.reason) == ("Failed", 9, "NodeLost")
+    assert (state.phase, state.reason) == ("Failed", "NodeLost")  # what it ended by is known if it was first to go
     assert host.room(()) == 2
     host.delete("g-a1", 1)
     host.create(gang(document()), identity("g-a2"))

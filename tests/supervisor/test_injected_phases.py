@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         ("abort:rank=1@step=12", "native_crash", 1, "node-1"),
         pytest.param("fpe:rank=0@phase=start", "native_crash", 0, "node-0", marks=pytest.mark.variant),
         ("term:rank=1@phase=end", "sigterm", 1, "node-1"),
-        ("preempt:node=1@phase=start", "preempted_evicted", None, "node-1"),
+        pytest.param("preempt:node=1@phase=start", "preempted_evicted", None, "node-1", marks=pytest.mark.variant),
         pytest.param("node-loss:node=1@phase=end", "preempted_evicted", None, "node-1", marks=pytest.mark.variant),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_run_that_goes_well_does_not_wait_for_its_spare(spared: Rig) -> None:
     assert spared.processes() == set()
 
 
-@pytest.mark.parametrize(("late", "second"), [([], "node-1"), ([1], "node-2")])
+@pytest.mark.parametrize(("late", "second"), [([], "node-1"), pytest.param([1], "node-2", marks=pytest.mark.variant)])
 def test_the_last_pod_stands_by_unless_another_is_long_in_coming(spared: Rig, late: list[int], second: str) -> None:
     spared.plan["last"] = late
     assert spared.run() == 0, spared.log()
@@ -56,7 +56,9 @@ def test_a_spare_that_never_checks_in_keeps_nobody_waiting(spared: Rig) -> None:
     assert spared.processes() == set()
 
 
-@pytest.mark.parametrize("fault", ["node-loss:node=1@step=5", "preempt:node=1@step=5"])
+@pytest.mark.parametrize(
+    "fault", ["node-loss:node=1@step=5", pytest.param("preempt:node=1@step=5", marks=pytest.mark.variant)]
+)
 def test_a_spare_takes_the_rank_of_a_node_that_goes(spared: Rig, fault: str) -> None:
     spared.inject, spared.options = (fault,), {"max_restarts": 0}
     spared.plan["steps"] = 30
@@ -121,6 +123,7 @@ def test_a_lost_spare_ends_nothing(spared: Rig) -> None:
     assert told.count(("standing_by", "node-2")) == told.count(("spare_lost", "node-2")) == 1
 
 
+@pytest.mark.variant
 def test_two_lost_nodes_at_once_are_one_too_many_for_a_spare(spared: Rig) -> None:
     spared.inject = ("node-loss:node=0@step=5", "node-loss:node=1@step=5")
     spared.plan["step_seconds"] = 0.05
