@@ -113,6 +113,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
         made.watch.wait(60)
 
 
+@pytest.mark.variant
 def test_killed_at_any_moment_it_goes_on_and_each_dataset_starts_one_run(watched: Watched) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

@@ -18,6 +18,7 @@ SAMPLE = [
 
 
 @pytest.mark.torch
+@pytest.mark.variant
 def test_no_commit_is_lost() -> None:
     seed = os.environ.get("ARGOSY_TEST_SEED", os.urandom(4).hex())
     print(f"ARGOSY_TEST_SEED={seed}")

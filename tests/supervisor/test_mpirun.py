@@ -57,6 +57,7 @@ def started(rig: Rig, nproc: int, script: str, *args: str, mpirun: Path | None =
 
 
 @pytest.mark.parametrize("which", VERSIONS)
+@pytest.mark.variant
 def test_a_rank_that_is_killed_is_named_and_all_go_on_from_its_checkpoint(rig: Rig, which: str) -> None:
     if importlib.util.find_spec("mpi4py") is None or not VERSIONS[which].exists():
         pytest.skip(f"no Open MPI with mpi4py {which} ({VERSIONS[which]})")
