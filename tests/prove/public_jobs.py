@@ -33,9 +33,10 @@ checkpoint; the first XGBoostJob's and the first TFJob's scripts read none, and 
 The XGBoostJob's tracker numbers the ranks itself, and rank 0 saves: whichever node that is, its files are the end
 ([several nodes](opaque-folders.md#several-nodes)). Before, the first node's were, and two of three such runs failed. On
 CPUs the MPIJob's script does not average its ranks' gradients; they meet when they are judged, each epoch. A step that
-was resumed from is a commit's number where the script names none (RayJob). LightGBM counts from 1 again after a restart:
-what it went on from stands in the name of the file that it was given, and its last tree's number in the end. The last
-TFJob's callback removes its backup when training has ended; what its end holds is the model that it saves then."""
+was resumed from is a commit's number where the script names none (RayJob). LightGBM counts from 1 again after a
+restart: what it went on from stands in the name of the file that it was given, and its last tree's number in the end.
+The last TFJob's callback removes its backup when training has ended; what its end holds is the model that it saves
+then."""
 COUNT = len(JOBS)
 
 
