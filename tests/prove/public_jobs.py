@@ -61,8 +61,6 @@ def _case(job: Job) -> dict[str, Any]:
 
 def _run(job: Job, folder: Path) -> dict[str, Any]:
     run = imported(job, folder, str(folder))
-    if "PYTHONPATH" in os.environ:  # by which this argosy may have been found
-        run["env"]["PYTHONPATH"] += f":{os.environ['PYTHONPATH']}"
     (folder / "run.toml").write_text(tomlkit.dumps(run))
     argosy(folder, "run", "run.toml", *job.options, "--inject", job.kill)
     status = json.loads(argosy(folder, "status", "--json"))
