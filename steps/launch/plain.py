@@ -1,7 +1,7 @@
 """No launcher but ours: each rank is started as it is, for scripts that know nothing of torch.
 
 What they find is torchrun's, with which XGBoost's tracker and the like meet at rank 0's address, whose port nobody
-holds but the script; and TF_CONFIG for TensorFlow.
+holds but the script; TF_CONFIG for TensorFlow; WORKER_ADDRS and WORKER_PORT, by which an XGBoostJob's LightGBM meets.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ class Plain(Agent):
     def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
         """Each in a session of its own; an operator's TF_CONFIG would be of the gang's pods, and not of the ranks."""
         kept = {name: value for name, value in environ.items() if name != "TF_CONFIG"}
+        workers = _workers(assignment.peers[1:] if self._nproc == 1 else [], environ)
         for local_rank in range(self._nproc):
             self._shims.append(
                 subprocess.Popen(
                     shim(command),
-                    env={**kept, **variables(assignment, self._nproc, local_rank)},
+                    env={**kept, **variables(assignment, self._nproc, local_rank), **workers},
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
                     start_new_session=True,
@@ -80,3 +81,15 @@ def variables(assignment: Assignment, nproc_per_node: int, local_rank: int) -> d
         task = {"type": "worker", "index": rank}
         told["TF_CONFIG"] = json.dumps({"cluster": {"worker": assignment.peers}, "task": task})
     return told
+
+
+def _workers(peers: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The nodes but the first as the Training Operator tells an XGBoostJob's pods of them, and one port for all.
+
+    Not the operator's port, which a connection of the restart before may hold yet, but one that is free on the first of
+    them. A run that has one of the two variables, and not the other, means something else by it.
+    """
+    if not peers or ("WORKER_ADDRS" in environ) != ("WORKER_PORT" in environ):
+        return {}
+    places = [peer.rpartition(":") for peer in peers]
+    return {"WORKER_ADDRS": ",".join(host.strip("[]") for host, _, _ in places), "WORKER_PORT": places[0][2]}

@@ -3,8 +3,9 @@
 ``ARGOSY_PUBLIC`` is a folder for clones of their repositories, each as OWNER+NAME (one that is missing is fetched at
 its commit; nothing of theirs is kept here), and ``ARGOSY_PUBLIC_PACKAGES`` one with what their images have, below the
 kind's name: PyTorchJob: torchvision; XGBoostJob: xgboost 1.7 with scikit-learn, pandas, oss2; TFJob: tensorflow-cpu
-with tf_keras, tensorflow-datasets, importlib_resources, tensorboard. Which jobs, and what is changed in each:
-public/sources.py. ``ARGOSY_PROVE_STYLE`` is one of the kinds.
+with tf_keras, tensorflow-datasets, importlib_resources, tensorboard; LightGBM (an XGBoostJob's too): ``bin/lightgbm``,
+its command of version 4.1. Which jobs, and what is changed in each: public/sources.py. ``ARGOSY_PROVE_STYLE`` is one of
+the kinds.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ from tests.prove.public.sources import JOBS, Job
 from tests.prove.record import STYLE, Record
 
 COLUMNS = ["kind", "source", "licence", "changed", "attempts", "ended by", "resumed from step",
-           "its script then said", "trained to step", "committed by", "held", "error"]  # fmt: skip
+           "its script then said", "trained to step", "committed by", "its end holds", "held", "error"]  # fmt: skip
 NOTE = """\
-On one machine, by `argosy run`; their images cannot be pulled there.
+On one machine, by `argosy run`; their images cannot be pulled there. Each kind has one that went on from its own
+checkpoint; the first XGBoostJob's and the first TFJob's scripts read none, and began again.
 
 The XGBoostJob's tracker numbers the ranks itself, and rank 0 saves: whichever node that is, its files are the end
 ([several nodes](opaque-folders.md#several-nodes)). Before, the first node's were, and two of three such runs failed. On
 CPUs the MPIJob's script does not average its ranks' gradients; they meet when they are judged, each epoch. A step that
-was resumed from is a commit's number where the script names none (RayJob)."""
+was resumed from is a commit's number where the script names none (RayJob). LightGBM counts from 1 again after a
+restart: what it went on from stands in the name of the file that it was given, and its last tree's number in the end.
+The last TFJob's callback removes its backup when training has ended; what its end holds is the model that it saves
+then."""
 COUNT = len(JOBS)
 
 
@@ -50,7 +55,7 @@ def _case(job: Job) -> dict[str, Any]:
     told = {"kind": job.kind, "source": job.place, "licence": job.licence, "changed": job.told}
     try:
         return {**told, **_run(job, folder)}
-    except (AssertionError, KeyError, subprocess.CalledProcessError) as error:
+    except (AssertionError, KeyError, OSError, subprocess.CalledProcessError) as error:
         return {**told, "held": False, "error": " ".join(repr(error).split())[-300:]}
 
 
@@ -70,11 +75,21 @@ def _run(job: Job, folder: Path) -> dict[str, Any]:
         "attempts": len(attempts),
         "ended by": f"{job.kill.partition(':')[0]} of rank {first['rank']} on {first['node']}",
         "resumed from step": last["restored_step"] if job.says else "none: its script reads no checkpoint",
-        "its script then said": said[0],
+        "its script then said": said[said.lastindex or 0],
         "trained to step": status["last_step"],
         "committed by": _committer(logs),
+        "its end holds": _end(job, folder, status["run_id"]) if job.end[0] else "",
         "held": True,
     }
+
+
+def _end(job: Job, folder: Path, run: str) -> str:
+    """The file that the last commit must hold, and what was looked for in it."""
+    name, text = job.end
+    argosy(folder, "checkpoint", "get", run, "end")
+    found = re.search(text, (folder / "end" / name).read_text(errors="replace"))
+    assert found, f"{name} has no {text}"
+    return f"{name} {found[found.lastindex or 0]}".strip()
 
 
 def _committer(logs: str) -> str:

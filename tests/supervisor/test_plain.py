@@ -71,8 +71,8 @@ if rank == "1":
 """
 
 
-def prepare(rig: Rig, script: str, nproc: int) -> Path:
-    """The folder that the script is told of."""
+def prepare(rig: Rig, script: str, nproc: int, environ: tuple[str, ...] = ()) -> Path:
+    """The folder that the script is told of; ``environ``: NAME=VALUE, what the pods have besides."""
     code = rig.folder / "code"
     code.mkdir()
     (code / "meet.py").write_text(script)
@@ -84,13 +84,13 @@ def prepare(rig: Rig, script: str, nproc: int) -> Path:
         launcher="plain", nproc_per_node=nproc, checkpoint_mode="opaque", checkpoint_path="out",
         checkpoint_include=("*",), grace_seconds=5,
     )  # fmt: skip
-    rig.command = [sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
+    rig.command = ["env", *environ, sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
     return told
 
 
-def ran(rig: Rig, nproc: int) -> list[dict[str, Any]]:
+def ran(rig: Rig, nproc: int, environ: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """What the ranks of the second start found, by rank."""
-    told = prepare(rig, SCRIPT, nproc)
+    told = prepare(rig, SCRIPT, nproc, environ)
     assert rig.run(100) == 0, rig.log()
     (ended,) = (event.fields for event in rig.events("restart_ended"))
     assert (ended["rank"], ended["exit_code"]) == (2 * nproc - 1, 7), rig.log()
@@ -116,6 +116,18 @@ def test_nodes_of_one_rank_are_told_of_each_other_as_tensorflow_reads_it(rig: Ri
     (workers,) = {tuple(each["cluster"]["worker"]) for each in clusters}
     assert len({*workers}) == 2
     assert all(worker.startswith("127.0.0.1:") for worker in workers)
+
+
+def test_nodes_of_one_rank_are_told_of_the_workers_as_lightgbm_reads_it(rig: Rig) -> None:
+    """In place of what an operator tells, whose port the restart before may hold yet."""
+    for each in ran(rig, 1, ("WORKER_ADDRS=r-worker-0", "WORKER_PORT=9991")):
+        _, worker = json.loads(each["TF_CONFIG"])["cluster"]["worker"]
+        assert f"{each['WORKER_ADDRS']}:{each['WORKER_PORT']}" == worker
+
+
+def test_a_runs_own_variable_of_such_a_name_stays(rig: Rig) -> None:
+    for each in ran(rig, 1, ("WORKER_PORT=1",)):
+        assert (each["WORKER_PORT"], "WORKER_ADDRS" in each) == ("1", False)
 
 
 def saved(rig: Rig) -> str:

@@ -68,3 +68,15 @@ def place(folder: Path) -> None:
     """Where a script writes its model; its data come with a package."""
     (folder / "models").mkdir()
     (folder / "models/README").write_text("the model")
+
+
+def numbers(folder: Path) -> None:
+    """In place of LightGBM's example: rows of a label, 28 columns of noise, of which two say something of it."""
+    noise = random.Random(7)
+    (folder / "data").mkdir()
+    for name, count in (("train", 40_000), ("test", 500)):
+        with (folder / f"data/binary.{name}").open("w") as rows:
+            for _ in range(count):
+                row = [noise.random() for _ in range(28)]
+                told = [str(int(row[0] + row[1] + noise.random() > 1.5)), *(f"{each:.4f}" for each in row)]
+                rows.write("\t".join(told) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -18,13 +19,15 @@ def imported(job: Job, folder: Path, place: str) -> dict[str, Any]:
     """The run: its code, manifest and data are fetched into ``folder``, which its pods have as ``place``."""
     job.fetch(folder, place)
     job.data(folder)
-    argosy(folder, "import", "job.yaml", "--script", job.script, "-o", "run.toml")
+    entry = "script" if job.script.endswith(".py") else "module"
+    argosy(folder, "import", "job.yaml", f"--{entry}", job.script, "-o", "run.toml")
     run = tomllib.loads((folder / "run.toml").read_text())
     assert run["gang"]["runtime"] == job.kind.lower()
     run.pop("working_dir", None)
-    run |= {"script": job.script, "code": ".", "args": [each.format(folder=place) for each in job.args]}
-    theirs = {name: text.format(folder=place) for name, text in job.env}
-    run["env"] = run.get("env", {}) | {"PYTHONPATH": packages(job.packages or job.kind)} | theirs
+    run |= {entry: job.script, "code": ".", "args": [each.format(folder=place) for each in job.args]}
+    words = {"folder": place, "packages": packages(job.packages or job.kind), "path": _path()}
+    theirs = {name: text.format_map(words) for name, text in job.env}
+    run["env"] = run.get("env", {}) | {"PYTHONPATH": words["packages"]} | theirs
     run["checkpoint"] = {"mode": "opaque", "path": job.checkpoint[0], "include": [*job.checkpoint[1:]]}
     if job.resume:
         run["checkpoint"]["resume_args"] = [*job.resume]
@@ -38,3 +41,8 @@ def argosy(folder: Path, *words: str) -> str:
     done = subprocess.run([*ARGOSY, *words], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-600:] + done.stdout[-600:]
     return done.stdout
+
+
+def _path() -> str:
+    """A run's PATH is that of argosy's steps too."""
+    return f"{Path(sys.executable).parent}:{os.environ['PATH']}"

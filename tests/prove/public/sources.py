@@ -8,25 +8,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.prove.public.data import digits, images, place
+from tests.prove.public.data import digits, images, numbers, place
 
 _OPERATOR = ("kubeflow/training-operator", "078ec30ff26649a07d2e28893c332d4cef70e233")
 _EKS = ("aws-samples/aws-do-eks", "f721602f7389b817a74fec8343862733bce638ed")
+_LAB = ("GoogleCloudPlatform/mlops-on-gcp", "9008dcf2f9195ee0b8653e1713dc0591391ca957")
 _KUBERAY = ("ray-project/kuberay", "feeaf72facab4881ba2b179248bb67315634e229")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """``manifest`` and ``script`` from ``folder`` of the repository at this commit.
+    """``manifest`` and ``script`` (or a module) from ``folder`` of the repository at this commit.
 
     Args:
         args: of the script, where they are not those of the manifest; ``{folder}`` is the folder of the job here.
+        env: what its image sets; ``{packages}``: what it has, ``{path}``: this machine's PATH.
         told: what is changed, and why it has to be.
         kill: the fault.
         checkpoint: the folder, and which of its files are kept.
         resume: ``resume_args``.
         begun: what it prints when there is something to lose, on a cluster; empty: never run there.
         says: what the script prints when it goes on from what it saved; empty: it never does.
+        end: a file that the last commit holds, and a text in it.
         edits: a file of theirs, a text in it, and what stands in its place here.
         gang: fields that the author of the run writes, None: leaves out.
         packages: whose packages it needs, where they are another kind's.
@@ -46,6 +49,7 @@ class Job:
     resume: tuple[str, ...] = ()
     begun: str = ""
     says: str = ""
+    end: tuple[str, str] = ("", "")
     edits: tuple[tuple[str, str, str], ...] = ()
     data: Callable[[Path], None] = images
     env: tuple[tuple[str, str], ...] = ()
@@ -88,6 +92,8 @@ def _clone(repository: str, commit: str) -> list[str]:
     return git
 
 
+_RESUMED = r"(?s)'resume_step': [1-9](?:(?!Epoch \d).)*"
+"""Up to the first epoch that is told after a restart."""
 _LOADED = r"=> loaded checkpoint (file: \S+|'\S+' \(epoch \d+\))"
 _RAY = "fine-tune-pytorch-resnet-image-classifier.py"
 JOBS = (
@@ -146,5 +152,34 @@ JOBS = (
         ),
         env=(("NUM_WORKERS", "3"), ("RAY_TRAIN_V2_ENABLED", "0")),
         gang=(("launcher", "ray"), ("nproc_per_node", None), ("nnodes", 2), ("pod", None)), options=("-j", "2x1"),
+    ),
+    Job(
+        kind="TFJob", source=_LAB, folder="workshops/mlep-qwiklabs/distributed-training-gke", manifest="tfjob.yaml",
+        licence="Apache-2.0", script="mnist.main",
+        args=("--epochs=8", "--steps_per_epoch=60", "--per_worker_batch=8", "--saved_model_path=out/saved_model",
+              "--checkpoint_path=out/checkpoints"),
+        told="320 images of noise, 8 in a batch, 8 epochs of 60 steps; checkpoints and model below the folder in place "
+        "of a bucket of Google's; tf_keras as TensorFlow 2.4 had it",
+        kill="kill:rank=1@step=150", checkpoint=("out", "checkpoints/chief/*", "saved_model/**/*"), data=digits,
+        says=_RESUMED + r"(Epoch (?!1/)\d+/8)", end=("saved_model/saved_model.pb", ""),
+        env=(("TFDS_DATA_DIR", "{folder}/data"), ("TF_USE_LEGACY_KERAS", "1")),
+    ),
+    Job(
+        kind="XGBoostJob", source=_OPERATOR, folder="examples/xgboost/lightgbm-dist",
+        manifest="xgboostjob_v1_lightgbm_dist_training.yaml", licence="Apache-2.0", script="main.py",
+        args=("--job_type=Train", "--boosting_type=gbdt", "--objective=binary", "--metric=binary_logloss,auc",
+              "--metric_freq=1", "--is_training_metric=true", "--max_bin=255", "--data={folder}/data/binary.train",
+              "--valid_data={folder}/data/binary.test", "--num_trees=1000", "--learning_rate=0.01", "--num_leaves=63",
+              "--tree_learner=feature", "--feature_fraction=0.8", "--bagging_freq=5", "--bagging_fraction=0.8",
+              "--min_data_in_leaf=50", "--min_sum_hessian_in_leaf=50", "--is_enable_sparse=true",
+              "--use_two_round_loading=false", "--is_save_binary_file=false", "--snapshot_freq=100",
+              "--num_threads=1"),
+        resume=("--input_model={newest:model.txt.snapshot_iter_*}",),
+        told="40,000 rows of noise, 1,000 trees, learning_rate 0.01 in place of 01 (with noise its trees soon have no "
+        "splits), one thread; snapshot_freq=100, and input_model after a restart: its 1,000 trees are added to the "
+        "snapshot's; one worker in place of two (-j 2x1), which on one machine would have one address and one port",
+        kill="kill:rank=1@step=450", checkpoint=(".", "model.txt*"), data=numbers, packages="LightGBM",
+        says=r"--input_model=[^'\s]+", end=("model.txt", r"(?s).*(Tree=1\d\d\d)\n"),
+        env=(("PATH", "{packages}/bin:{path}"),), options=("-j", "2x1"),
     ),
 )  # fmt: skip
