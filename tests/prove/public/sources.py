@@ -94,7 +94,7 @@ def _clone(repository: str, commit: str) -> list[str]:
 
 _RESUMED = r"(?s)'resume_step': [1-9](?:(?!Epoch \d).)*"
 """Up to the first epoch that is told after a restart."""
-_LOADED = r"=> loaded checkpoint (file: \S+|'\S+' \(epoch \d+\))"
+_LOADED = r"=> loaded checkpoint (?:file: \S+|'\S+' \(epoch \d+\))"
 _RAY = "fine-tune-pytorch-resnet-image-classifier.py"
 JOBS = (
     Job(
