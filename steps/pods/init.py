@@ -81,13 +81,17 @@ class _Init:
         os.set_blocking(self.woken, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        forwarded = (signal.SIGTERM, signal.SIGINT)
+        # One that comes early waits for whom to forward it to; the child lets it in when it has no handler of ours.
+        signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
+        for number in forwarded:
             signal.signal(number, self._forward)
         log = os.open(str(self.spec["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         parent = os.getpid()
         self.main = os.fork()
         if self.main == 0:
             _exec_main(self.spec, log, parent)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
         os.close(log)
         record = {
             "pid": os.getpid(),
