@@ -17,6 +17,9 @@ from typing import Any, Literal
 from argosy.steps.contract.message import Message
 from argosy.steps.contract.trouble import Trouble
 
+Phase = Literal["staging", "restoring", "running", "finished", "failed"]
+End = Literal["", "unchanged", "committed"]
+
 CHECK_IN = "/v1/check-in"
 REPORT = "/v1/report"
 LONG_POLL_SECONDS = 20.0
@@ -149,7 +152,7 @@ class Report(Message):
     node: str
     node_rank: int
     restart: int
-    phase: Literal["staging", "restoring", "running", "finished", "failed"]
+    phase: Phase
     """finished: all ranks of this pod exited 0 and its last checkpoint is committed. failed: see endings, error."""
     steps: list[dict[str, Any]] = field(default_factory=list)
     """Progress lines since the last report: argosy.steps.progress records with "rank" added."""
@@ -167,7 +170,7 @@ class Report(Message):
     """Node 0, while it gathers one; in every report."""
     uncommitted: str = ""
     """With ``finished``: what this node's ranks wrote to the checkpoint folder, where only the first node commits."""
-    end: Literal["", "unchanged", "committed"] = ""
+    end: End = ""
     """With ``finished``. unchanged: this is the first node, its ranks wrote nothing, and it has not committed what lies
     there as the end. committed: it was named in the orders, and has.
     """

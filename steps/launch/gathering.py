@@ -226,8 +226,7 @@ class Contributor:
         return self._part(save, "given", ref=asdict(stored))
 
     def _testimony(self, save: Save, found: Contents, *, ended: bool, late: bool) -> Part | None:
-        files = {**found.beside, **{name: state for unit in found.units for name, state in unit.files.items()}}
-        writing = sorted(open_for_writing(self._folder, files))
+        writing = sorted(open_for_writing(self._folder, found.files))
         if not writing and (ended or self._ranks_run()):
             return self._part(save, "given")
         flaw = f"{writing[0]} is open for writing" if writing else "a rank of this node has ended"

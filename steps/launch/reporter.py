@@ -7,17 +7,25 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
-from argosy.steps.contract.channel import ORPHAN_SECONDS, REPORT_SECONDS, Assignment, Ending, Orders, Part, Report, Save
+from argosy.steps.contract.channel import (
+    ORPHAN_SECONDS,
+    REPORT_SECONDS,
+    Assignment,
+    End,
+    Ending,
+    Orders,
+    Part,
+    Phase,
+    Report,
+    Save,
+)
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.identity import Identity
-
-End = Literal["", "unchanged", "committed"]
-Phase = Literal["staging", "restoring", "running", "finished", "failed"]
 
 BATCH = 2000
 """Most progress records in one report."""
@@ -48,10 +56,9 @@ class Reporter:
         self._part: Part | None = None
         self._uncommitted = ""
         self._end: End = ""
-        self._commits = -1
         self._told_save: Save | None = None
         self._told_parts: list[Part] = []
-        self._told_step = 0
+        self._told_step, self._commits = 0, -1
         self._urgent = True
         self._closed = False
         self._away_since: float | None = None

@@ -81,11 +81,10 @@ class NodeRestart:
             self._train()
         except GivenUp:
             pass
-        except StepError as error:
-            corrupt = error.cause == Cause.CHECKPOINT_CORRUPT
-            self._reporter.fail(error, self._assignment.resume_digest if corrupt else "")
-        except (InputError, OSError) as error:
-            self._reporter.fail(StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)))
+        except (StepError, InputError, OSError) as error:
+            told = _step_error(error)
+            corrupt = told.cause == Cause.CHECKPOINT_CORRUPT
+            self._reporter.fail(told, self._assignment.resume_digest if corrupt else "")
         self._agent.end(0.0)
         if not self._finished:
             self.evidence.gather(self._reporter.endings())
@@ -205,10 +204,8 @@ class NodeRestart:
         saves, self._saves = self._saves, None
         try:
             saves.commit_end()
-        except StepError as error:
-            self._reporter.fail(error)
-        except (InputError, OSError) as error:
-            self._reporter.fail(StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)))
+        except (StepError, InputError, OSError) as error:
+            self._reporter.fail(_step_error(error))
 
     def _end_ranks(self, agent: Agent, hub: RankHub, orders: Orders) -> None:
         hub.release()
@@ -239,6 +236,11 @@ class NodeRestart:
 
 def _ended_clean(ending: Ending) -> bool:
     return ending.signal is None and ending.exit_code in _CLEAN
+
+
+def _step_error(error: StepError | InputError | OSError) -> StepError:
+    """What a report can say: of what has no cause of its own that the description or the rights are wrong."""
+    return error if isinstance(error, StepError) else StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error))
 
 
 def _agent_failure(agent: Agent, code: int) -> StepError:

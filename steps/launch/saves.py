@@ -14,7 +14,6 @@ from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import Word
-from argosy.steps.launch.whole_files import Signature
 from argosy.steps.pods.processes import is_running
 from argosy.steps.store.base import ObjectStore
 
@@ -160,8 +159,8 @@ class Saves:
         """
         from argosy.steps.launch.units import contents
 
-        path, old = self._args.checkpoint_path, _all(before)
-        found = _all(contents(self._workdir / path, self._args))
+        path, old = self._args.checkpoint_path, before.files
+        found = contents(self._workdir / path, self._args).files
         new = sorted(name for name, state in found.items() if old.get(name) != state)
         more = f" and {len(new) - 1} more" if len(new) > 1 else ""
         return f"{path}/{new[0]}{more}" if new else ""
@@ -191,10 +190,3 @@ class Saves:
         from argosy.steps.checkpoint.store import CheckpointStore
 
         return CheckpointStore(self._store, run_prefix(self._args.name, self._assignment.run_id))
-
-
-def _all(found: Contents) -> Signature:
-    files = dict(found.beside)
-    for unit in found.units:
-        files |= unit.files
-    return files

@@ -41,6 +41,11 @@ class Contents:
     units: tuple[Unit, ...]
     beside: Signature
 
+    @property
+    def files(self) -> Signature:
+        """All of them."""
+        return {**self.beside, **{name: state for unit in self.units for name, state in unit.files.items()}}
+
 
 def step_in(name: str) -> int | None:
     """The step that a name tells: 500 for ``checkpoint-500``; None when it tells none, or several."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,22 @@ class Tell:
 @pytest.fixture
 def tell() -> type[Tell]:
     return Tell
+
+
+@pytest.fixture
+def initialized(
+    argosy: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> Callable[..., tuple[int, dict[str, Any], str]]:
+    """What init makes of the first of some files: (exit code, the run.toml that it writes, what it says)."""
+
+    def call(files: dict[str, str], *argv: str) -> tuple[int, dict[str, Any], str]:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        code, out, err = argosy("init", next(iter(files)), "--force", *argv)
+        return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
+
+    return call
 
 
 @pytest.fixture

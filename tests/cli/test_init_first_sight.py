@@ -75,16 +75,12 @@ CASES["the same word where each start has a folder of its own"] = (
 
 
 @pytest.fixture
-def read(argosy, tmp_path):
+def read(initialized):
     """What init says of the first file, and the [checkpoint] that it writes."""
 
     def call(files: dict[str, str], *argv: str):
-        for path, text in files.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text)
-        code, out, err = argosy("init", next(iter(files)), "--force", *argv)
-        found = tomllib.loads((tmp_path / "run.toml").read_text())["checkpoint"] if code == 0 else {}
-        return code, found, out + err
+        code, found, said = initialized(files, *argv)
+        return code, found.get("checkpoint", {}), said
 
     return call
 

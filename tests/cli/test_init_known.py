@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
 PARSER = "import argparse, glob, json, os, torch\np = argparse.ArgumentParser()\n"
@@ -12,17 +10,8 @@ LOAD = "    optimizer.load_state_dict(state['o'])\n"
 
 
 @pytest.fixture
-def read(argosy, tmp_path):
-    """What init says of the first file, and the run.toml that it writes."""
-
-    def call(files: dict[str, str], *argv: str):
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
-        code, out, err = argosy("init", next(iter(files)), "--force", *argv)
-        return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
-
-    return call
+def read(initialized):
+    return initialized
 
 
 def test_a_file_that_is_executed_takes_settings_of_the_command_line(read) -> None:

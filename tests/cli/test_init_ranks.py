@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
 PARSER = "import argparse, glob, os, torch\nfrom pathlib import Path\np = argparse.ArgumentParser()\n"
@@ -12,15 +10,9 @@ GROUP = "torch.distributed.init_process_group('nccl'"
 
 
 @pytest.fixture
-def read(argosy, tmp_path):
+def read(initialized):
     """What init says of train.py, and the run.toml that it writes."""
-
-    def call(script: str, *argv: str):
-        (tmp_path / "train.py").write_text(script)
-        code, out, err = argosy("init", "train.py", "--force", *argv)
-        return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
-
-    return call
+    return lambda script, *argv: initialized({"train.py": script}, *argv)
 
 
 def ranks(found) -> tuple[int, int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
 PARSER = "import argparse, os, torch\nfrom pathlib import Path\np = argparse.ArgumentParser()\n"
@@ -11,17 +9,8 @@ STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
 
 
 @pytest.fixture
-def read(argosy, tmp_path):
-    """What init says of the first file, and the run.toml that it writes."""
-
-    def call(files: dict[str, str], *argv: str):
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
-        code, out, err = argosy("init", next(iter(files)), "--force", *argv)
-        return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
-
-    return call
+def read(initialized):
+    return initialized
 
 
 def test_a_script_that_imports_from_its_package_is_a_module(read) -> None:
