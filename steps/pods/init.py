@@ -82,7 +82,8 @@ class _Init:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         forwarded = (signal.SIGTERM, signal.SIGINT)
-        # One that comes early waits for whom to forward it to; the child lets it in when it has no handler of ours.
+        # One that comes early waits for whom to forward it to. The child lets it in when it has no handler of ours:
+        # what that notes before Python is done with the fork, Python drops.
         signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
         for number in forwarded:
             signal.signal(number, self._forward)
