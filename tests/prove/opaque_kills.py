@@ -147,10 +147,12 @@ def accounted(style: Style, work: Path, where: str, said: str, kills: list[Kill]
 def judged(style: Style, work: Path, kills: list[Kill], code: int, reference: dict[int, str]) -> dict[str, Any]:
     """What the run left, and whether it holds."""
     printed = style.restarts(work)
-    told = [pair for losses in printed for pair in losses]
-    compared = printed[0] if style.shuffles and printed else told
     began = [event.fields for event in events(work) if event.kind == "restart_began"]
     restored = [int(fields.get("restored_step") or 0) for fields in began]
+    end = max(reference)
+    further = end + 1 if style.one_more and end in restored else None
+    told = [pair for losses in printed for pair in losses if pair[0] != further]
+    compared = printed[0] if style.shuffles and printed else told
     case = {
         "style": style.name,
         "kills": len(kills),
@@ -166,7 +168,7 @@ def judged(style: Style, work: Path, kills: list[Kill], code: int, reference: di
         "left over": len(leftovers(work)),
         "instants": [asdict(kill) for kill in kills],
     }
-    whole = case["last step"] == max(reference) and _ends_well(work) and {step for step, _ in told} == set(reference)
+    whole = case["last step"] == end and _ends_well(work) and {step for step, _ in told} == set(reference)
     wrong = ("losses that differ", "resumed wrongly", "not from the newest", "left over")
     quiet = not any(case[each] for each in wrong)
     return {**case, "held": code == 0 and whole and quiet}

@@ -48,6 +48,11 @@ class Style:
         """The folder with train.py."""
         return SCRIPTS / self.script
 
+    @property
+    def one_more(self) -> bool:
+        """Whether it makes a step more when it is resumed at its last one: HF's Trainer does, argosy or not."""
+        return self.script == "hf-trainer"
+
     def copy(self, work: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         """A fresh copy of the script in ``work``; its run.toml: what ``argosy init`` writes, but for the variables and
         that each checkpoint is kept, so that all can be judged.
