@@ -6,10 +6,10 @@ import random
 import re
 import secrets
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from queue import Empty, SimpleQueue
 
 from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.cluster.containers import main_container
@@ -59,7 +59,7 @@ class Loop:
         self._excluded: set[str] = set()
         self._avoid = ""
         self._told = ""
-        self.stop = threading.Event()
+        self._signals = SimpleQueue[int]()
         specs = [job["template"]["spec"] for _, job in job_specs(manifest.workload)]
         self._grace = max(float(each.get("terminationGracePeriodSeconds") or 30) for each in specs)
         # argo logs shows containers called main of pods that carry the workflow's name; else we print them.
@@ -71,6 +71,18 @@ class Loop:
             backoff_seconds=args.backoff_seconds,
             backoff_cap_seconds=args.backoff_cap_seconds,
         )
+
+    def stop(self, number: int) -> None:
+        """A signal arrived: for its handler, which may interrupt :meth:`pause`, where an Event would hold its lock."""
+        self._signals.put(number)
+
+    def pause(self, seconds: float) -> None:
+        """Wait. Raises: Stopped: a signal arrived, now or before."""
+        try:
+            self._signals.get(timeout=seconds)
+        except Empty:
+            return
+        raise Stopped
 
     def run(self) -> tuple[int, Verdict | None]:
         """The exit code, and why it is not 0.
@@ -93,7 +105,7 @@ class Loop:
             say(f"{decision.action}: {decision.reason}")
             if decision.action == "stop":
                 return decision.exit_code, verdict
-            self._pause(decision.pause * random.uniform(0.5, 1.0))
+            self.pause(decision.pause * random.uniform(0.5, 1.0))
             attempt += 1
 
     def _attempt(self, name: str, attempt: int) -> Verdict | None:
@@ -130,12 +142,10 @@ class Loop:
 
     def _looks(self, name: str, logs: RankLogs) -> Iterator[list[PodState]]:
         while True:
-            if self.stop.is_set():
-                raise Stopped
             if self._prints:
                 logs.follow(self._host.documents_of(name))
             yield self._host.pods(name)
-            self.stop.wait(TICK_SECONDS)
+            self.pause(TICK_SECONDS)
 
     def _placed(self, name: str, logs: RankLogs) -> Verdict | None:
         """Queued for as long as it holds nothing; then its nodes have to come in time."""
@@ -204,10 +214,6 @@ class Loop:
         self._excluded |= {*filter(None, [decision.exclude])}
         self._avoid = decision.avoid
         return decision
-
-    def _pause(self, seconds: float) -> None:
-        if self.stop.wait(seconds):
-            raise Stopped
 
 
 def _tell(verdict: Verdict) -> None:

@@ -41,7 +41,7 @@ def run(args: SuperviseArgs, api: Api) -> int:
 
     def stop(number: int, _: FrameType | None) -> None:
         got.append(number)
-        loop.stop.set()
+        loop.stop(number)
         if len(got) == 1:
             say(f"{signal.Signals(number).name}: the gang is deleted, then this ends")
 
