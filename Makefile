@@ -8,7 +8,7 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/argosy
 # A machine that forbids bytecode has every process compile what it imports: a quarter of a chain's seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test cluster cluster-down check bench bench-checkpoint bench-recovery bench-stage docs prove gpu lowest lock fmt clean
+.PHONY: help demo test cluster cluster-down check style types bench bench-checkpoint bench-recovery bench-stage docs prove gpu lowest lock fmt clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -21,11 +21,13 @@ $(READY): requirements/dev.txt pyproject.toml scripts/environment.sh
 demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, gated, promoted (about a minute)
 	@$(BIN)/python -m examples.demo
 
-# What collects beside the checks leaves bytecode, which six workers would each make for themselves.
-test: $(READY) ## checks and tests, then those on a real cluster (root)
-	@$(BIN)/pytest -q --collect-only --ignore=tests/cluster -p no:cacheprovider >/dev/null 2>&1 & \
-	$(MAKE) --no-print-directory check; code=$$?; wait; exit $$code
-	@bash scripts/in_memory.sh bash scripts/tests.sh -n 6 --ignore=tests/cluster -m "not variant"
+# What collects first leaves bytecode, which six workers would each make for themselves. Types are checked by one process
+# for half a minute: beside the tests.
+test: $(READY) style ## checks and tests, then those on a real cluster (root)
+	@$(MAKE) --no-print-directory types & types=$$!; \
+	$(BIN)/pytest -q --collect-only --ignore=tests/cluster -p no:cacheprovider >/dev/null 2>&1; \
+	bash scripts/in_memory.sh bash scripts/tests.sh -n 6 --ignore=tests/cluster -m "not variant"; tests=$$?; \
+	wait $$types || { echo "make types failed: see above"; exit 1; }; exit $$tests
 	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster -m "not variant" -n 2 \
 	&& echo "those that are deselected: make prove SUITE=variants"; \
 	else echo "tests/cluster: skipped, $$reason"; fi
@@ -36,12 +38,16 @@ cluster: $(READY) ## a real Kubernetes with Argo on this machine, no Docker (roo
 cluster-down: $(READY) ## end it, also what a killed start left
 	@$(BIN)/python -m tests.cluster down
 
-check: $(READY) ## format, lint, types, import arrows, sizes
+check: style types ## format, lint, import arrows, sizes, types
+
+style: $(READY)
 	@$(BIN)/ruff format --check -q . || { echo "run: make fmt"; exit 1; }
 	@$(BIN)/ruff check -q .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache >/tmp/argosy-arrows-$$$$ 2>&1 || { cat /tmp/argosy-arrows-$$$$; rm -f /tmp/argosy-arrows-$$$$; exit 1; }; rm -f /tmp/argosy-arrows-$$$$
 	@$(BIN)/python scripts/sizes.py
+
+types: $(READY)
+	@$(BIN)/mypy
 
 fmt: $(READY) ## format
 	@$(BIN)/ruff format -q . && $(BIN)/ruff check -q --fix .

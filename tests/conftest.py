@@ -9,6 +9,7 @@ import pytest
 
 _LONGEST = (
     "chain/", "supervisor/", "examples/", "launch/", "checkpoint/", "agreement/", "exact/", "preflight/", "gpu/",
+    "transfer/test_pages.py", "data/", "staging/",
     "cluster/test_faults.py", "cluster/test_runtimes.py",
 )  # fmt: skip
 """What takes minutes a file. A file that begins last is waited for by every other core."""
