@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from argosy.steps.checkpoint.at_hand import copied
 from argosy.steps.checkpoint.log import joined
 from argosy.steps.checkpoint.manifest import Checkpoint, Part, PartRef, Root, ShardFile, root_key, sha256
 from argosy.steps.checkpoint.parallel import in_parallel
@@ -128,8 +129,9 @@ class CheckpointReader:
         if seen != file.size or hashed.hexdigest() != file.sha256:
             raise CorruptCheckpoint(digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
 
-    def fetch(self, checkpoint: Checkpoint, into: Path) -> None:
-        """All files into a folder; a file has its name only once its bytes are verified and durable.
+    def fetch(self, checkpoint: Checkpoint, into: Path) -> int:
+        """All files into a folder; a file has its name only once its bytes are verified and durable. Those that lie
+        there already are not asked of the store: how many bytes were.
 
         Files that a script wrote get their times back: many scripts take the newest file as the one to go on from.
 
@@ -137,19 +139,24 @@ class CheckpointReader:
             CorruptCheckpoint: see :meth:`verify`. StoreError: the store or the disk failed.
         """
         make_folders(into)
-        in_parallel(lambda file: self._fetch_file(checkpoint.digest, file, into), checkpoint.files, threads=_PARALLEL)
+        asked = in_parallel(
+            lambda file: self._fetch_file(checkpoint.digest, file, into), checkpoint.files, threads=_PARALLEL
+        )
         restore_times(into, checkpoint.files)
         for folder in sorted({(into / file.path).parent for file in checkpoint.files}):
             fsync_folder(folder)
+        return sum(asked)
 
-    def _fetch_file(self, digest: str, file: ShardFile, into: Path) -> None:
+    def _fetch_file(self, digest: str, file: ShardFile, into: Path) -> int:
         target = into / file.path
         make_folders(target.parent)
         part = target.parent / f".argosy-fetch-{uuid.uuid4().hex}"
         try:
-            if self._store.fetch(joined(self._prefix, file.key), part) != file.sha256:
+            at_hand = copied(into, file, part)
+            if not at_hand and self._store.fetch(joined(self._prefix, file.key), part) != file.sha256:
                 raise CorruptCheckpoint(digest, file.key, "its SHA-256 is another")
             os.replace(part, target)
+            return 0 if at_hand else file.size
         except ObjectMissing as error:
             raise CorruptCheckpoint(digest, file.key, "missing") from error
         finally:

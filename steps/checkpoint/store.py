@@ -107,13 +107,14 @@ class CheckpointStore:
         """
         self.reader.verify(checkpoint)
 
-    def fetch(self, checkpoint: Checkpoint, into: Path) -> None:
-        """All files into a folder, verified while they stream; a file has its name only when it is whole.
+    def fetch(self, checkpoint: Checkpoint, into: Path) -> int:
+        """All files into a folder, verified while they stream; a file has its name only when it is whole. How many
+        bytes were asked of the store: not those of files that lie there already.
 
         Raises:
             CorruptCheckpoint: names the shard.
         """
-        self.reader.fetch(checkpoint, into)
+        return self.reader.fetch(checkpoint, into)
 
     # ---- setting aside
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
@@ -57,7 +57,7 @@ class Saves:
         from argosy.steps.launch.restoring import restore
 
         checkpoints = self._checkpoints()
-        added = restore(self._args, self._assignment, checkpoints, self._workdir, environ)
+        added = restore(self._args, self._assignment, checkpoints, self._workdir, environ, self.restored)
         self._prepare(checkpoints)
         return added
 
@@ -117,6 +117,12 @@ class Saves:
         """A rank told its loss; NaN and infinite ones too."""
         if self._watch is not None and rank == 0:
             self._watch.pruning.tell(loss)
+
+    def restored(self, **facts: Any) -> None:
+        """Tell where a checkpoint's bytes came from: ``bytes``, ``fetched_bytes`` of the store, ``seconds``."""
+        here = facts["bytes"] - facts["fetched_bytes"]
+        print(f"argosy: restored {here} bytes from this pod, {facts['fetched_bytes']} from the store", flush=True)
+        self._reporter.event("restored", node=self._reporter.node, **facts)
 
     def committed(self) -> None:
         """Take note that a rank's Checkpointer committed."""
