@@ -17,6 +17,7 @@ from argosy.steps.launch.agent import Agent, adopt_orphans
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.evidence import STORE_SECONDS, NodeEvidence
 from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.ports import free_port
@@ -63,6 +64,7 @@ class Node:
         self._evidence: list[NodeEvidence] = []
         self._interruptible = False
         self._spare: Spare | None = None
+        self._kept = KeptMemory()
 
     def run(self) -> int:
         """Check in and run restarts until orders end the pod; its exit code."""
@@ -89,7 +91,7 @@ class Node:
             if head is not None:
                 head.end()
                 head = None
-            restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated)
+            restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated, self._kept)
             self._evidence = [*self._evidence[-1:], restart.evidence]
             orders = restart.run()
             if orders.command == "exit":

@@ -12,6 +12,7 @@ from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
+from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import Word
 from argosy.steps.pods.processes import is_running
@@ -28,13 +29,21 @@ class Saves:
     """In mode ``checkpointer`` the ranks commit themselves and this only notes it; in mode ``opaque`` it commits."""
 
     def __init__(
-        self, args: LaunchArgs, assignment: Assignment, store: ObjectStore, workdir: Path, reporter: Reporter
+        self,
+        args: LaunchArgs,
+        assignment: Assignment,
+        store: ObjectStore,
+        workdir: Path,
+        reporter: Reporter,
+        kept: KeptMemory | None = None,
     ) -> None:
+        """``kept``: what the pod holds of the saves of the ranks before."""
         self._args = args
         self._assignment = assignment
         self._store = store
         self._workdir = workdir
         self._reporter = reporter
+        self._kept = kept or KeptMemory()
         self._watch: FolderWatch | None = None
         self._contributor: Contributor | None = None
         self._restored: Contents | None = None
@@ -85,11 +94,16 @@ class Saves:
         else:
             self._last = partial(FolderWatch, *shared, self._restored)
 
-    def environment(self) -> dict[str, str]:
-        """The variables that tell an opaque script where to write."""
-        if self._args.checkpoint_mode != "opaque":
-            return {}
-        return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
+    def environment(self, folder: Path) -> dict[str, str]:
+        """What ranks are told: an opaque script where to write, a Checkpointer what this pod holds, with an index in
+        ``folder``.
+        """
+        if self._args.checkpoint_mode == "opaque":
+            return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
+        if self._assignment.resume_digest:
+            return self._kept.offer(folder)
+        self._kept.let_go()
+        return {}
 
     def started(self, pid: int) -> None:
         """Take note that a rank's process runs."""
@@ -108,6 +122,7 @@ class Saves:
 
     def step(self, rank: int, word: Word, *, anew: bool = False) -> None:
         """A rank finished a step; ``anew``: what it told before counted something else."""
+        self._kept.let_go()
         if self._watch is not None and rank == 0:
             self._watch.step(word, anew=anew)
         elif self._last is not None and rank == self._assignment.node_rank * self._args.nproc_per_node:
@@ -119,10 +134,18 @@ class Saves:
             self._watch.pruning.tell(loss)
 
     def restored(self, **facts: Any) -> None:
-        """Tell where a checkpoint's bytes came from: ``bytes``, ``fetched_bytes`` of the store, ``seconds``."""
+        """Tell where a checkpoint's bytes came from: ``bytes``, ``fetched_bytes`` of the store, ``seconds``.
+
+        A rank tells it when all have theirs.
+        """
+        self._kept.let_go()
         here = facts["bytes"] - facts["fetched_bytes"]
         print(f"argosy: restored {here} bytes from this pod, {facts['fetched_bytes']} from the store", flush=True)
         self._reporter.event("restored", node=self._reporter.node, **facts)
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """A rank's Checkpointer has stored files that lie in its memory."""
+        self._kept.take(record)
 
     def committed(self) -> None:
         """Take note that a rank's Checkpointer committed."""

@@ -1,0 +1,188 @@
+"""What ranks saved into shared memory is there for the ranks after them, and nobody takes other bytes for it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from argosy.steps.checkpoint.kept import Kept
+from argosy.steps.checkpoint.manifest import ShardFile, sha256
+from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.launch.kept import KeptMemory
+from argosy.steps.store import open_store
+
+if TYPE_CHECKING:
+    from tests.launch.conftest import Gang
+
+DATA = b"bytes of a file" * 500
+FILE = ShardFile(path="f", key="k", size=len(DATA), sha256=sha256(DATA))
+
+NUMBERS = 250_000
+SAVES = f"""
+import torch, torch.distributed as dist
+from argosy import Checkpointer, report
+dist.init_process_group("gloo")
+saver = Checkpointer()
+w = torch.arange({NUMBERS}, dtype=torch.float32)
+found = saver.restore(into={{"w": w}})
+first = found.step + 1 if found else 1
+assert torch.equal(w, torch.arange({NUMBERS}) + float(sum(range(1, first)))), "other bytes than were saved"
+for step in range(first, 31):
+    dist.barrier()
+    w += step
+    if step % 10 == 0:
+        saver.save(step, {{"w": w}}, final=step == 30, wait=True)
+    report(step, loss=float(w[0]), end_step=30)
+dist.destroy_process_group()
+"""
+BYTES = NUMBERS * 4
+
+
+def memories(gang: Gang) -> dict[int, Path]:
+    """Of the pods' launch processes, by inode: what opens it."""
+    found = {}
+    for pod in gang.pods:
+        for handle in Path(f"/proc/{pod.process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                if "argosy-arena" in os.readlink(handle):
+                    found[handle.stat().st_ino] = handle
+    return found
+
+
+def spoil(one: Path, other: Path) -> None:
+    """As a snapshot that was begun, and as memory that is gone."""
+    with one.open("r+b") as memory:
+        memory.seek(os.fstat(memory.fileno()).st_size // 2)
+        memory.write(b"\1" * 1000)
+    os.truncate(other, 10_000)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("asked", [0, BYTES])
+def test_ranks_that_are_started_anew_ask_the_store_for_what_the_pod_does_not_hold(
+    asked: int, make_gang: Callable[[int], Gang]
+) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(SAVES)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    gang.start(script="train.py", nproc_per_node=2)
+    fault = {"fault": "exit", "rank": 1, "step": 25, "code": 42}
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq, fault=fault)
+    gang.until(lambda: gang.phases() == {"pod-0": "failed"}, 60, "failure")
+    newest = checkpoints.newest()
+    assert newest is not None
+    assert newest.step == 20
+    held = memories(gang)
+    assert len(held) == 2
+    if asked:
+        spoil(*held.values())
+    claim = checkpoints.claim("second")
+    gang.order("stop", root={"cause": "unknown"})
+    gang.reports.clear()
+    gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=newest.digest, resume_step=20)
+    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
+    assert min(step["step"] for step in gang.steps()) == 21
+    told = gang.events("restored")
+    assert sorted(event["rank"] for event in told) == [0, 1]
+    for event in told:
+        assert event["bytes"] > BYTES
+        assert 0 <= event["fetched_bytes"] - asked < 20_000, "and the small files, which never lay there"
+    last = checkpoints.newest()
+    assert last is not None
+    assert (last.step, last.final) == (30, True)
+    assert not held.keys() & memories(gang).keys(), "what the ranks before had is given back"
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0]
+
+
+@pytest.fixture
+def memory() -> Iterator[int]:
+    """Shared memory as a rank's writer has it, with one file behind a page."""
+    handle = os.memfd_create("argosy-arena")
+    os.pwrite(handle, DATA, 4096)
+    yield handle
+    os.close(handle)
+
+
+def told(handle: int, name: str = "save-1", *, pid: int = 0, files: bool = True) -> dict[str, Any]:
+    placed = [[FILE.sha256, 4096, len(DATA)]] if files else []
+    return {"rank": 0, "pid": pid or os.getpid(), "handle": handle, "name": name, "files": placed}
+
+
+def given(memory: KeptMemory, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bytes | None:
+    """What ranks that begin now get of the file."""
+    for name, value in memory.offer(folder).items():
+        monkeypatch.setenv(name, value)
+    into = bytearray(len(DATA))
+    return bytes(into) if Kept.given().read(FILE, memoryview(into)) else None
+
+
+def test_it_is_there_until_the_ranks_begin_to_train(
+    memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptMemory()
+    assert given(kept, tmp_path, monkeypatch) is None
+    kept.take(told(memory))
+    assert given(kept, tmp_path, monkeypatch) == DATA
+    assert given(kept, tmp_path, monkeypatch) == DATA, "for the ranks after those that ended before they had it"
+    kept.let_go()
+    into = bytearray(len(DATA))
+    assert not Kept.given().read(FILE, memoryview(into)), "whoever read the index before"
+
+
+def test_what_a_later_save_overwrites_is_not_offered(
+    memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptMemory()
+    kept.take(told(memory))
+    kept.take(told(memory, "save-2", files=False))
+    assert given(kept, tmp_path, monkeypatch) is None
+
+
+def test_more_than_the_pod_has_room_for_again_is_let_go(
+    memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptMemory()
+    os.truncate(memory, 1 << 50)
+    kept.take(told(memory))
+    assert given(kept, tmp_path, monkeypatch) == DATA
+    kept.look()
+    assert given(kept, tmp_path, monkeypatch) is None
+
+
+def test_another_file_under_the_handle_s_number_is_not_taken_for_it(
+    memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptMemory()
+    kept.take(told(memory))
+    kept.offer(tmp_path)
+    (place,) = json.loads((tmp_path / "kept.json").read_text()).values()
+    number = int(place[0].rpartition("/")[2])
+    into = memoryview(bytearray(len(DATA)))
+    monkeypatch.setenv("ARGOSY_KEPT_FILES", str(tmp_path / "kept.json"))
+    reader, writer = os.pipe()
+    os.dup2(reader, number)
+    assert not Kept.given().read(FILE, into)
+    for handle in (reader, writer):
+        os.close(handle)
+
+
+def test_a_writer_that_ends_before_it_is_looked_at_has_told_of_memory_that_is_held(
+    memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    kept = KeptMemory()
+    kept.take(told(memory, pid=ended.pid))
+    assert given(kept, tmp_path, monkeypatch) is None, "never seen"
+    kept.take(told(memory, files=False))
+    kept.take(told(memory, pid=ended.pid))
+    assert given(kept, tmp_path, monkeypatch) == DATA
