@@ -1,24 +1,23 @@
-"""What still lies in a pod's shared memory of the files that its ranks saved, for the ranks that are started anew.
+"""What still lies in shared memory of the files that ranks saved, for the ranks that are started anew.
 
-launch holds the memory and writes an index of it (SHA-256 -> the fields of :class:`Place`); a rank opens the memory
-through ``/proc``. Nothing is promised of what lies there: a later snapshot may have begun to overwrite it, launch may
-have let it go. So it is copied and hashed like what a store gives; where the bytes are others the store is asked.
+launch holds the memory of its pod and writes an index (SHA-256 -> the fields of :class:`Place`), also of what other
+nodes hold; a rank opens the memory of its own pod through ``/proc``, and asks other nodes for theirs. Nothing is
+promised of what lies there: a later snapshot may have begun to overwrite it, launch may have let it go. So it is copied
+and hashed like what a store gives; where the bytes are others the store is asked.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from argosy.steps.checkpoint.filling import filled
 from argosy.steps.checkpoint.manifest import ShardFile
+from argosy.steps.checkpoint.peers import Peers
 from argosy.steps.contract import env
-
-_RANGE = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,9 @@ class Place:
     """Where one file begins in which memory."""
 
     memory: str
-    """A path that opens it."""
+    """A path that opens it; of another node's, the url of the file itself."""
     inode: int
-    """Of the memory: the path may lead to another file by now."""
+    """Of the memory: the path may lead to another file by now. 0: another node's."""
     start: int
     size: int
 
@@ -36,15 +35,17 @@ class Place:
 class Kept:
     """The files that launch holds in memory, by SHA-256; may be read by several threads."""
 
-    def __init__(self, places: dict[str, Place]) -> None:
+    def __init__(self, places: dict[str, Place], token: str = "") -> None:
+        """``token``: other nodes ask for it."""
         self._places = places
+        self._peers = Peers(token)
 
     @classmethod
     def given(cls) -> Kept:
         """What launch says it holds; nothing outside of argosy."""
-        with contextlib.suppress(OSError, ValueError, TypeError):
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             index = json.loads(Path(os.environ.get(env.KEPT_FILES, "")).read_bytes())
-            return cls({digest: Place(*place) for digest, place in index.items()})
+            return cls({digest: Place(*place) for digest, place in index["places"].items()}, index["token"])
         return cls({})
 
     def read(self, file: ShardFile, into: memoryview) -> bool:
@@ -52,6 +53,8 @@ class Kept:
         place = self._places.get(file.sha256)
         if place is None or place.size != file.size:
             return False
+        if not place.inode:
+            return self._peers.read(place.memory, file, into)
         with contextlib.suppress(OSError):
             handle = os.open(place.memory, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
@@ -61,12 +64,3 @@ class Kept:
             finally:
                 os.close(handle)
         return False
-
-
-def filled(into: memoryview, read: Callable[[int, memoryview], int]) -> tuple[int, str]:
-    """Fill ``into`` range by range, each hashed while it is warm: how many bytes there were, and their SHA-256."""
-    seen, hashed = 0, hashlib.sha256()
-    while seen < len(into) and (count := read(seen, into[seen : seen + _RANGE])):
-        hashed.update(into[seen : seen + count])
-        seen += count
-    return seen, hashed.hexdigest()

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from argosy.steps.checkpoint.at_hand import copied
+from argosy.steps.checkpoint.at_hand import Near, copied, nobody
 from argosy.steps.checkpoint.log import joined
 from argosy.steps.checkpoint.manifest import Checkpoint, Part, PartRef, Root, ShardFile, root_key, sha256
 from argosy.steps.checkpoint.parallel import in_parallel
@@ -129,9 +129,9 @@ class CheckpointReader:
         if seen != file.size or hashed.hexdigest() != file.sha256:
             raise CorruptCheckpoint(digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
 
-    def fetch(self, checkpoint: Checkpoint, into: Path) -> int:
-        """All files into a folder; a file has its name only once its bytes are verified and durable. Those that lie
-        there already are not asked of the store: how many bytes were.
+    def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody) -> int:
+        """All files into a folder; a file has its name only once its bytes are verified and durable. The store is asked
+        for those that neither lie there already nor are given by ``near``: how many bytes these were.
 
         Files that a script wrote get their times back: many scripts take the newest file as the one to go on from.
 
@@ -140,19 +140,19 @@ class CheckpointReader:
         """
         make_folders(into)
         asked = in_parallel(
-            lambda file: self._fetch_file(checkpoint.digest, file, into), checkpoint.files, threads=_PARALLEL
+            lambda file: self._fetch_file(checkpoint.digest, file, into, near), checkpoint.files, threads=_PARALLEL
         )
         restore_times(into, checkpoint.files)
         for folder in sorted({(into / file.path).parent for file in checkpoint.files}):
             fsync_folder(folder)
         return sum(asked)
 
-    def _fetch_file(self, digest: str, file: ShardFile, into: Path) -> int:
+    def _fetch_file(self, digest: str, file: ShardFile, into: Path, near: Near) -> int:
         target = into / file.path
         make_folders(target.parent)
         part = target.parent / f".argosy-fetch-{uuid.uuid4().hex}"
         try:
-            at_hand = copied(into, file, part)
+            at_hand = copied(into, file, part) or near(file, part)
             if not at_hand and self._store.fetch(joined(self._prefix, file.key), part) != file.sha256:
                 raise CorruptCheckpoint(digest, file.key, "its SHA-256 is another")
             os.replace(part, target)

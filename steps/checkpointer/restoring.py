@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from argosy.steps import progress
-from argosy.steps.checkpoint.kept import Kept, filled
+from argosy.steps.checkpoint.filling import filled
+from argosy.steps.checkpoint.kept import Kept
 from argosy.steps.checkpoint.log import Claim, joined
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.checkpoint.reader import CorruptCheckpoint

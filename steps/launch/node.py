@@ -17,6 +17,7 @@ from argosy.steps.launch.agent import Agent, adopt_orphans
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.evidence import STORE_SECONDS, NodeEvidence
 from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.keeper import Keeper, token_of
 from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
@@ -27,6 +28,7 @@ from argosy.steps.launch.ray_train import RayTrain
 from argosy.steps.launch.restart import NodeRestart, describe
 from argosy.steps.launch.spare import Spare
 from argosy.steps.launch.torchrun import Torchrun
+from argosy.steps.paths import resolve
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
@@ -64,7 +66,9 @@ class Node:
         self._evidence: list[NodeEvidence] = []
         self._interruptible = False
         self._spare: Spare | None = None
-        self._kept = KeptMemory()
+        self._kept = KeptMemory(token_of(self._identity.channel_token))
+        folder = resolve(args.workdir) / args.checkpoint_path if args.checkpoint_mode == "opaque" else None
+        self._keeper = Keeper(self._kept, folder)
 
     def run(self) -> int:
         """Check in and run restarts until orders end the pod; its exit code."""
@@ -96,6 +100,7 @@ class Node:
             orders = restart.run()
             if orders.command == "exit":
                 return orders.exit_code
+            self._kept.turn()
             last_restart, agent = assignment.restart, agent.next()
 
     def _first_agent(self) -> Agent:
@@ -157,6 +162,7 @@ class Node:
             free_port=free_port(address),
             nproc=self._args.nproc_per_node,
             last_restart=last_restart,
+            keeps=self._keeper.address(address) if last_restart >= 0 else "",
             stands_by=self._spare.state if self._spare is not None else "",
         )
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from argosy.steps.checkpoint.at_hand import Near, nobody
 from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
 from argosy.steps.checkpoint.node_paths import files_of, merged, nodes_of
 from argosy.steps.checkpoint.store import CheckpointStore
@@ -31,11 +32,13 @@ def restore(
     workdir: Path,
     environ: Mapping[str, str],
     tell: Callable[..., None] = lambda **facts: None,
+    near: Near = nobody,
 ) -> list[str]:
     """Put the assignment's checkpoint into the script's folder; the arguments that make the script use it.
 
     ``environ``: the ranks' environment, for the words in these arguments that stand for a variable. ``tell`` hears
-    how many ``bytes`` these are, how many were ``fetched_bytes`` of the store, and in how many ``seconds``.
+    how many ``bytes`` these are, how many were ``fetched_bytes`` of the store, and in how many ``seconds``. ``near``
+    may give files that do not lie here.
 
     What else matches there is removed: it was never committed, so a killed rank may have torn it.
 
@@ -52,7 +55,9 @@ def restore(
     _clear(folder, args, {file.path for file in files})
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    fetched = checkpoints.fetch(replace(checkpoint, files=files), folder)
+    # Files that a node gave of its own lie nowhere else.
+    near = nobody if nodes_of(checkpoint.files) else near
+    fetched = checkpoints.fetch(replace(checkpoint, files=files), folder, near)
     size = sum(file.size for file in files)
     tell(bytes=size, fetched_bytes=fetched, seconds=round(time.monotonic() - began, 3))
     names = matching(folder, args.checkpoint_include)

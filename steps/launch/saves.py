@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from argosy.steps.launch.units import Contents
 
 
+_MOST_ASKED = 4
+"""Nodes that are asked for a file of a folder before the store is."""
+
+
 class Saves:
     """In mode ``checkpointer`` the ranks commit themselves and this only notes it; in mode ``opaque`` it commits."""
 
@@ -63,10 +67,13 @@ class Saves:
         """
         if self._args.checkpoint_mode != "opaque":
             return []
+        from argosy.steps.checkpoint.peers import Peers
         from argosy.steps.launch.restoring import restore
 
         checkpoints = self._checkpoints()
-        added = restore(self._args, self._assignment, checkpoints, self._workdir, environ, self.restored)
+        behind, before = self._others()
+        near = Peers(self._kept.token).near((before + behind)[:_MOST_ASKED])  # the first node commits what it has
+        added = restore(self._args, self._assignment, checkpoints, self._workdir, environ, self.restored, near)
         self._prepare(checkpoints)
         return added
 
@@ -101,9 +108,15 @@ class Saves:
         if self._args.checkpoint_mode == "opaque":
             return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
         if self._assignment.resume_digest:
-            return self._kept.offer(folder)
+            behind, before = self._others()
+            return self._kept.offer(folder, behind + before)  # each has its own, so not all begin with the first
         self._kept.let_go()
         return {}
+
+    def _others(self) -> tuple[list[str], list[str]]:
+        """Where nodes may be asked for what they have: those behind this one by rank, those before it."""
+        rank, keepers = self._assignment.node_rank, self._assignment.keepers
+        return list(filter(None, keepers[rank + 1 :])), list(filter(None, keepers[:rank]))
 
     def started(self, pid: int) -> None:
         """Take note that a rank's process runs."""
@@ -140,7 +153,9 @@ class Saves:
         """
         self._kept.let_go()
         here = facts["bytes"] - facts["fetched_bytes"]
-        print(f"argosy: restored {here} bytes from this pod, {facts['fetched_bytes']} from the store", flush=True)
+        print(
+            f"argosy: restored {here} bytes from this gang's nodes, {facts['fetched_bytes']} from the store", flush=True
+        )
         self._reporter.event("restored", node=self._reporter.node, **facts)
 
     def keep(self, record: dict[str, Any]) -> None:

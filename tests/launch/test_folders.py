@@ -30,7 +30,7 @@ def test_each_node_gives_its_files_and_gets_them_back(
     gang.save(20, skip=(3,))  # never complete: must be gone after the restart
     gang.begin()
     assert [node.files() for node in gang.nodes] == before
-    assert capfd.readouterr().out.count(" from this pod, 0 from the store\n") == 2
+    assert capfd.readouterr().out.count(" from this gang's nodes, 0 from the store\n") == 2
     assert [node.added for node in gang.nodes] == [["--resume=out/checkpoint-10"]] * 2
     assert not (gang.nodes[1].folder / "checkpoint-20").exists()
     newest = gang.store.newest()

@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from argosy.steps.checkpoint.kept import Kept
 from argosy.steps.checkpoint.manifest import ShardFile, sha256
+from argosy.steps.checkpoint.peers import Peers
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.launch.keeper import Keeper
 from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.store import open_store
 
@@ -65,18 +70,19 @@ def spoil(one: Path, other: Path) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("asked", [0, BYTES])
-def test_ranks_that_are_started_anew_ask_the_store_for_what_the_pod_does_not_hold(
+@pytest.mark.parametrize("asked", [0, BYTES], ids=["whole", "spoilt"])
+def test_ranks_that_are_started_anew_ask_the_store_for_what_no_node_holds(
     asked: int, make_gang: Callable[[int], Gang]
 ) -> None:
-    gang = make_gang(1)
-    (gang.workspace(0) / "train.py").write_text(SAVES)
+    gang = make_gang(2)
+    for index in range(2):
+        (gang.workspace(index) / "train.py").write_text(SAVES)
     checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
     claim = checkpoints.claim("first")
-    gang.start(script="train.py", nproc_per_node=2)
+    gang.start(script="train.py", nproc_per_node=1)
     fault = {"fault": "exit", "rank": 1, "step": 25, "code": 42}
     gang.assign(0, generation=claim.generation, log_seq=claim.seq, fault=fault)
-    gang.until(lambda: gang.phases() == {"pod-0": "failed"}, 60, "failure")
+    gang.until(lambda: gang.phases() == dict.fromkeys(gang.names, "failed"), 60, "failure")
     newest = checkpoints.newest()
     assert newest is not None
     assert newest.step == 20
@@ -88,7 +94,7 @@ def test_ranks_that_are_started_anew_ask_the_store_for_what_the_pod_does_not_hol
     gang.order("stop", root={"cause": "unknown"})
     gang.reports.clear()
     gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=newest.digest, resume_step=20)
-    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
+    gang.until(lambda: gang.phases() == dict.fromkeys(gang.names, "finished"), 60, "end")
     assert min(step["step"] for step in gang.steps()) == 21
     told = gang.events("restored")
     assert sorted(event["rank"] for event in told) == [0, 1]
@@ -100,7 +106,7 @@ def test_ranks_that_are_started_anew_ask_the_store_for_what_the_pod_does_not_hol
     assert (last.step, last.final) == (30, True)
     assert not held.keys() & memories(gang).keys(), "what the ranks before had is given back"
     gang.order("exit", 0)
-    assert gang.exit_codes() == [0]
+    assert gang.exit_codes() == [0, 0]
 
 
 @pytest.fixture
@@ -117,9 +123,13 @@ def told(handle: int, name: str = "save-1", *, pid: int = 0, files: bool = True)
     return {"rank": 0, "pid": pid or os.getpid(), "handle": handle, "name": name, "files": placed}
 
 
-def given(memory: KeptMemory, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bytes | None:
+def given(
+    memory: KeptMemory, folder: Path, monkeypatch: pytest.MonkeyPatch, others: Sequence[str] = ()
+) -> bytes | None:
     """What ranks that begin now get of the file."""
-    for name, value in memory.offer(folder).items():
+    memory.turn()
+    monkeypatch.delenv("ARGOSY_KEPT_FILES", raising=False)
+    for name, value in memory.offer(folder, others).items():
         monkeypatch.setenv(name, value)
     into = bytearray(len(DATA))
     return bytes(into) if Kept.given().read(FILE, memoryview(into)) else None
@@ -163,8 +173,9 @@ def test_another_file_under_the_handle_s_number_is_not_taken_for_it(
 ) -> None:
     kept = KeptMemory()
     kept.take(told(memory))
+    kept.turn()
     kept.offer(tmp_path)
-    (place,) = json.loads((tmp_path / "kept.json").read_text()).values()
+    (place,) = json.loads((tmp_path / "kept.json").read_text())["places"].values()
     number = int(place[0].rpartition("/")[2])
     into = memoryview(bytearray(len(DATA)))
     monkeypatch.setenv("ARGOSY_KEPT_FILES", str(tmp_path / "kept.json"))
@@ -186,3 +197,63 @@ def test_a_writer_that_ends_before_it_is_looked_at_has_told_of_memory_that_is_he
     kept.take(told(memory, files=False))
     kept.take(told(memory, pid=ended.pid))
     assert given(kept, tmp_path, monkeypatch) == DATA
+
+
+# ---- other nodes
+
+
+@pytest.fixture
+def holder(memory: int) -> KeptMemory:
+    kept = KeptMemory("secret")
+    kept.take(told(memory))
+    kept.turn()
+    return kept
+
+
+def test_a_node_that_is_new_gets_it_from_one_that_holds_it(
+    holder: KeptMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = Keeper(holder, None).address("127.0.0.1")
+    assert given(KeptMemory("secret"), tmp_path, monkeypatch, [address]) == DATA
+    assert given(KeptMemory("another"), tmp_path, monkeypatch, [address]) is None
+    assert (tmp_path / "kept.json").stat().st_mode & 0o077 == 0, "whoever reads it may ask other nodes"
+
+
+def test_what_goes_wrong_on_the_way_means_the_store(
+    memory: int, holder: KeptMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = Keeper(holder, None).address("127.0.0.1")
+    new = KeptMemory("secret")
+    os.pwrite(memory, b"!", 5000)
+    assert given(new, tmp_path, monkeypatch, [address]) is None, "overwritten"
+    os.truncate(memory, 4096 + 10)
+    assert given(new, tmp_path, monkeypatch, [address]) is None, "cut"
+    environ = new.offer(tmp_path, [address])
+    assert environ
+    holder.let_go()
+    into = memoryview(bytearray(len(DATA)))
+    assert not Kept.given().read(FILE, into), "let go after it was offered"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        there = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert given(new, tmp_path, monkeypatch, [there]) is None, "no answer"
+    assert given(new, tmp_path, monkeypatch, [there]) is None, "nobody listens"
+    assert given(new, tmp_path, monkeypatch, ["no address"]) is None
+
+
+def test_files_of_a_script_s_folder(tmp_path: Path) -> None:
+    folder, part = tmp_path / "out", tmp_path / "part"
+    (folder / "step-3").mkdir(parents=True)
+    (folder / "step-3" / "a b.pt").write_bytes(DATA)
+    (tmp_path / "secret").write_bytes(DATA)
+    (folder / "link.pt").symlink_to("../secret")
+    modified = (folder / "step-3" / "a b.pt").stat().st_mtime_ns
+    near = Peers("secret").near([Keeper(KeptMemory("secret"), folder).address("127.0.0.1")])
+    committed = replace(FILE, path="step-3/a b.pt", modified_ns=modified)
+    assert near(committed, part)
+    assert part.read_bytes() == DATA
+    assert not near(replace(committed, modified_ns=modified + 1), part)
+    assert not near(replace(committed, sha256="0" * 64), part)
+    assert not near(replace(FILE, path="link.pt"), part)
+    assert not near(replace(FILE, path="step-3/other.pt"), part)
+    outside = Peers("secret").near([Keeper(KeptMemory("secret"), folder / "step-3").address("127.0.0.1")])
+    assert not outside(SimpleNamespace(**asdict(FILE) | {"path": "../link.pt"}), part)  # type: ignore[arg-type]
