@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import hmac
 import json
 import os
@@ -21,11 +20,6 @@ from argosy.steps.launch.kept import KeptMemory
 _AT_ONCE = 16
 """Files that are sent at the same time."""
 _TURN_SECONDS = 1.0
-
-
-def token_of(channel_token: str) -> str:
-    """What nodes and their ranks show each other: a training script has no business with the channel's own."""
-    return hmac.new(channel_token.encode(), b"kept", hashlib.sha256).hexdigest()
 
 
 class Keeper:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import json
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,9 @@ class KeptMemory:
     is let go when they have restored, or begun to train, and before that when less than as much again is free.
     """
 
-    def __init__(self, token: str = "") -> None:
-        """``token``: what nodes show each other."""
-        self.token = token
+    def __init__(self, channel_token: str = "") -> None:
+        self.token = hmac.new(channel_token.encode(), b"kept", hashlib.sha256).hexdigest()
+        """What nodes and their ranks show each other: a training script has no business with the channel's own."""
         self._lock = threading.Lock()
         self._present: dict[int, _Memory] = {}
         """By rank, of the ranks that run."""
@@ -94,6 +95,8 @@ class KeptMemory:
 
     def _of_others(self, addresses: Sequence[str]) -> dict[str, list[Any]]:
         # Imported here: a run that never restarts does without.
+        from concurrent.futures import ThreadPoolExecutor
+
         from argosy.steps.checkpoint.peers import Peers
 
         peers = Peers(self.token)

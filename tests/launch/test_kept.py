@@ -247,7 +247,8 @@ def test_files_of_a_script_s_folder(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(DATA)
     (folder / "link.pt").symlink_to("../secret")
     modified = (folder / "step-3" / "a b.pt").stat().st_mtime_ns
-    near = Peers("secret").near([Keeper(KeptMemory("secret"), folder).address("127.0.0.1")])
+    holds_nothing = KeptMemory("secret")
+    near = Peers(holds_nothing.token).near([Keeper(holds_nothing, folder).address("127.0.0.1")])
     committed = replace(FILE, path="step-3/a b.pt", modified_ns=modified)
     assert near(committed, part)
     assert part.read_bytes() == DATA
@@ -255,5 +256,57 @@ def test_files_of_a_script_s_folder(tmp_path: Path) -> None:
     assert not near(replace(committed, sha256="0" * 64), part)
     assert not near(replace(FILE, path="link.pt"), part)
     assert not near(replace(FILE, path="step-3/other.pt"), part)
-    outside = Peers("secret").near([Keeper(KeptMemory("secret"), folder / "step-3").address("127.0.0.1")])
+    outside = Peers(holds_nothing.token).near([Keeper(holds_nothing, folder / "step-3").address("127.0.0.1")])
     assert not outside(SimpleNamespace(**asdict(FILE) | {"path": "../link.pt"}), part)  # type: ignore[arg-type]
+
+
+WRITES = """
+import hashlib, os, pathlib, sys, time
+out = pathlib.Path("out/state.pt")
+if "--resume" in sys.argv:
+    print("found", hashlib.sha256(out.read_bytes()).hexdigest(), flush=True)
+else:
+    if os.environ["RANK"] == "0":
+        out.parent.mkdir(exist_ok=True)
+        out.write_bytes(os.urandom(300_000))
+    for step in range(1, 1000):
+        print(f"step {step} loss 0.5", flush=True)
+        time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_folder_on_the_first_node_s_disk_is_given_to_the_others(
+    changed: bool, make_gang: Callable[[int], Gang]
+) -> None:
+    gang = make_gang(2)
+    for index in range(2):
+        (gang.workspace(index) / "train.py").write_text(WRITES)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    gang.start(
+        script="train.py", launcher="plain", nproc_per_node=1, checkpoint_mode="opaque", checkpoint_path="out",
+        checkpoint_include=("*.pt",), resume_arg=("--resume", "{path}"),
+    )  # fmt: skip
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
+    gang.until(lambda: checkpoints.newest() is not None, 30, "commit")
+    newest = checkpoints.newest()
+    assert newest is not None
+    claim = checkpoints.claim("second")
+    gang.order("stop", root={"cause": "unknown"})
+    gang.until(lambda: set(gang.channel.check_ins()) == set(gang.names), 30, "check-in")
+    if changed:  # by a rank that was dying, and nobody sees it by size or time
+        path = gang.workspace(0) / "out" / "state.pt"
+        before = path.stat()
+        with path.open("r+b") as target:
+            target.write(b"!")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    gang.reports.clear()
+    gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=newest.digest, resume_step=1)
+    found = f"found {newest.files[0].sha256}"
+    gang.until(lambda: all(found in pod.text() for pod in gang.pods), 30, "the committed bytes on both nodes")
+    fetched = {event["node"]: event["fetched_bytes"] for event in gang.events("restored")}
+    assert fetched["node-0"] == (300_000 if changed else 0)
+    assert changed or fetched["node-1"] == 0, "else it may have asked before the first node had it again, or after"
+    gang.order("exit", 0)
+    gang.exit_codes()
