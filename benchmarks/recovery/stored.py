@@ -1,6 +1,6 @@
-"""What a restart asks of the store: two nodes with a rank each, one rank killed, checkpoints on an S3 of our own.
+"""What a restart asks of the store, an S3 of our own: two nodes with a rank each, one rank killed or one node lost.
 
-python -m benchmarks.recovery.stored [--mib 200] [--mode checkpointer] [--latency 0.03]
+python -m benchmarks.recovery.stored [--mib 200] [--mode checkpointer] [--lose] [--latency 0.03]
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ uri = "s3://b/store"
 [gang]
 nnodes = 2
 nproc_per_node = 1
+spares = {spares}
 resources = {{ cpu = "1", memory = "{memory}Mi" }}
 [checkpoint]
 mode = "{mode}"
@@ -34,37 +35,40 @@ HEAD = """
 import os, sys, time, torch, torch.distributed as dist
 from argosy import Checkpointer, report
 dist.init_process_group("gloo")
-w = torch.arange({numbers}, dtype=torch.float32)
+state = {{str(n): torch.full(({numbers},), n, dtype=torch.float32) for n in range(8)}}
 first = 1
 """
 LOOP = {
     "checkpointer": """
 saver = Checkpointer()
-if found := saver.restore(into={"w": w}):
+if found := saver.restore(into=state):
     first = found.step + 1
 def save(step):
-    saver.save(step, {"w": w}, final=step == 15, wait=True)
+    saver.save(step, state, final=step == 15, wait=True)
 """,
     "opaque": """
 if os.path.exists("out/state.pt"):
     found = torch.load("out/state.pt")
-    first, w = found["step"] + 1, found["w"]
+    first, state = found["step"] + 1, found["state"]
 def save(step):
     if dist.get_rank() == 0:
         os.makedirs("out", exist_ok=True)
-        torch.save({"step": step, "w": w}, "out/part")
+        torch.save({"step": step, "state": state}, "out/part")
         os.replace("out/part", "out/state.pt")
     if first == 1:
-        time.sleep(5 + w.numel() / 2e7)  # so that it is committed when the rank is killed
+        time.sleep(5 + 8 * state["0"].numel() / 2e7)  # so that it is committed when the rank is killed
 """,
 }
 TAIL = """
 for step in range(first, 16):
     dist.barrier()
-    w += step
+    for each in state.values():
+        each += step
     if step in (10, 15):
         save(step)
     report(step, end_step=15)
+    if first == 1 and step == 12:
+        time.sleep(600)  # the fault comes
 dist.destroy_process_group()
 """
 
@@ -74,6 +78,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recovery.stored")
     parser.add_argument("--mib", type=int, default=200, help="size of a checkpoint")
     parser.add_argument("--mode", choices=sorted(LOOP), default="checkpointer")
+    parser.add_argument("--lose", action="store_true", help="the second node is lost, and a spare takes its rank")
     parser.add_argument("--latency", type=float, default=0.03, help="seconds that an answer of the store takes")
     args = parser.parse_args()
     with S3Server(("b",), plan=lambda seen: "slow") as server, tempfile.TemporaryDirectory() as scratch:
@@ -82,11 +87,13 @@ def main() -> int:
         os.environ.update({**keys, "AWS_ENDPOINT_URL": server.endpoint})
         folder = Path(scratch)
         more = OPAQUE if args.mode == "opaque" else "every_steps = 10"
-        (folder / "run.toml").write_text(RUN.format(mode=args.mode, memory=1000 + 4 * args.mib, more=more))
-        script = HEAD.format(numbers=args.mib << 18) + LOOP[args.mode] + TAIL
+        told = {"mode": args.mode, "memory": 1000 + 4 * args.mib, "spares": int(args.lose), "more": more}
+        (folder / "run.toml").write_text(RUN.format(**told))
+        script = HEAD.format(numbers=args.mib << 15) + LOOP[args.mode] + TAIL
         (folder / "train.py").write_text(script)
         command = [str(Path(sys.executable).parent / "argosy"), "run", "run.toml", "--state-dir", str(folder / "state")]
-        code = subprocess.run([*command, "--inject", "kill:rank=1@step=12"], cwd=folder).returncode
+        fault = "node-loss:node=1@step=12" if args.lose else "kill:rank=1@step=12"
+        code = subprocess.run([*command, "--inject", fault], cwd=folder).returncode
         # Of the save that the restart goes back to, and not what the end of the run reads of the last one.
         files = [seen for seen in server.requests if "/data/0000000010-" in seen.path and "/files/" in seen.path]
         read = sum(seen.served for seen in files if seen.operation.startswith("Get"))

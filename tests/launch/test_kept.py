@@ -29,25 +29,27 @@ if TYPE_CHECKING:
 DATA = b"bytes of a file" * 500
 FILE = ShardFile(path="f", key="k", size=len(DATA), sha256=sha256(DATA))
 
-NUMBERS = 250_000
+NUMBERS = 125_000
 SAVES = f"""
 import torch, torch.distributed as dist
 from argosy import Checkpointer, report
 dist.init_process_group("gloo")
 saver = Checkpointer()
-w = torch.arange({NUMBERS}, dtype=torch.float32)
-found = saver.restore(into={{"w": w}})
+state = {{name: torch.arange({NUMBERS}, dtype=torch.float32) for name in "vw"}}  # each rank saves one
+found = saver.restore(into=state)
 first = found.step + 1 if found else 1
-assert torch.equal(w, torch.arange({NUMBERS}) + float(sum(range(1, first)))), "other bytes than were saved"
+for each in state.values():
+    assert torch.equal(each, torch.arange({NUMBERS}) + float(sum(range(1, first)))), "other bytes than were saved"
 for step in range(first, 31):
     dist.barrier()
-    w += step
+    for each in state.values():
+        each += step
     if step % 10 == 0:
-        saver.save(step, {{"w": w}}, final=step == 30, wait=True)
-    report(step, loss=float(w[0]), end_step=30)
+        saver.save(step, state, final=step == 30, wait=True)
+    report(step, loss=0.5, end_step=30)
 dist.destroy_process_group()
 """
-BYTES = NUMBERS * 4
+BYTES = NUMBERS * 4 * 2
 
 
 def memories(gang: Gang) -> dict[int, Path]:
