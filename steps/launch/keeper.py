@@ -70,6 +70,8 @@ class _Server(GuardedServer):
 
 class _Handler(GuardedHandler):
     server: _Server
+    timeout = 5.0
+    """Who takes nothing for so long, as a node that was lost, gives its turn to others."""
 
     def do_GET(self) -> None:
         given = self.headers.get("Authorization", "")
