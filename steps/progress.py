@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from argosy.steps.arrivals import Arrivals
@@ -13,6 +14,7 @@ from argosy.steps.contract import env
 
 MAX_LINE = 4096
 """Lines up to PIPE_BUF are written whole: ranks that fork loaders cannot mix theirs (pipe(7))."""
+_FILES_A_LINE = 30
 _arrivals = Arrivals()
 
 
@@ -58,6 +60,21 @@ def committed(step: int, *, digest: str, size: int, seconds: float, final: bool,
     """
     record = {"digest": digest, "bytes": size, "seconds": round(seconds, 3), "final": final, "generation": generation}
     _send({"type": "checkpoint", "step": step, **record, "time": time.time()})
+
+
+def kept(handle: int, name: str, files: Sequence[tuple[str, int, int]]) -> None:
+    """Say which files of the save ``name`` lie in the shared memory that this process has open as ``handle``: SHA-256,
+    where it begins, size. Launch holds that memory, so that ranks which it starts anew need not ask the store. Without
+    files: those of the save before do not lie there any more.
+    """
+    for first in range(0, max(len(files), 1), _FILES_A_LINE):
+        record = {"pid": os.getpid(), "handle": handle, "name": name, "files": files[first : first + _FILES_A_LINE]}
+        _send({"type": "kept", **record})
+
+
+def restored(*, size: int, fetched: int, seconds: float) -> None:
+    """Say that every rank of the gang has restored: this one ``size`` bytes, ``fetched`` of them from the store."""
+    _send({"type": "restored", "bytes": size, "fetched_bytes": fetched, "seconds": round(seconds, 3)})
 
 
 def streamed(*, bytes: float, fetched_bytes: float, requests: float, refetched: float, waited_seconds: float) -> None:

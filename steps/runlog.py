@@ -32,6 +32,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "admission": ("decision", "reason", "key", "event"),
     "staging": ("node", "objects", "objects_total", "bytes", "bytes_total", "seconds", "fetched_bytes"),
     "staged": ("node", "bytes", "fetched_bytes", "seconds"),
+    "restored": ("node", "rank", "bytes", "fetched_bytes", "seconds"),
     "streamed": ("node", "rank", "bytes", "fetched_bytes", "requests", "refetched", "waited_seconds"),
     "gang_created": ("attempt", "gang", "nnodes", "nproc_per_node", "excluded", "capacity", "preemptions"),
     "gang_waits": ("attempt", "gang", "phase", "placed", "nnodes", "why"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from argosy.steps.checkpoint.at_hand import Near, copied, nobody
 from argosy.steps.checkpoint.log import joined
 from argosy.steps.checkpoint.manifest import Checkpoint, Part, PartRef, Root, ShardFile, root_key, sha256
 from argosy.steps.checkpoint.parallel import in_parallel
@@ -128,8 +130,9 @@ class CheckpointReader:
         if seen != file.size or hashed.hexdigest() != file.sha256:
             raise CorruptCheckpoint(digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
 
-    def fetch(self, checkpoint: Checkpoint, into: Path) -> None:
-        """All files into a folder; a file has its name only once its bytes are verified and durable.
+    def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody) -> int:
+        """All files into a folder; a file has its name only once its bytes are verified and durable. The store is asked
+        for those that neither lie there already nor are given by ``near``: how many bytes these were.
 
         Files that a script wrote get their times back: many scripts take the newest file as the one to go on from.
 
@@ -137,19 +140,27 @@ class CheckpointReader:
             CorruptCheckpoint: see :meth:`verify`. StoreError: the store or the disk failed.
         """
         make_folders(into)
-        in_parallel(lambda file: self._fetch_file(checkpoint.digest, file, into), checkpoint.files, threads=_PARALLEL)
+        asked = in_parallel(
+            lambda file: self._fetch_file(checkpoint.digest, file, into, near), checkpoint.files, threads=_PARALLEL
+        )
         restore_times(into, checkpoint.files)
         for folder in sorted({(into / file.path).parent for file in checkpoint.files}):
             fsync_folder(folder)
+        return sum(asked)
 
-    def _fetch_file(self, digest: str, file: ShardFile, into: Path) -> None:
+    def _fetch_file(self, digest: str, file: ShardFile, into: Path, near: Near) -> int:
         target = into / file.path
         make_folders(target.parent)
         part = target.parent / f".argosy-fetch-{uuid.uuid4().hex}"
         try:
-            if self._store.fetch(joined(self._prefix, file.key), part) != file.sha256:
+            at_hand = copied(into, file, part) or near(file, part)
+            if not at_hand and self._store.fetch(joined(self._prefix, file.key), part) != file.sha256:
                 raise CorruptCheckpoint(digest, file.key, "its SHA-256 is another")
+            if file.modified_ns:  # before it has its name: by its time another node knows whether to ask for it
+                with contextlib.suppress(OSError):
+                    os.utime(part, ns=(file.modified_ns, file.modified_ns))
             os.replace(part, target)
+            return 0 if at_hand else file.size
         except ObjectMissing as error:
             raise CorruptCheckpoint(digest, file.key, "missing") from error
         finally:

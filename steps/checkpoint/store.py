@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from argosy.steps.checkpoint import quarantine
 from argosy.steps.checkpoint.arrival import check_arrived
+from argosy.steps.checkpoint.at_hand import Near, nobody
 from argosy.steps.checkpoint.candidates import candidates
 from argosy.steps.checkpoint.history import History, history
 from argosy.steps.checkpoint.log import Claim, CommitLog, Entry, LogWriter, joined
@@ -107,13 +108,14 @@ class CheckpointStore:
         """
         self.reader.verify(checkpoint)
 
-    def fetch(self, checkpoint: Checkpoint, into: Path) -> None:
-        """All files into a folder, verified while they stream; a file has its name only when it is whole.
+    def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody) -> int:
+        """All files into a folder, verified while they stream; a file has its name only when it is whole. How many
+        bytes were asked of the store: not those of files that lie there already, or that ``near`` gives.
 
         Raises:
             CorruptCheckpoint: names the shard.
         """
-        self.reader.fetch(checkpoint, into)
+        return self.reader.fetch(checkpoint, into, near)
 
     # ---- setting aside
 

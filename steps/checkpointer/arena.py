@@ -12,11 +12,11 @@ import mmap
 import os
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
+from argosy.steps.evidence.memory import available_bytes
 
 PAGE = 4096
 BOARD = PAGE
@@ -117,17 +117,3 @@ class Arena:
         self.map = None
         with contextlib.suppress(OSError):
             os.close(self.handle)
-
-
-def available_bytes() -> int:
-    """Memory that can still be had: of the machine, and of this pod where it has a limit."""
-    fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-    free = int(fields.get("MemAvailable", "0 kB").split()[0]) << 10
-    group = Path("/sys/fs/cgroup")
-    with contextlib.suppress(OSError, ValueError):
-        limit = (group / "memory.max").read_text().strip()
-        if limit != "max":
-            used = int((group / "memory.current").read_text())
-            kept = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-            free = min(free, int(limit) - used + int(kept.get("inactive_file", 0)))
-    return free

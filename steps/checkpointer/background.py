@@ -16,6 +16,7 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from argosy.steps import progress
 from argosy.steps.checkpoint.manifest import ShardFile, save_name
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.arena import Arena
@@ -41,6 +42,8 @@ class _Share:
     name: str
     facts: Record
     files: list[ShardFile] = field(default_factory=list)
+    placed: dict[str, int] = field(default_factory=dict)
+    """Path -> where the file begins in the arena, which holds it until the next save."""
     todo: int = 0
     failed: bool = False
 
@@ -146,12 +149,14 @@ class Background:
         if self._share is None or self._share.number != number:
             name = save_name(record["step"], record["generation"], record["nonce"])
             self._share = _Share(number, name, record)
+            progress.kept(self._arena.handle, name, ())
             if self._gang.commits is not None:
                 self._gang.commits.began[number] = record["began"]
                 self._gang.commits.step_seconds = record["step_seconds"]
         share = self._share
         share.facts = record
         sources = [(path, self._arena.view(start, size)) for path, start, size in record["files"]]
+        share.placed = {path: start for path, start, _ in record["files"]}
         extras = dict(zip(record["extras"], payload, strict=True))
         if record["describes"]:
             # The tree is this save's, what the tensors are has been told once: it does not change from save to save.
@@ -188,6 +193,9 @@ class Background:
             return
         self._share = None
         files = sorted(share.files, key=lambda file: file.path)
+        placed = [(file.sha256, share.placed[file.path], file.size) for file in files if file.path in share.placed]
+        if placed:
+            progress.kept(self._arena.handle, share.name, placed)
         self._gang.report(
             {
                 "is": "stored",

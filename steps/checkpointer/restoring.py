@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from argosy.steps import progress
+from argosy.steps.checkpoint.filling import filled
+from argosy.steps.checkpoint.kept import Kept
 from argosy.steps.checkpoint.log import Claim, joined
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.checkpoint.reader import CorruptCheckpoint
@@ -21,8 +24,6 @@ from argosy.steps.state import random_generators
 from argosy.steps.state.files import read_into, read_state
 from argosy.steps.state.filling import Read
 from argosy.steps.store.base import ObjectMissing
-
-_RANGE = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,20 @@ class Restoring:
         """Names of tensors of ``into`` that this rank has filled from a checkpoint."""
         self._generators: bytes | None = None
         """This rank's, as they were before a checkpoint's."""
+        self._reads: list[tuple[int, int]] = []
+        """Bytes of each file that was read, and how many of these were asked of the store."""
 
     def run(self, digest: str, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
         """Load the checkpoint that argosy chose ("": none), every byte verified before it is used.
 
         An error ends every rank with its cause's exit code; bad input on one rank ends the others with 70.
         """
+        began = time.monotonic()
         restored, record = self._attempt(digest, into, strict)
         self._check_all(self._ranks.gather(record))
+        if self._reads:
+            size, fetched = map(sum, zip(*self._reads, strict=True))
+            progress.restored(size=size, fetched=fetched, seconds=time.monotonic() - began)
         return restored
 
     def run_newest(self, into: Mapping[str, Any] | None, *, strict: bool) -> Restored | None:
@@ -148,7 +155,7 @@ class Restoring:
                 stop(Cause.CHECKPOINT_MISMATCH, message, Cause.CHECKPOINT_MISMATCH.exit_code)
 
     def _loaded(self, checkpoint: Checkpoint, into: Mapping[str, Any] | None, strict: bool) -> Restored:
-        read = verified_reader(self._store, checkpoint)
+        read = verified_reader(self._store, checkpoint, lambda *sizes: self._reads.append(sizes))
         try:
             step, state = self._read(read, into, strict)
             same = self._random and self._random_restored(checkpoint, read)
@@ -183,8 +190,13 @@ def _stop_mixed(damage: str, why: str) -> NoReturn:
     stop(Cause.CHECKPOINT_CORRUPT, message, Cause.CHECKPOINT_CORRUPT.exit_code)
 
 
-def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Read:
+def verified_reader(
+    store: CheckpointStore, checkpoint: Checkpoint, advance: Callable[[int, int], None] = lambda size, fetched: None
+) -> Read:
     """Gives the bytes of a path of the checkpoint, hashed before they are given out; may be called by several threads.
+
+    The store is asked for what this pod does not hold; ``advance`` is told of each file's size and of how much of it
+    was asked for.
 
     Raises:
         StepError: ``checkpoint_mismatch`` for an opaque checkpoint. The reader raises CorruptCheckpoint, and
@@ -195,22 +207,23 @@ def verified_reader(store: CheckpointStore, checkpoint: Checkpoint) -> Read:
             Cause.CHECKPOINT_MISMATCH,
             f"checkpoint {checkpoint.digest} holds files of a script (opaque mode), not a Checkpointer's state",
         )
-    files = {file.path: file for file in checkpoint.files}
+    files, kept = {file.path: file for file in checkpoint.files}, Kept.given()
 
     def read(path: str) -> memoryview:
         if path not in files:
             raise CorruptCheckpoint(checkpoint.digest, path, "the manifest does not list it")
         file, key = files[path], joined(store.prefix, files[path].key)
-        # One buffer, filled and hashed range by range while it is warm; tensors are views of it.
-        view, seen, hashed = _memory(file.size), 0, hashlib.sha256()
+        view = _memory(file.size)  # one buffer; tensors are views of it
+        if kept.read(file, view):
+            advance(file.size, 0)
+            return view
         try:
-            while seen < file.size and (count := store.store.read_into(key, seen, view[seen : seen + _RANGE])):
-                hashed.update(view[seen : seen + count])
-                seen += count
+            seen, found = filled(view, lambda at, piece: store.store.read_into(key, at, piece))
         except ObjectMissing as error:
             raise CorruptCheckpoint(checkpoint.digest, file.key, "missing") from error
-        if hashed.hexdigest() != file.sha256:
+        if found != file.sha256:
             raise CorruptCheckpoint(checkpoint.digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
+        advance(file.size, file.size)
         return view
 
     return read

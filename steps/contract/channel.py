@@ -4,6 +4,8 @@
                                       spares with "stand_by": StandBy for a pod that has no rank
     POST /v1/report     Report     -> Orders
 
+and between launch and launch, while a restart restores, GET of what a node keeps (KEPT, KEPT_FOLDER).
+
 launch checks in, runs the ranks of the assigned restart, and reports each REPORT_SECONDS and at once when a
 rank ends. The orders end a restart (``stop``: end your ranks, check in again) or the pod (``exit``). When the
 channel is away training goes on; the answer to silence is the supervisor's.
@@ -22,6 +24,10 @@ End = Literal["", "unchanged", "committed"]
 
 CHECK_IN = "/v1/check-in"
 REPORT = "/v1/report"
+KEPT = "/v1/kept"
+"""Of a node that keeps something: a JSON object, SHA-256 of each file in its memory -> size; below it these files."""
+KEPT_FOLDER = "/v1/folder"
+"""Of such a node: below it the files of its script's folder, by path, if ``size`` and ``modified`` (ns) are theirs."""
 LONG_POLL_SECONDS = 20.0
 REPORT_SECONDS = 0.5
 ORPHAN_SECONDS = 1800.0
@@ -54,6 +60,8 @@ class CheckIn(Message):
     """Number of the restart this pod ran last; -1: none."""
     stands_by: Literal["", "preparing", "ready"] = ""
     """How far a pod without a rank has come with what StandBy asks of it."""
+    keeps: str = ""
+    """ADDRESS:PORT at which other nodes may ask for what it still has of the last checkpoint; empty: nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +96,8 @@ class Assignment(Message):
     args: list[str]
     peers: list[str] = field(default_factory=list)
     """ADDRESS:PORT of every node, by its rank, the port free on it at check-in; for TOLD_PEERS, else empty."""
+    keepers: list[str] = field(default_factory=list)
+    """``keeps`` of every node, by its rank; empty: nobody has anything, or they are too many."""
     skip: str = ""
     """For env.SKIP_STEPS."""
     fault: dict[str, Any] | None = None

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import ORPHAN_SECONDS, Assignment, CheckIn, Orders, StandBy
@@ -17,6 +18,7 @@ from argosy.steps.launch.agent import Agent, adopt_orphans
 from argosy.steps.launch.channel_client import ChannelAway, ChannelClient, ChannelRefused
 from argosy.steps.launch.evidence import STORE_SECONDS, NodeEvidence
 from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.launch.mpirun import Mpirun
 from argosy.steps.launch.plain import Plain
 from argosy.steps.launch.ports import free_port
@@ -26,6 +28,10 @@ from argosy.steps.launch.ray_train import RayTrain
 from argosy.steps.launch.restart import NodeRestart, describe
 from argosy.steps.launch.spare import Spare
 from argosy.steps.launch.torchrun import Torchrun
+from argosy.steps.paths import resolve
+
+if TYPE_CHECKING:
+    from argosy.steps.launch.keeper import Keeper
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
@@ -63,6 +69,8 @@ class Node:
         self._evidence: list[NodeEvidence] = []
         self._interruptible = False
         self._spare: Spare | None = None
+        self._kept = KeptMemory(self._identity.channel_token)
+        self._keeper: Keeper | None = None
 
     def run(self) -> int:
         """Check in and run restarts until orders end the pod; its exit code."""
@@ -89,11 +97,12 @@ class Node:
             if head is not None:
                 head.end()
                 head = None
-            restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated)
+            restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated, self._kept)
             self._evidence = [*self._evidence[-1:], restart.evidence]
             orders = restart.run()
             if orders.command == "exit":
                 return orders.exit_code
+            self._kept.turn()
             last_restart, agent = assignment.restart, agent.next()
 
     def _first_agent(self) -> Agent:
@@ -155,8 +164,19 @@ class Node:
             free_port=free_port(address),
             nproc=self._args.nproc_per_node,
             last_restart=last_restart,
+            keeps=self._keeps(address) if last_restart >= 0 else "",
             stands_by=self._spare.state if self._spare is not None else "",
         )
+
+    def _keeps(self, address: str) -> str:
+        if self._keeper is None:
+            # Imported here: a run that never restarts does without.
+            from argosy.steps.launch.keeper import Keeper
+
+            args = self._args
+            opaque = args.checkpoint_mode == "opaque"
+            self._keeper = Keeper(self._kept, resolve(args.workdir) / args.checkpoint_path if opaque else None)
+        return self._keeper.address(address)
 
 
 def _check_folder(args: LaunchArgs) -> None:

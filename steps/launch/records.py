@@ -19,6 +19,9 @@ _STEP_FIELDS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 _COMMIT_FIELDS = ("step", "digest", "bytes", "seconds", "generation", "final")
 _PREFLIGHT_FIELDS = ("summary", "flaws", "seconds", "enforced")
+_RESTORE_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "rank": int, "bytes": int, "fetched_bytes": int, "seconds": float,
+}  # fmt: skip
 _STREAM_FIELDS: dict[str, Callable[[Any], Any]] = {
     "rank": int, "bytes": int, "fetched_bytes": int, "requests": int, "refetched": int, "waited_seconds": float,
 }  # fmt: skip
@@ -72,6 +75,10 @@ class RankRecords:
             self._reporter.event(
                 "checkpoint_committed", **{name: record[name] for name in _COMMIT_FIELDS if name in record}
             )
+        elif kind == "kept":
+            self._saves.keep(record)
+        elif kind == "restored":
+            self._saves.restored(**{name: read(record[name]) for name, read in _RESTORE_FIELDS.items()})
         elif kind == "streamed":
             self._reporter.event(
                 "streamed", node=self._node, **{name: read(record[name]) for name, read in _STREAM_FIELDS.items()}

@@ -21,6 +21,7 @@ from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.evidence import NodeEvidence
 from argosy.steps.launch.identity import Identity
+from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.launch.prepare import preflight_command, prepare_code, prepared_data, rank_command
 from argosy.steps.launch.rank_hub import RankHub
 from argosy.steps.launch.records import RankRecords
@@ -54,14 +55,21 @@ class NodeRestart:
     """Runs once; ``terminated`` is set from outside when this pod got SIGTERM."""
 
     def __init__(
-        self, args: LaunchArgs, identity: Identity, assignment: Assignment, agent: Agent, terminated: threading.Event
+        self,
+        args: LaunchArgs,
+        identity: Identity,
+        assignment: Assignment,
+        agent: Agent,
+        terminated: threading.Event,
+        kept: KeptMemory,
     ) -> None:
-        """``agent`` is on standby; it is ended with the restart."""
+        """``agent`` is on standby; it is ended with the restart. ``kept`` outlives it."""
         self._args = args
         self._identity = identity
         self._assignment = assignment
         self._agent = agent
         self._terminated = terminated
+        self._kept = kept
         client = ChannelClient(identity.channel_url, identity.channel_token)
         self._reporter = Reporter(client, identity, assignment)
         self._store = open_store(args.store_uri)
@@ -111,14 +119,14 @@ class NodeRestart:
     def _train_on(self, workdir: Path, data_path: str, data_uri: str) -> None:
         args, assignment = self._args, self._assignment
         self._reporter.enter("restoring")
-        self._saves = Saves(args, assignment, self._store, workdir, self._reporter)
+        self._saves = Saves(args, assignment, self._store, workdir, self._reporter, self._kept)
         environ = rank_environment(args, assignment, data_path=data_path, data_uri=data_uri)
-        environ.update(self._saves.environment())
+        folder = resolve(RANKS_FOLDER) / f"{assignment.attempt}-{assignment.restart}"
+        environ.update(self._saves.environment(folder))
         filled(environ, args.filled_variables.split(","))
         command = rank_command(args, assignment.args, self._saves.restore(environ), environ)
         command = preflight_command(args, assignment) + command
         self._go_on()
-        folder = resolve(RANKS_FOLDER) / f"{assignment.attempt}-{assignment.restart}"
         environ[SHIM] = ShimSettings(
             folder=str(folder),
             pod=self._identity.pod,
@@ -179,6 +187,7 @@ class NodeRestart:
     def _watch(self, agent: Agent, hub: RankHub) -> None:
         while (code := agent.poll()) is None:
             orders = self._reporter.wait(LOOK_SECONDS)
+            self._kept.look()
             if self._terminated.is_set():
                 return self._terminate(agent, hub)
             if orders is not None:

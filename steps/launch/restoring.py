@@ -6,11 +6,13 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from argosy.steps.checkpoint.at_hand import Near, nobody
 from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
 from argosy.steps.checkpoint.node_paths import files_of, merged, nodes_of
 from argosy.steps.checkpoint.store import CheckpointStore
@@ -29,10 +31,14 @@ def restore(
     checkpoints: CheckpointStore,
     workdir: Path,
     environ: Mapping[str, str],
+    tell: Callable[..., None] = lambda **facts: None,
+    near: Near = nobody,
 ) -> list[str]:
     """Put the assignment's checkpoint into the script's folder; the arguments that make the script use it.
 
-    ``environ``: the ranks' environment, for the words in these arguments that stand for a variable.
+    ``environ``: the ranks' environment, for the words in these arguments that stand for a variable. ``tell`` hears
+    how many ``bytes`` these are, how many were ``fetched_bytes`` of the store, and in how many ``seconds``. ``near``
+    may give files that do not lie here.
 
     What else matches there is removed: it was never committed, so a killed rank may have torn it.
 
@@ -48,7 +54,12 @@ def restore(
     files = _files_for(args, assignment, checkpoint)
     _clear(folder, args, {file.path for file in files})
     folder.mkdir(parents=True, exist_ok=True)
-    checkpoints.fetch(replace(checkpoint, files=files), folder)
+    began = time.monotonic()
+    # Files that a node gave of its own lie nowhere else.
+    near = nobody if nodes_of(checkpoint.files) else near
+    fetched = checkpoints.fetch(replace(checkpoint, files=files), folder, near)
+    size = sum(file.size for file in files)
+    tell(bytes=size, fetched_bytes=fetched, seconds=round(time.monotonic() - began, 3))
     names = matching(folder, args.checkpoint_include)
     base = Path(args.checkpoint_path)
     one = base.joinpath(*(names if len(names) == 1 else ()))

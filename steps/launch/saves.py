@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
+from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import Word
 from argosy.steps.pods.processes import is_running
@@ -24,17 +25,29 @@ if TYPE_CHECKING:
     from argosy.steps.launch.units import Contents
 
 
+_MOST_ASKED = 4
+"""Nodes that are asked for a file of a folder before the store is."""
+
+
 class Saves:
     """In mode ``checkpointer`` the ranks commit themselves and this only notes it; in mode ``opaque`` it commits."""
 
     def __init__(
-        self, args: LaunchArgs, assignment: Assignment, store: ObjectStore, workdir: Path, reporter: Reporter
+        self,
+        args: LaunchArgs,
+        assignment: Assignment,
+        store: ObjectStore,
+        workdir: Path,
+        reporter: Reporter,
+        kept: KeptMemory | None = None,
     ) -> None:
+        """``kept``: what the pod holds of the saves of the ranks before."""
         self._args = args
         self._assignment = assignment
         self._store = store
         self._workdir = workdir
         self._reporter = reporter
+        self._kept = kept or KeptMemory()
         self._watch: FolderWatch | None = None
         self._contributor: Contributor | None = None
         self._restored: Contents | None = None
@@ -54,10 +67,13 @@ class Saves:
         """
         if self._args.checkpoint_mode != "opaque":
             return []
+        from argosy.steps.checkpoint.peers import Peers
         from argosy.steps.launch.restoring import restore
 
         checkpoints = self._checkpoints()
-        added = restore(self._args, self._assignment, checkpoints, self._workdir, environ)
+        behind, before = self._others()
+        near = Peers(self._kept.token).near((before + behind)[:_MOST_ASKED])  # the first node commits what it has
+        added = restore(self._args, self._assignment, checkpoints, self._workdir, environ, self.restored, near)
         self._prepare(checkpoints)
         return added
 
@@ -85,11 +101,22 @@ class Saves:
         else:
             self._last = partial(FolderWatch, *shared, self._restored)
 
-    def environment(self) -> dict[str, str]:
-        """The variables that tell an opaque script where to write."""
-        if self._args.checkpoint_mode != "opaque":
-            return {}
-        return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
+    def environment(self, folder: Path) -> dict[str, str]:
+        """What ranks are told: an opaque script where to write, a Checkpointer what this pod holds, with an index in
+        ``folder``.
+        """
+        if self._args.checkpoint_mode == "opaque":
+            return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
+        if self._assignment.resume_digest:
+            behind, before = self._others()
+            return self._kept.offer(folder, behind + before)  # each has its own, so not all begin with the first
+        self._kept.let_go()
+        return {}
+
+    def _others(self) -> tuple[list[str], list[str]]:
+        """Where nodes may be asked for what they have: those behind this one by rank, those before it."""
+        rank, keepers = self._assignment.node_rank, self._assignment.keepers
+        return list(filter(None, keepers[rank + 1 :])), list(filter(None, keepers[:rank]))
 
     def started(self, pid: int) -> None:
         """Take note that a rank's process runs."""
@@ -108,6 +135,7 @@ class Saves:
 
     def step(self, rank: int, word: Word, *, anew: bool = False) -> None:
         """A rank finished a step; ``anew``: what it told before counted something else."""
+        self._kept.let_go()
         if self._watch is not None and rank == 0:
             self._watch.step(word, anew=anew)
         elif self._last is not None and rank == self._assignment.node_rank * self._args.nproc_per_node:
@@ -117,6 +145,22 @@ class Saves:
         """A rank told its loss; NaN and infinite ones too."""
         if self._watch is not None and rank == 0:
             self._watch.pruning.tell(loss)
+
+    def restored(self, **facts: Any) -> None:
+        """Tell where a checkpoint's bytes came from: ``bytes``, ``fetched_bytes`` of the store, ``seconds``.
+
+        A rank tells it when all have theirs.
+        """
+        self._kept.let_go()
+        here = facts["bytes"] - facts["fetched_bytes"]
+        print(
+            f"argosy: restored {here} bytes from this gang's nodes, {facts['fetched_bytes']} from the store", flush=True
+        )
+        self._reporter.event("restored", node=self._reporter.node, **facts)
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """A rank's Checkpointer has stored files that lie in its memory."""
+        self._kept.take(record)
 
     def committed(self) -> None:
         """Take note that a rank's Checkpointer committed."""

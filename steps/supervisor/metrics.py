@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, generate_latest
 
+from argosy.steps.guarded import GuardedHandler, GuardedServer, Serving
 from argosy.steps.record.reading import text
 from argosy.steps.runlog import Event
-from argosy.steps.supervisor.guarded import GuardedHandler, GuardedServer, Serving
 
 METRICS_PATH = "/metrics"
 

@@ -17,7 +17,7 @@ from argosy.steps.supervisor.growing import Growing
 from argosy.steps.supervisor.moving import see_slow_ranks
 from argosy.steps.supervisor.outcome import Outcome
 from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing
-from argosy.steps.supervisor.seats import as_ranks, peers, seated
+from argosy.steps.supervisor.seats import as_ranks, keepers, peers, seated
 from argosy.steps.supervisor.spares import AGAIN_SECONDS, Attendance, usable
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
 from argosy.steps.verdict import Verdict
@@ -146,6 +146,7 @@ class GangRestart:
             "master_port": order[0].free_port,
             "pods": {message.pod: rank for rank, message in enumerate(order)},
             "peers": peers(order) if context.manifest.launcher in TOLD_PEERS else [],
+            "keepers": keepers(order) if resume else [],
         }
         if self._spares:
             entry["standing_by"] = sorted(set(ready) - set(entry["pods"]))
@@ -187,6 +188,7 @@ class GangRestart:
                     dataset_digest=args.dataset_digest,
                     args=context.settings.script_args,
                     peers=entry.get("peers", []),
+                    keepers=entry.get("keepers", []),
                     skip=context.ledger.skipped(),
                     fault=context.faults.for_node(rank, restores=bool(entry["resume_digest"])),
                 )

@@ -34,6 +34,12 @@ def _numbered(state: PodState | None, name: str, rank: int) -> PodState:
     return state if state.index == rank else replace(state, index=rank)
 
 
+def keepers(order: Sequence[CheckIn]) -> list[str]:
+    """Where each may be asked for what it still has of the last checkpoint, by rank; none when they are too many."""
+    told = [each.keeps for each in order]
+    return told if any(told) and len(told) <= MOST_PEERS else []
+
+
 def peers(order: Sequence[CheckIn]) -> list[str]:
     """ADDRESS:PORT of each, by rank; none when they are too many."""
     if len(order) > MOST_PEERS:

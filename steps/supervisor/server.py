@@ -12,8 +12,8 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import CHECK_IN, REPORT, CheckIn, Report
 from argosy.steps.contract.errors import StepError
 from argosy.steps.gang.host import Endpoint
+from argosy.steps.guarded import GuardedHandler, GuardedServer, Serving
 from argosy.steps.supervisor.channel import Channel, NotReady, Stranger
-from argosy.steps.supervisor.guarded import GuardedHandler, GuardedServer, Serving
 
 MAX_BODY_BYTES = 4 << 20
 BIND_SECONDS = 20.0

@@ -7,7 +7,7 @@ import statistics
 import time
 from typing import Any
 
-from argosy.steps.checkpointer.arena import available_bytes
+from argosy.steps.evidence.memory import available_bytes
 from tests.gpu.case import Case, Skipped
 
 

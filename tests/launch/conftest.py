@@ -119,6 +119,7 @@ class Gang:
             "dataset_digest": "",
             "args": [],
         }
+        common["keepers"] = [here[name].keeps for name in self.names]
         parts = {name: Assignment(node_rank=here[name].pod_index, **{**common, **changes}) for name in self.names}
         self.channel.assign(restart, parts)
 

@@ -15,7 +15,9 @@ from argosy.steps.contract.channel import Part
 from tests.launch.nodes import EVERY, Cluster
 
 
-def test_each_node_gives_its_files_and_gets_them_back(cluster: Callable[..., Cluster]) -> None:
+def test_each_node_gives_its_files_and_gets_them_back(
+    cluster: Callable[..., Cluster], capfd: pytest.CaptureFixture[str]
+) -> None:
     gang = cluster(**EVERY)
     gang.begin()
     gang.save(10)
@@ -28,6 +30,7 @@ def test_each_node_gives_its_files_and_gets_them_back(cluster: Callable[..., Clu
     gang.save(20, skip=(3,))  # never complete: must be gone after the restart
     gang.begin()
     assert [node.files() for node in gang.nodes] == before
+    assert capfd.readouterr().out.count(" from this gang's nodes, 0 from the store\n") == 2
     assert [node.added for node in gang.nodes] == [["--resume=out/checkpoint-10"]] * 2
     assert not (gang.nodes[1].folder / "checkpoint-20").exists()
     newest = gang.store.newest()

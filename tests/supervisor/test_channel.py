@@ -21,13 +21,13 @@ from argosy.steps.contract.channel import Assignment, Ending, Orders, Part, Repo
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import Endpoint
+from argosy.steps.guarded import STRANGERS
 from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
 from argosy.steps.supervisor import channel
 from argosy.steps.supervisor.channel import Channel
-from argosy.steps.supervisor.guarded import STRANGERS
 from argosy.steps.supervisor.ledger import Ledger
 from argosy.steps.supervisor.server import ChannelServer
 

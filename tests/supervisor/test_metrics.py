@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from argosy.steps.guarded import STRANGERS
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
-from argosy.steps.supervisor.guarded import STRANGERS
 from argosy.steps.supervisor.metrics import Metrics, MetricsServer
 
 

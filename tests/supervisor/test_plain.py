@@ -167,6 +167,8 @@ def test_what_was_restored_on_the_first_node_does_not_hide_what_another_saved(ri
     prepare(rig, MOVES, nproc=1)
     assert rig.run(100) == 0, rig.log()
     assert saved(rig) == "all of it"
+    told = {event.fields["node"]: event.fields["fetched_bytes"] for event in rig.events("restored")}
+    assert told == {"node-0": 0, "node-1": 0}, "the second got it from the first"
 
 
 @pytest.mark.parametrize("at", ['"uncommitted": "out/model"', '"end": "unchanged"', '"end": "committed"'])
