@@ -10,10 +10,12 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.verdict.families.frames import is_of_the_machine, library_of
 
 _BEGIN = re.compile(r"(Original )?T?raceback \(most recent call last\)")
+_MARGIN = re.compile(r"(\s*)(traceback +: )?$")
+"""What stands before a traceback that is indented as a whole, like those of ranks in torchrun's summary."""
 _CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
 _FRAME = re.compile(r"^\s|^[+|╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
 _LAUNCHER = re.compile(
-    r"(torch/distributed/(run|launch|elastic|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
+    r"(torch/distributed/(run|launch|elastic/(?!multiprocessing/errors)|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
     r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn)"
 )
 _WATCHER = re.compile(
@@ -98,7 +100,8 @@ def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
             done.append(state.raised)
             state.frames = 0
         state.inside, state.chained, state.spoken, state.headless = True, False, 0, False
-        state.margin = line[: begin.start()] if line[: begin.start()].isspace() else ""
+        before = _MARGIN.match(line[: begin.start()])
+        state.margin = before.group(1) if before else ""
     elif _CHAINED.match(line):
         state.chained, state.inside, state.spoken = True, False, 0
         if state.raised is None and state.last_words >= 0:  # the beginning of this chain is no longer in the log

@@ -174,3 +174,21 @@ def test_where_nothing_is_known_the_nouns_of_the_last_lines_are_the_second_guess
 def test_a_log_that_ends_within_a_traceback_is_about_its_frames(last: str, cause: str) -> None:
     said = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', last]
     assert diagnose([[Line("a", number, text) for number, text in enumerate(said, 1)]]).root.cause == cause
+
+
+def test_the_traceback_that_torchrun_shows_of_a_rank_is_the_ranks() -> None:
+    log = """\
+  exitcode  : 1 (pid: 17)
+  error_file: /tmp/x/error.json
+  traceback : Traceback (most recent call last):
+    File "/v/site-packages/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 347, in wrapper
+      return f(*args, **kwargs)
+    File "train.py", line 190, in main
+      raise RuntimeError("x")
+  RuntimeError: shapes differ from what I want
+
+====="""
+    found = read(log.split("\n"))
+    assert found is not None
+    assert found.root.evidence.cause == Cause.USER_EXCEPTION
+    assert "shapes differ" in found.root.evidence.quote

@@ -70,7 +70,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NCCL_INVALID_USAGE,
-        r"Duplicate GPU detected",
+        r"Duplicate GPU detected|rank \d+ of \d+ ranks has already checked in",
         "NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000",
     ),
     _row("mixed-versions"),

@@ -48,6 +48,12 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
+        r"^usage: \S+ \[-h\]",
+        "usage: train.py [-h] -opt OPT [--local_rank LOCAL_RANK]",
+        Weight.HINT,  # printed before the error, and by a program that is asked for help
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
         r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set",
         "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, "
         "but not set",

@@ -179,6 +179,12 @@ RUNNING = (
     ),
     Topic(
         Cause.USER_EXCEPTION,
+        r"\binvalid[ _]argument: ",  # likewise: what the program gave an operation
+        r".",
+        "StartAbort Invalid argument: var and grad do not have the same shape",
+    ),
+    Topic(
+        Cause.USER_EXCEPTION,
         r"\b(internal compiler|compilation|unhandled|uncaught)\b",
         r"\b(error|fail\w*|exception)\b",
         "the model could not be lowered, compilation error",
