@@ -13,7 +13,7 @@ _BEGIN = re.compile(r"(Original )?T?raceback \(most recent call last\)")
 _MARGIN = re.compile(r"(\s*)(traceback +: )?$")
 """What stands before a traceback that is indented as a whole, like those of ranks in torchrun's summary."""
 _CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
-_FRAME = re.compile(r"^\s|^[+|╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
+_FRAME = re.compile(r"^\s|^[+|]|^\S* ?[╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
 _LAUNCHER = re.compile(
     r"(torch/distributed/(run|launch|elastic/(?!multiprocessing/errors)|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
     r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn)"
@@ -59,6 +59,7 @@ class _Open:
     raised: Raised | None = None
     inside: bool = False
     headless: bool = False
+    beheaded: bool = False
     margin: str = ""
     frames: int = 0
     spoken: int = 0
@@ -106,6 +107,7 @@ def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
         state.chained, state.inside, state.spoken = True, False, 0
         if state.raised is None and state.last_words >= 0:  # the beginning of this chain is no longer in the log
             state.raised = Raised([state.last_words], [state.last_words], below=[(None, None)])
+            state.beheaded = True
             done.append(state.raised)
     elif state.raised is None and _HEADLESS.match(line):
         state.raised = Raised()
@@ -142,6 +144,8 @@ def _named(state: _Open, raised: Raised, index: int, line: str) -> None:
         return
     raised.by_launcher |= state.watching
     state.watching = False
+    if state.beheaded:  # whoever handles it tells whose code met it
+        raised.below[0], state.beheaded = (state.library, None), False
     raised.exceptions.append(index)
     raised.below.append((state.library, state.innermost))
     state.library = state.innermost = None

@@ -192,3 +192,32 @@ def test_the_traceback_that_torchrun_shows_of_a_rank_is_the_ranks() -> None:
     assert found is not None
     assert found.root.evidence.cause == Cause.USER_EXCEPTION
     assert "shapes differ" in found.root.evidence.quote
+
+
+def test_whose_code_met_an_error_of_the_system_stands_below_the_one_that_handled_it() -> None:
+    log = """\
+socket.gaierror: [Errno -3] Temporary failure in name resolution
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/v/site-packages/urllib3/connection.py", line 186, in _new_conn
+    raise NewConnectionError(
+StrangeError: nothing known"""
+    found = read(log.split("\n"))
+    assert found is not None
+    assert found.root.evidence.cause == Cause.HUB_NETWORK
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (["OOM when allocating tensor with shape[2]", '  [[Node: a = B[_device="/task:0/cpu:0"](c)]]'], "host_oom"),
+        (["OOM when allocating tensor with shape[2] on /device:CPU:0 by allocator cpu"], "host_oom"),
+        (["OOM when allocating tensor", '  [[Node: a = B[recv_device="/task:0/cpu:0", _device="/gpu:0"]]]'], "gpu_oom"),
+        (["RuntimeError: NCCL error in: x.cpp:1269, internal error, NCCL version 2.14.3"], "unknown"),
+        (["MisconfigurationException: You requested gpu: [1]", " But your machine only has: [0]"], "cuda_driver"),
+    ],
+)
+def test_where_a_library_met_its_trouble(lines: list[str], cause: str) -> None:
+    assert diagnose([[Line("a", number, text) for number, text in enumerate(lines, 1)]]).root.cause == cause

@@ -93,7 +93,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.CUDA_DRIVER,
-        r"invalid device ordinal",
+        r"invalid device ordinal|machine only has: \[",
         "RuntimeError: CUDA error: invalid device ordinal",
         code=ExitCode.CONFIGURATION,
     ),

@@ -78,7 +78,8 @@ PATTERNS = (
         r"|CalledProcessError"
         r"|exited with non-zero status|(exitcode|return code)\s*[=:] ?[1-9]\d*\b|Worker group failed"
         r"|ProcessExitedException|Killing subprocess|a non-zero exit code\. Per user-direction|returned non-zero exit"
-        r"|Worker \d+ has failed|(ActorDied|RayActor|WorkerCrashed|TrainingFailed)Error",
+        r"|Worker \d+ has failed|The actor is dead because its worker process has died"
+        r"|(ActorDied|RayActor|WorkerCrashed|TrainingFailed)Error",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
         Weight.SUMMARY,
     ),

@@ -137,4 +137,10 @@ PATTERNS = (
         "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
         Weight.CASCADE,
     ),
+    Pattern(
+        Cause.UNKNOWN,
+        r"ncclInternalError|NCCL error\b.*\binternal error",
+        "ncclInternalError: Internal check failed.",
+        Weight.CASCADE,  # a peer, the network or memory, never the program
+    ),
 )
