@@ -216,6 +216,15 @@ StrangeError: nothing known"""
         (["OOM when allocating tensor with shape[2] on /device:CPU:0 by allocator cpu"], "host_oom"),
         (["OOM when allocating tensor", '  [[Node: a = B[recv_device="/task:0/cpu:0", _device="/gpu:0"]]]'], "gpu_oom"),
         (["RuntimeError: NCCL error in: x.cpp:1269, internal error, NCCL version 2.14.3"], "unknown"),
+        (["RuntimeError: Unexpected error from cudaGetDeviceCount()"], "cuda_driver"),
+        (
+            ["RuntimeError: Expected another device (when checking argument for argument a in method b)"],
+            "user_exception",
+        ),
+        (
+            ["OSError: Traceback (most recent call last):", '  File "/v/site-packages/PIL/a.py", line 1, in b', "E: c"],
+            "data_corrupt",
+        ),
         (["MisconfigurationException: You requested gpu: [1]", " But your machine only has: [0]"], "cuda_driver"),
     ],
 )

@@ -66,7 +66,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.USER_EXCEPTION,
-        r"^(?!nccl[A-Z])[A-Za-z_][\w.]*(Error|Exception|Interrupt|Iteration|Warning|Failure|Exit|Timeout"
+        r"^(?!nccl[A-Z])(?!.*: Traceback \()"
+        r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Iteration|Warning|Failure|Exit|Timeout"
         r"|Disconnected)(:|$)|^Exception:"
         r"|^([a-z_]\w*\.)*(exc|errors?|exceptions?)\.[A-Z]\w*: \S",
         "ValueError: loss is not a scalar",
