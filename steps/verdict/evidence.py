@@ -228,6 +228,9 @@ def _root(said: Sequence[Said]) -> Said:
         fatal = [one for one in said if one.evidence.weight == Weight.ROOT and one.fatal]
         return fatal[0] if fatal else _first(said, strongest)
     first = _first(said, strongest)
+    if strongest == Weight.CASCADE:  # the consequence of nobody knows what gives way to one that is named
+        equal = (one for one in said if one.evidence.weight == strongest)
+        return next((one for one in equal if one.evidence.cause != Cause.UNKNOWN), first)
     if strongest == Weight.GENERIC:
         slow = (one for one in said if one.evidence.weight == Weight.MESSENGER and one.evidence.cause in _SLOW)
         earlier = next(slow, first)

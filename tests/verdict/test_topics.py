@@ -216,6 +216,7 @@ StrangeError: nothing known"""
         (["OOM when allocating tensor with shape[2] on /device:CPU:0 by allocator cpu"], "host_oom"),
         (["OOM when allocating tensor", '  [[Node: a = B[recv_device="/task:0/cpu:0", _device="/gpu:0"]]]'], "gpu_oom"),
         (["RuntimeError: NCCL error in: x.cpp:1269, internal error, NCCL version 2.14.3"], "unknown"),
+        (["ncclInternalError: Internal check failed.", "Net : Connection closed by remote peer a<43236>"], "peer_lost"),
         (["RuntimeError: Unexpected error from cudaGetDeviceCount()"], "cuda_driver"),
         (
             ["RuntimeError: Expected another device (when checking argument for argument a in method b)"],

@@ -141,6 +141,6 @@ PATTERNS = (
         Cause.UNKNOWN,
         r"ncclInternalError|NCCL error\b.*\binternal error",
         "ncclInternalError: Internal check failed.",
-        Weight.SUMMARY,  # it says no more than that: a peer, the network or memory, never the program
+        Weight.CASCADE,  # of a peer, the network or memory, never of the program
     ),
 )
