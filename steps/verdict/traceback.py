@@ -16,7 +16,7 @@ _CHAINED = re.compile(r"^(During handling of the above exception|The above excep
 _FRAME = re.compile(r"^\s|^[+|]|^\S* ?[╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
 _LAUNCHER = re.compile(
     r"(torch/distributed/(run|launch|elastic/(?!multiprocessing/errors)|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
-    r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn)"
+    r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn(?!.* in _wrap\b))"
 )
 _WATCHER = re.compile(
     r"torch/multiprocessing/spawn\.py|torch/distributed/elastic/(agent|multiprocessing)/|deepspeed/launcher/"
@@ -26,6 +26,8 @@ _WATCHER = re.compile(
 _CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")
 """A frame, in Python's, IPython's or rich's words."""
 _IMPORTING = re.compile(r"\s*(from \S+ )?import\b|\s*__import__\(")
+_LOOKED_UP = re.compile(r"load_state_dict\(\w+\[")
+"""The code of a frame that asks a checkpoint for one of its parts."""
 _RAISING = re.compile(r"\s*raise ((?:\w+\.)*[A-Z]\w*)")
 _HEADLESS = re.compile(r'^[\s|]*File "[^"]+", line \d+, in ')
 _EXCEPTION = re.compile(r"^(\w+\.)*([A-Z]\w*)?(Error|Exception|Timeout|Interrupt|Exit)\b")
@@ -132,6 +134,8 @@ def _frame(state: _Open, raised: Raised, index: int, line: str) -> None:
     if _CALL.search(line):
         state.innermost = library_of(line)
         state.library = state.innermost or state.library
+    elif _LOOKED_UP.search(line):
+        state.innermost = Cause.CHECKPOINT_MISMATCH
     raised.by_launcher |= state.frames <= 4 and _LAUNCHER.search(line) is not None
     if _CALL.search(line):
         state.watching = _WATCHER.search(line) is not None

@@ -19,7 +19,7 @@ def _logs(name: str) -> list[dict[str, Any]]:
 
 _LATER = (
     *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"),
-    *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth"),
+    *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
 )
 LOGS = [
     *_logs("public.toml"),

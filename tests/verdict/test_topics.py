@@ -231,3 +231,23 @@ StrangeError: nothing known"""
 )
 def test_where_a_library_met_its_trouble(lines: list[str], cause: str) -> None:
     assert diagnose([[Line("a", number, text) for number, text in enumerate(lines, 1)]]).root.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "cause"),
+    [
+        ("    optimizer.load_state_dict(saved['optimizer'])", "KeyError: 'optimizer'", "checkpoint_mismatch"),
+        ("    step(batch['labels'])", "KeyError: 'labels'", "user_exception"),
+    ],
+)
+def test_a_process_that_spawn_began_tells_of_its_own_error(code: str, words: str, cause: str) -> None:
+    frames = [
+        "-- Process 1 terminated with the following error:",
+        "Traceback (most recent call last):",
+        '  File "/v/site-packages/torch/multiprocessing/spawn.py", line 19, in _wrap',
+        "    fn(i, *args)",
+        '  File "train.py", line 101, in main_worker',
+    ]
+    found = read([*frames, code, words])
+    assert found is not None
+    assert found.root.evidence.cause == cause
