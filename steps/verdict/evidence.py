@@ -29,6 +29,8 @@ _PROGRESS = re.compile(
 )
 _THROWN = re.compile(r"\s*what\(\):\s+(.+)")
 """What ended a process is what C++ threw, not the signal that followed."""
+_ON_THE_HOST = re.compile(r"OOM when allocating.*(\b_device=\"\S*/cpu:\d|\bcpu:\d by allocator)", re.I)
+"""TensorFlow names the device whose memory did not suffice, if only in the next line."""
 _ALIVE_LINES = 3
 """A script that goes on for so many lines of progress has survived what it said before."""
 _SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM)
@@ -77,6 +79,8 @@ def said_in(lines: Sequence[str], guess: bool = False) -> list[Said]:
         if evidence is None and (words := _THROWN.match(line)):
             cause = topic_of(words.group(1)) or Cause.NATIVE_CRASH
             evidence = Evidence(cause, line.strip()[:MAX_QUOTE], Weight.GENERIC, cause.exit_code)
+        elif evidence is not None and _ON_THE_HOST.search(" ".join(_message(plain, index, 2))):
+            evidence = replace(evidence, cause=Cause.HOST_OOM, code=Cause.HOST_OOM.exit_code)
         if evidence is not None:
             found[index] = Said(index, doubted(evidence, lines[index]))
     chains = raised_in(plain, [rank_of(line.partition("Traceback (")[0]) for line in lines])
@@ -98,7 +102,7 @@ def said_in(lines: Sequence[str], guess: bool = False) -> list[Said]:
         for index, line in enumerate(plain):
             if index in found or index in code or (is_warning(lines[index]) and not silent):
                 continue
-            if hint := _goes_on(plain, index) or hint_of(line):
+            if hint := (index + 1 not in code and _goes_on(plain, index)) or hint_of(line):
                 found[index] = Said(index, hint)
     return [found[index] for index in sorted(found)]
 
@@ -224,6 +228,9 @@ def _root(said: Sequence[Said]) -> Said:
         fatal = [one for one in said if one.evidence.weight == Weight.ROOT and one.fatal]
         return fatal[0] if fatal else _first(said, strongest)
     first = _first(said, strongest)
+    if strongest == Weight.CASCADE:  # the consequence of nobody knows what gives way to one that is named
+        equal = (one for one in said if one.evidence.weight == strongest)
+        return next((one for one in equal if one.evidence.cause != Cause.UNKNOWN), first)
     if strongest == Weight.GENERIC:
         slow = (one for one in said if one.evidence.weight == Weight.MESSENGER and one.evidence.cause in _SLOW)
         earlier = next(slow, first)

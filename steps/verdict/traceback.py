@@ -10,11 +10,13 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.verdict.families.frames import is_of_the_machine, library_of
 
 _BEGIN = re.compile(r"(Original )?T?raceback \(most recent call last\)")
+_MARGIN = re.compile(r"(\s*)(traceback +: )?$")
+"""What stands before a traceback that is indented as a whole, like those of ranks in torchrun's summary."""
 _CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
-_FRAME = re.compile(r"^\s|^[+|╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
+_FRAME = re.compile(r"^\s|^[+|]|^\S* ?[╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
 _LAUNCHER = re.compile(
-    r"(torch/distributed/(run|launch|elastic|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
-    r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn)"
+    r"(torch/distributed/(run|launch|elastic/(?!multiprocessing/errors)|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
+    r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn(?!.* in _wrap\b))"
 )
 _WATCHER = re.compile(
     r"torch/multiprocessing/spawn\.py|torch/distributed/elastic/(agent|multiprocessing)/|deepspeed/launcher/"
@@ -24,6 +26,8 @@ _WATCHER = re.compile(
 _CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")
 """A frame, in Python's, IPython's or rich's words."""
 _IMPORTING = re.compile(r"\s*(from \S+ )?import\b|\s*__import__\(")
+_LOOKED_UP = re.compile(r"load_state_dict\(\w+\[")
+"""The code of a frame that asks a checkpoint for one of its parts."""
 _RAISING = re.compile(r"\s*raise ((?:\w+\.)*[A-Z]\w*)")
 _HEADLESS = re.compile(r'^[\s|]*File "[^"]+", line \d+, in ')
 _EXCEPTION = re.compile(r"^(\w+\.)*([A-Z]\w*)?(Error|Exception|Timeout|Interrupt|Exit)\b")
@@ -57,6 +61,7 @@ class _Open:
     raised: Raised | None = None
     inside: bool = False
     headless: bool = False
+    beheaded: bool = False
     margin: str = ""
     frames: int = 0
     spoken: int = 0
@@ -98,11 +103,13 @@ def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
             done.append(state.raised)
             state.frames = 0
         state.inside, state.chained, state.spoken, state.headless = True, False, 0, False
-        state.margin = line[: begin.start()] if line[: begin.start()].isspace() else ""
+        before = _MARGIN.match(line[: begin.start()])
+        state.margin = before.group(1) if before else ""
     elif _CHAINED.match(line):
         state.chained, state.inside, state.spoken = True, False, 0
         if state.raised is None and state.last_words >= 0:  # the beginning of this chain is no longer in the log
             state.raised = Raised([state.last_words], [state.last_words], below=[(None, None)])
+            state.beheaded = True
             done.append(state.raised)
     elif state.raised is None and _HEADLESS.match(line):
         state.raised = Raised()
@@ -127,6 +134,8 @@ def _frame(state: _Open, raised: Raised, index: int, line: str) -> None:
     if _CALL.search(line):
         state.innermost = library_of(line)
         state.library = state.innermost or state.library
+    elif _LOOKED_UP.search(line):
+        state.innermost = Cause.CHECKPOINT_MISMATCH
     raised.by_launcher |= state.frames <= 4 and _LAUNCHER.search(line) is not None
     if _CALL.search(line):
         state.watching = _WATCHER.search(line) is not None
@@ -139,6 +148,8 @@ def _named(state: _Open, raised: Raised, index: int, line: str) -> None:
         return
     raised.by_launcher |= state.watching
     state.watching = False
+    if state.beheaded:  # whoever handles it tells whose code met it
+        raised.below[0], state.beheaded = (state.library, None), False
     raised.exceptions.append(index)
     raised.below.append((state.library, state.innermost))
     state.library = state.innermost = None

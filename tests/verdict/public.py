@@ -17,7 +17,10 @@ def _logs(name: str) -> list[dict[str, Any]]:
     return list(tomllib.loads(Path(__file__).with_name(name).read_text())["log"])
 
 
-_LATER = ("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth")
+_LATER = (
+    *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"),
+    *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
+)
 LOGS = [
     *_logs("public.toml"),
     *({**log, "gathered": "second"} for log in _logs("second.toml")),

@@ -174,3 +174,80 @@ def test_where_nothing_is_known_the_nouns_of_the_last_lines_are_the_second_guess
 def test_a_log_that_ends_within_a_traceback_is_about_its_frames(last: str, cause: str) -> None:
     said = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', last]
     assert diagnose([[Line("a", number, text) for number, text in enumerate(said, 1)]]).root.cause == cause
+
+
+def test_the_traceback_that_torchrun_shows_of_a_rank_is_the_ranks() -> None:
+    log = """\
+  exitcode  : 1 (pid: 17)
+  error_file: /tmp/x/error.json
+  traceback : Traceback (most recent call last):
+    File "/v/site-packages/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 347, in wrapper
+      return f(*args, **kwargs)
+    File "train.py", line 190, in main
+      raise RuntimeError("x")
+  RuntimeError: shapes differ from what I want
+
+====="""
+    found = read(log.split("\n"))
+    assert found is not None
+    assert found.root.evidence.cause == Cause.USER_EXCEPTION
+    assert "shapes differ" in found.root.evidence.quote
+
+
+def test_whose_code_met_an_error_of_the_system_stands_below_the_one_that_handled_it() -> None:
+    log = """\
+socket.gaierror: [Errno -3] Temporary failure in name resolution
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/v/site-packages/urllib3/connection.py", line 186, in _new_conn
+    raise NewConnectionError(
+StrangeError: nothing known"""
+    found = read(log.split("\n"))
+    assert found is not None
+    assert found.root.evidence.cause == Cause.HUB_NETWORK
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (["OOM when allocating tensor with shape[2]", '  [[Node: a = B[_device="/task:0/cpu:0"](c)]]'], "host_oom"),
+        (["OOM when allocating tensor with shape[2] on /device:CPU:0 by allocator cpu"], "host_oom"),
+        (["OOM when allocating tensor", '  [[Node: a = B[recv_device="/task:0/cpu:0", _device="/gpu:0"]]]'], "gpu_oom"),
+        (["RuntimeError: NCCL error in: x.cpp:1269, internal error, NCCL version 2.14.3"], "unknown"),
+        (["ncclInternalError: Internal check failed.", "Net : Connection closed by remote peer a<43236>"], "peer_lost"),
+        (["RuntimeError: Unexpected error from cudaGetDeviceCount()"], "cuda_driver"),
+        (
+            ["RuntimeError: Expected another device (when checking argument for argument a in method b)"],
+            "user_exception",
+        ),
+        (
+            ["OSError: Traceback (most recent call last):", '  File "/v/site-packages/PIL/a.py", line 1, in b', "E: c"],
+            "data_corrupt",
+        ),
+        (["MisconfigurationException: You requested gpu: [1]", " But your machine only has: [0]"], "cuda_driver"),
+    ],
+)
+def test_where_a_library_met_its_trouble(lines: list[str], cause: str) -> None:
+    assert diagnose([[Line("a", number, text) for number, text in enumerate(lines, 1)]]).root.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "cause"),
+    [
+        ("    optimizer.load_state_dict(saved['optimizer'])", "KeyError: 'optimizer'", "checkpoint_mismatch"),
+        ("    step(batch['labels'])", "KeyError: 'labels'", "user_exception"),
+    ],
+)
+def test_a_process_that_spawn_began_tells_of_its_own_error(code: str, words: str, cause: str) -> None:
+    frames = [
+        "-- Process 1 terminated with the following error:",
+        "Traceback (most recent call last):",
+        '  File "/v/site-packages/torch/multiprocessing/spawn.py", line 19, in _wrap',
+        "    fn(i, *args)",
+        '  File "train.py", line 101, in main_worker',
+    ]
+    found = read([*frames, code, words])
+    assert found is not None
+    assert found.root.evidence.cause == cause

@@ -88,12 +88,13 @@ PATTERNS = (
         Cause.CUDA_DRIVER,
         r"(?i)CUDA (driver )?initialization error|CUDA error: (system not yet initialized|initialization error)"
         r"|\berror ?[=(]?80[0-4]\b|Error 80[0-4]:|Cuda failure (80[1-4]|(\d+ )?'initialization error')"
+        r"|^RuntimeError: Unexpected error from cudaGetDeviceCount"
         r"|SYSTEM_NOT_READY|CUDA unknown error|CUDA_ERROR_UNKNOWN|cuda\.is_available\(\) is False",
         "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized",
     ),
     Pattern(
         Cause.CUDA_DRIVER,
-        r"invalid device ordinal",
+        r"invalid device ordinal|machine only has: \[",
         "RuntimeError: CUDA error: invalid device ordinal",
         code=ExitCode.CONFIGURATION,
     ),

@@ -56,7 +56,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.DATALOADER_WORKER_KILLED,
-        r"DataLoader worker .*(exited unexpectedly|killed by signal)",
+        r"DataLoader worker .*(exited unexpectedly|killed by signal)|Unexpected [\w ]+ encountered in worker\.",
         "RuntimeError: DataLoader worker (pid(s) 1212) exited unexpectedly",
         Weight.GENERIC,
     ),

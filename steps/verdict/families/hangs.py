@@ -9,7 +9,7 @@ PATTERNS = (
         Cause.HANG,
         r"(?i)\bmay hang\b|\bstalled (ranks|ops|tensors?)\b|appears? to (be )?(hung|stuck|hang)|hang(ing)? detected"
         r"|(has|have) been (stuck|hanging)|no (progress|step|heartbeat) (was made |made )?(for|in|within) \d+"
-        r"|did not (send|receive) a heartbeat|stuck for \d+ ?s|watchdog.*no progress",
+        r"|\[(missing|ready) ranks: |did not (send|receive) a heartbeat|stuck for \d+ ?s|watchdog.*no progress",
         "One or more tensors were submitted to be reduced by subset of ranks. Stalled ranks: 1",
         Weight.MESSENGER,
     ),

@@ -12,7 +12,8 @@ def _ended(signals: str, names: str) -> str:
     shell = "|".join(str(128 + int(number)) for number in signals.split("|"))
     return (
         rf"\b(exit ?)?code\s*:? ?-({signals})\b|(return|exit|error) code ?[=:]? ?-({signals})\b"
-        rf"|exited on signal ({signals})\b|Signals\.SIG({names})\b|Signal ({signals}) \(SIG"
+        rf"|(terminated|killed|died|exited) (with|by|on) signal:? ({signals})\b"
+        rf"|Signals\.SIG({names})\b|Signal ({signals}) \(SIG"
         rf"|(terminated|killed|died|ended|exited) (with|by|on|due to) (signal:? )?SIG({names})\b"
         rf"|(?i:exit(ed)? ?(with )?(code|status):?)\s+({shell})\b|interrupted by signal ({signals})\b"
     )
@@ -77,7 +78,8 @@ PATTERNS = (
         r"|CalledProcessError"
         r"|exited with non-zero status|(exitcode|return code)\s*[=:] ?[1-9]\d*\b|Worker group failed"
         r"|ProcessExitedException|Killing subprocess|a non-zero exit code\. Per user-direction|returned non-zero exit"
-        r"|Worker \d+ has failed|(ActorDied|RayActor|WorkerCrashed)Error",
+        r"|Worker \d+ has failed|The actor is dead because its worker process has died"
+        r"|(ActorDied|RayActor|WorkerCrashed|TrainingFailed)Error",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
         Weight.SUMMARY,
     ),

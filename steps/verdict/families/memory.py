@@ -14,7 +14,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.HOST_OOM,
-        r"(?i)node running low on memory|killed due to memory pressure|java\.lang\.OutOfMemoryError",
+        r"(?i)node running low on memory|killed due to memory pressure|java\.lang\.OutOfMemoryError"
+        r"|RayOutOfMemoryError|ray-oom-prevention|RAY_memory_\w+",
         "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
     ),
     Pattern(

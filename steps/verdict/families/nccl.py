@@ -70,7 +70,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NCCL_INVALID_USAGE,
-        r"Duplicate GPU detected",
+        r"Duplicate GPU detected|rank \d+ of \d+ ranks has already checked in",
         "NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000",
     ),
     _row("mixed-versions"),
@@ -136,5 +136,11 @@ PATTERNS = (
         r"ncclSystemError|unhandled system error",
         "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
         Weight.CASCADE,
+    ),
+    Pattern(
+        Cause.UNKNOWN,
+        r"ncclInternalError|NCCL error\b.*\binternal error",
+        "ncclInternalError: Internal check failed.",
+        Weight.CASCADE,  # of a peer, the network or memory, never of the program
     ),
 )

@@ -48,6 +48,12 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
+        r"^usage: \S+ \[-h\]",
+        "usage: train.py [-h] -opt OPT [--local_rank LOCAL_RANK]",
+        Weight.HINT,  # printed before the error, and by a program that is asked for help
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
         r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set",
         "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, "
         "but not set",
@@ -60,7 +66,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.USER_EXCEPTION,
-        r"^(?!nccl[A-Z])[A-Za-z_][\w.]*(Error|Exception|Interrupt|Iteration|Warning|Failure|Exit|Timeout"
+        r"^(?!nccl[A-Z])(?!.*: Traceback \()"
+        r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Iteration|Warning|Failure|Exit|Timeout"
         r"|Disconnected)(:|$)|^Exception:"
         r"|^([a-z_]\w*\.)*(exc|errors?|exceptions?)\.[A-Z]\w*: \S",
         "ValueError: loss is not a scalar",

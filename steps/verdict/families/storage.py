@@ -20,7 +20,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.S3_ACCESS,
-        r"AccessDenied|\(403\) when calling|\(InvalidAccessKeyId\)|SignatureDoesNotMatch"
+        r"AccessDenied|\((40[13]|Unauthorized)\) when calling|\(InvalidAccessKeyId\)|SignatureDoesNotMatch"
         r"|PermissionError: (Forbidden|Access)|does not have \W*storage\.\w+\.\w+\W* (access|IAM)"
         r"|AuthorizationPermissionMismatch|AuthorizationFailure",
         "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the GetObject operation",

@@ -108,8 +108,8 @@ RUNNING = (
     ),
     Topic(
         Cause.LAUNCHER_USAGE,
-        r"\b((?<!invalid )arguments?|args?|options?|flags?|script|entrypoint|commands?|nproc\w*|nnodes|usage"
-        r"|world.?size|hostfile"
+        r"\b((?<!invalid )arguments?(?!.* in method\b)|args?|options?|flags?|script|entrypoint|commands?"
+        r"|nproc\w*|nnodes|usage|world.?size|hostfile"
         r"|slots|srun|sbatch|master_port|node_rank|local.?rank|environment|num_(executors|workers|nodes|processes"
         r"|gpus|procs)"
         r"|cluster.?size|executable|execute)\b",
@@ -176,6 +176,12 @@ RUNNING = (
         r"\b(aborted|unavailable): ",  # statuses of gRPC
         r".",
         "Aborted: Session 42 of the accelerator is over",
+    ),
+    Topic(
+        Cause.USER_EXCEPTION,
+        r"\binvalid[ _]argument: ",  # likewise: what the program gave an operation
+        r".",
+        "StartAbort Invalid argument: var and grad do not have the same shape",
     ),
     Topic(
         Cause.USER_EXCEPTION,
