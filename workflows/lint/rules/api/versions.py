@@ -37,9 +37,12 @@ KINDS: Final[dict[tuple[str, str], Gone]] = {
     ("scheduling.run.ai/v2", "PodGroup"): gone(
         "does not exist: v2 has KAI's queues only", "write scheduling.run.ai/v2alpha2"
     ),
-    ("kubeflow.org/v1", "MXJob"): gone(
-        "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
-    ),
+    **{
+        (f"kubeflow.org/{version}", "MXJob"): gone(
+            "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
+        )
+        for version in ("v1", "v1beta1", "v1alpha1")
+    },
     ("kubeflow.org/v1", "PyTorchJob"): Gone(
         Level.NOTE, _V1, "a TrainJob (trainer.kubeflow.org/v1alpha1) or a JobSet is its successor"
     ),
@@ -93,6 +96,7 @@ VERSIONS: Final[dict[str, Gone]] = {
     "trainer.kubeflow.org/v1": gone(
         "does not exist yet", "write trainer.kubeflow.org/v1alpha1", same="trainer.kubeflow.org/v1alpha1"
     ),
+    "trainer.kubeflow.org/v2alpha1": gone("does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1"),
     "kubeflow.org/v2alpha2": gone("does not exist", "write trainer.kubeflow.org/v1alpha1"),
     "extensions/v1beta1": gone(
         "is not served since Kubernetes 1.22",
