@@ -39,6 +39,13 @@ def shown(text: str) -> list[tuple[str, str]]:
         (fill(MPI, ", -N, '1'"), []),
         (fill(HEAD, "kubeflow.org/v1beta1", "MXJob"), [("API001", "error")]),
         (fill(HEAD, "trainer.kubeflow.org/v2alpha1", "TrainJob"), [("API001", "error")]),
+        (fill(HEAD, "kubeflow.org/v2alpha1", "ClusterTrainingRuntime"), [("API001", "error")]),
+        (
+            fill(MPI, "").replace(
+                "'r/x:1'}]}}}\n", "'r/x:1', volumeMounts: [{name: d, mountPath: ~/d}]}], volumes: [{name: d}]}}}\n"
+            ),
+            [("REND052", "warning"), ("STORE002", "warning")],
+        ),
         (QUEUES, [("API001", "warning")]),
     ],
 )
