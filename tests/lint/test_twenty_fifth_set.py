@@ -1,4 +1,4 @@
-"""What the twenty-fifth set of public manifests showed to be wrong or noise, in small."""
+"""What the twenty-fifth and the twenty-sixth set of public manifests showed to be wrong or noise, in small."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from argosy.workflows.lint.finding import Level
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.manifests.reading import read_text
 from tests.lint.test_missed import HEAD, fill
+from tests.lint.test_ruined_runs import VOLCANO
 
 QUEUES = "---\n".join(
     f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: {each}Queue\nmetadata: {{name: q}}\n" for each in "AB"
@@ -35,6 +36,9 @@ def shown(text: str) -> list[tuple[str, str]]:
         (fill(JOB, "{job_id}", "", "{run_id}"), [("YAML001", "warning")]),
         (fill(JOB, "train-this_is_placeholder", "", "x"), []),
         (fill(JOB, "train", "  ....\n    x\n", "x"), [("YAML001", "warning")]),
+        (fill(JOB, "train", "  [...]\n", "x"), [("YAML001", "warning")]),
+        (fill(VOLCANO, "svc: []", "mpirun, a.out", "a").replace("name: c,", "name: c, args: [sshd],"), []),
+        (fill(VOLCANO, "svc: []", "mpirun, a.out", "a"), [("RESTART036", "warning"), ("RESTART004", "warning")]),
         (fill(MPI, ""), [("REND052", "warning")]),
         (fill(MPI, ", -N, '1'"), []),
         (fill(HEAD, "kubeflow.org/v1beta1", "MXJob"), [("API001", "error")]),

@@ -33,7 +33,7 @@ _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MUL
 # A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
 _OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
-_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?(?:\.{3,}|…)[ \t]*(?:#.*)?$", re.MULTILINE)
+_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?(?:\[?\.{3,}\]?|…)[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def same_path(container: Container) -> Iterator[Problem]:
     for mount in container.node["volumeMounts"]:
         path = mount["mountPath"]
         if path.text.startswith("~"):
-            message = f"no shell expands {path.text}: the volume is at /{path.text}, and the program looks at its home"
+            message = "no shell expands ~ in a mount's path: the volume is below /~, and programs look at their home"
             yield Problem(path, message, "write the whole path", level=Level.WARNING)
         if path and not path.open and path.text in seen:
             yield Problem(
