@@ -282,7 +282,7 @@ class Node:
 
 def unquoted(held: yaml.MappingNode) -> bool:
     """Whether it is a bare ``{x}``, for Python to fill in: no field of Kubernetes takes a mapping to nothing."""
-    return bool(held.flow_style) and [value.value for _, value in held.value] == [""]
+    return bool(held.flow_style) and [(type(key), value.value) for key, value in held.value] == [(yaml.ScalarNode, "")]
 
 
 def _float(text: str) -> float | str:

@@ -219,11 +219,11 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
                     "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
                     'quote it ("{{ … }}")',
                 )
-        if unquoted(node):
-            place = ("YAML001", node.start_mark.line + 1, node.start_mark.column + 1)
-            yield Unreadable(
-                *place, "{x} without quotes, which YAML reads as a mapping", "write the value", harmless=True
-            )
+        for _, value in node.value:
+            if isinstance(value, yaml.MappingNode) and unquoted(value):
+                place = ("YAML001", value.start_mark.line + 1, value.start_mark.column + 1)
+                what = "{x} without quotes, which YAML reads as a mapping"
+                yield Unreadable(*place, what, "write the value", harmless=True)
         yield from _twice(node)
     for each in children(node):
         yield from _wrong_keys(each, seen)
