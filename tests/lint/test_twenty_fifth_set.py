@@ -1,4 +1,4 @@
-"""What the twenty-fifth and the twenty-sixth set of public manifests showed to be wrong or noise, in small."""
+"""What the sets of public manifests from the twenty-fifth on showed to be wrong or noise, in small."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argosy.workflows.lint.finding import Level
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.manifests.reading import read_text
 from tests.lint.test_missed import HEAD, fill
-from tests.lint.test_ruined_runs import VOLCANO
+from tests.lint.test_ruined_runs import VOLCANO, WORKERS
 
 QUEUES = "---\n".join(
     f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: {each}Queue\nmetadata: {{name: q}}\n" for each in "AB"
@@ -51,6 +51,8 @@ def shown(text: str) -> list[tuple[str, str]]:
             [("REND052", "warning"), ("STORE002", "warning")],
         ),
         (QUEUES, [("API001", "warning")]),
+        (fill(WORKERS, "maxInstances", "torchrun, --standalone, t.py", ""), [("API002", "warning")]),
+        (fill(WORKERS, "max-instances", "torchrun, --standalone, t.py", ""), []),
     ],
 )
 def test_what_is_said_by_default(text: str, expected: list[tuple[str, str]]) -> None:
