@@ -8,10 +8,13 @@ from argosy.workflows.lint.finding import Level
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.manifests.reading import read_text
 from tests.lint.test_missed import HEAD, fill
-from tests.lint.test_ruined_runs import VOLCANO, WORKERS
+from tests.lint.test_ruined_runs import VOLCANO
 
 QUEUES = "---\n".join(
     f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: {each}Queue\nmetadata: {{name: q}}\n" for each in "AB"
+)
+TFJOB = fill(HEAD, "kubeflow.org/v1", "TFJob") + (
+    "  @: 2\n  tfReplicaSpecs: {Worker: {template: {spec: {containers: [{name: tensorflow, image: 'r/x:1'}]}}}}\n"
 )
 MPI = (
     fill(HEAD, "kubeflow.org/v2beta1", "MPIJob") + "  runPolicy: {cleanPodPolicy: Running}\n  slotsPerWorker: 8\n"
@@ -51,8 +54,8 @@ def shown(text: str) -> list[tuple[str, str]]:
             [("REND052", "warning"), ("STORE002", "warning")],
         ),
         (QUEUES, [("API001", "warning")]),
-        (fill(WORKERS, "maxInstances", "torchrun, --standalone, t.py", ""), [("API002", "warning")]),
-        (fill(WORKERS, "max-instances", "torchrun, --standalone, t.py", ""), []),
+        (fill(TFJOB, "maxInstances"), [("API002", "warning")]),
+        (fill(TFJOB, "max-instances"), []),
     ],
 )
 def test_what_is_said_by_default(text: str, expected: list[tuple[str, str]]) -> None:
