@@ -65,3 +65,9 @@ def test_what_is_said_by_default(text: str, expected: list[tuple[str, str]]) -> 
 def test_a_version_that_is_gone_is_one_finding_of_a_file() -> None:
     found = [each for each in lint([read_text(QUEUES.encode(), "queues.yaml")]) if each.rule == "API001"]
     assert [each.message.partition(" (")[2] for each in found] == ["also on line 5)"]
+
+
+@pytest.mark.parametrize(("image", "told"), [("DOCKER_IMAGE", False), ("r/x", True)])
+def test_an_image_that_a_script_names_has_no_tag_to_miss(image: str, told: bool) -> None:
+    text = fill(VOLCANO, "svc: []", "mpirun, a.out", "a").replace("r/x:1", image)
+    assert (("SEC013", "warning") in shown(text)) == told
