@@ -89,6 +89,13 @@ TARGETED = (
     "  replicatedJobs: [{name: w, template: {spec: {template: {spec: {containers: [{name: c, image: r/x:1}]}}}}}]\n"
 )
 LOUD = "{name: NCCL_DEBUG, value: INFO}, {name: NCCL_DEBUG_SUBSYS, value: 'INIT,P2P'}"
+PLACED = fill(VOLCANO, "svc: []", "python, t.py", "a").replace("Name: volcano", "Name: @")
+NCCL = PLAIN.replace("[@]", "[torchrun, --nproc-per-node=2, train.py, @]") + "  @\n"
+ENTERED = fill(HEAD, "ray.io/v1", "RayJob").rstrip() + " {@clusterSelector: {ray.io/cluster: c}}\n"
+SLEEPS = fill(TORCH, "runPolicy") + (
+    fill(ROLE, "Master", "1", "a", "", "torchrun, --nnodes=2, --node-rank=0, --master-addr=m, t.py")
+    + fill(ROLE, "Worker", "1", "a", "")
+)
 SEEN = [
     (fill(RANKS, "", INDEXED, "", GPUS) + fill(SERVICE, "headless", "batch.kubernetes.io/job-name"), "REND005", True),
     (fill(RANKS, "", INDEXED, "", GPUS) + fill(SERVICE, "headless", "app"), "REND005", False),
@@ -163,6 +170,17 @@ SEEN = [
     (fill(HEAD, "ray.io/v1", "RayJob") + "  entrypoint: python t.py || python u.py\n", "ARGV041", False),
     (fill(VOLCANO, "svc: []", "torchrun, --nnodes=2, t.py", "a").replace("able: 2", "able: 1"), "GANG007", True),
     (fill(VOLCANO, "svc: []", "python, t.py", "a").replace("able: 2", "able: 1"), "GANG007", False),
+    (fill(NCCL, "--backend, nccl", "serviceAccountName: a"), "MEM017", True),
+    (fill(NCCL, "--backend, nccl", "runtimeClassName: nvidia"), "MEM017", False),
+    (fill(NCCL, "--backend, gloo", "serviceAccountName: a"), "MEM017", False),
+    (fill(NCCL, "--seed, '1'", "nodeSelector: {cloud.google.com/gke-accelerator: nvidia-l4}"), "MEM017", True),
+    (fill(ENTERED, ""), "RAY003", True),
+    (fill(ENTERED, "submissionMode: InteractiveMode, "), "RAY003", False),
+    (fill(ENTERED, "entrypoint: python t.py, "), "RAY003", False),
+    (fill(PLACED, "default-scheduler"), "GANG008", True),
+    (fill(PLACED, "volcano"), "GANG008", False),
+    (fill(SLEEPS, "sleep, infinity"), "REND040", True),
+    (fill(SLEEPS, "torchrun, --nnodes=2, --node-rank=1, --master-addr=m, t.py"), "REND040", False),
     (fill(RANKS, "", INDEXED, LOUD, GPUS), "NCCL021", True),
     (fill(RANKS, "", INDEXED.replace("train.py", "nccl_preflight.py"), LOUD, GPUS), "NCCL021", False),
 ]  # fmt: skip

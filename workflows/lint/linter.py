@@ -37,7 +37,7 @@ _SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|s
 
 
 def _left_out(root: Node) -> bool:
-    return any(node.text in ("...", "…") for node in root.walk())
+    return any(node.text in ("...", "....", "…") for node in root.walk())
 
 
 def lint(
@@ -110,6 +110,8 @@ def _most(node: Node, rule: str) -> Level:
 
 def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple[object, ...]:
     """What two findings share that one mend ends: rule, object and words, the names of replica types left out."""
+    if finding.rule == "API001":  # one release of one project made all of its kinds go
+        return finding.rule, finding.level, finding.file, finding.message.partition(" of ")[2]
     workload = bundle.workload(document) if document is not None else None
     message = finding.message
     for role in workload.roles if workload is not None and workload.family != "argo" else ():

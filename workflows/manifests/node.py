@@ -29,11 +29,13 @@ _NO_STRING: Final = re.compile(
 # that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Python's {x} and %(x)s,
 # <%= x %>, [[ .x ]], Chainsaw's ($x), an ellipsis. Never guessed.
 _FILLED_LATER: Final = re.compile(
-    r"\{\{|\$\(|\$\{|<%|\[\[ ?\.|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*\{\w+\}\S*$|^\(\$\w+\)$|^\.\.\.$"
+    r"\{\{|\$\(|\$\{|<%|\[\[ ?\.|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*\{\w+\}\S*$|^\(\$\w+\)$|^(?:\.{3,}|…)$"
     r"|PLACEHOLDER|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|([@%#])[A-Z][A-Z0-9_]*\1"
 )
 # What a reader of a guide writes something else for; a word that a script replaces, where no capitals can stand.
-_REPLACED: Final = re.compile(r"(?i)\S*(\byour[-_]|change[-_]?me|replace[-_]?(me|with|this)|\btodo\b|\bx{3,}\b)\S*")
+_REPLACED: Final = re.compile(
+    r"(?i)\S*(\byour[-_]|change[-_]?me|replace[-_]?(me|with|this)|placeholder|\btodo\b|\bx{3,}\b)\S*"
+)
 _CAPITALS: Final = re.compile(r"(?<![A-Za-z0-9 ])[A-Z][A-Z_]+(?![a-z])")
 # envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
 _ONE_VARIABLE: Final = re.compile(r"\$[A-Za-z_]\w*")
@@ -136,8 +138,8 @@ class Node:
     @property
     def open(self) -> bool:
         """Whether somebody fills it in later (``{{…}}``, ``$(…)``, ``${…}``): its value is not known here."""
-        if isinstance(self.yaml, yaml.MappingNode):  # an unquoted {{ x }}
-            return any(isinstance(key, yaml.MappingNode) for key, _ in self.yaml.value)
+        if isinstance(self.yaml, yaml.MappingNode):  # an unquoted {{ x }}, or {x}
+            return any(isinstance(key, yaml.MappingNode) for key, _ in self.yaml.value) or unquoted(self.yaml)
         # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
         text = self.text
         if _FILLED_LATER.search(text) is not None or (not self.origin.editable and "xxxxx" in text):
@@ -276,6 +278,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"Node({self.path or '/'} line {self.line})" if self.exists else f"Node({self.path} missing)"
+
+
+def unquoted(held: yaml.MappingNode) -> bool:
+    """Whether it is a bare ``{x}``, for Python to fill in: no field of Kubernetes takes a mapping to nothing."""
+    return bool(held.flow_style) and [(type(key), value.value) for key, value in held.value] == [(yaml.ScalarNode, "")]
 
 
 def _float(text: str) -> float | str:

@@ -42,6 +42,12 @@ def waits_for_all(workload: Workload, bundle: Bundle) -> bool:
     return workload.gpus != 0 or any(any(launches(role.pod, bundle)) for role in workload.roles)
 
 
+def holds_only(role: Role, bundle: Bundle) -> bool:
+    """Whether a role's pods do nothing but hold what they are given: ``sleep infinity``."""
+    programs = {process.program for each in role.pod.containers for process in bundle.processes(each)}
+    return bool(programs) and programs <= IDLE
+
+
 def may_train(workload: Workload, bundle: Bundle) -> bool:
     """Whether anything says that it trains: its kind, a GPU, a command, a name. A demo's or a server's pod does not."""
     containers = [each for pod in workload.pods for each in pod.containers]

@@ -13,7 +13,7 @@ import yaml
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.manifests.composing import TooMuch, children, compose
 from argosy.workflows.manifests.document import Document
-from argosy.workflows.manifests.node import Node, Origin
+from argosy.workflows.manifests.node import Node, Origin, unquoted
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 LARGEST: Final = 8 << 20
@@ -33,7 +33,7 @@ _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MUL
 # A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
 _OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
-_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?\.\.\.[ \t]*(?:#.*)?$", re.MULTILINE)
+_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?(?:\[?\.{3,}\]?|…)[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,8 @@ def _read_documents(source: SourceFile) -> None:
     except yaml.YAMLError as error:
         wrong.append(_not_yaml(error, source.text))
     first = next((each for each in wrong if each.rule == "YAML001"), None)
-    if first and (Path(source.name).suffix not in ("", *SUFFIXES) or _is_template(source.text, first.line)):
+    other = Path(source.name).suffix not in ("", *SUFFIXES)
+    if first and (first.harmless or other or _is_template(source.text, first.line)):
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as in helm template CHART | argosy lint -"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
@@ -218,6 +219,11 @@ def _wrong_keys(node: yaml.Node, seen: set[int]) -> Iterator[Unreadable]:
                     "a mapping or a list as a key: so YAML reads {{ … }} without quotes",
                     'quote it ("{{ … }}")',
                 )
+        for _, value in node.value:
+            if isinstance(value, yaml.MappingNode) and unquoted(value):
+                place = ("YAML001", value.start_mark.line + 1, value.start_mark.column + 1)
+                what = "{x} without quotes, which YAML reads as a mapping"
+                yield Unreadable(*place, what, "write the value", harmless=True)
         yield from _twice(node)
     for each in children(node):
         yield from _wrong_keys(each, seen)

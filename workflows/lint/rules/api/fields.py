@@ -143,7 +143,8 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
         edits = [RenameKey(node, near)] if fits else []
         level = level if same or known_whole else Level.NOTE
         return Problem(node, message, f"write {near}", edits, level)
-    sure = of_a_pod or (kubernetes and not kept) or type_name.startswith("KubeflowOrg")  # whose v1 is finished
+    finished = type_name.startswith("KubeflowOrg") and "-" not in key  # v1 gets no fields; a fork names its own so
+    sure = of_a_pod or (kubernetes and not kept) or finished
     level = Level.WARNING if sure else Level.NOTE
     return Problem(node, message, "remove it, or look its name up: kubectl explain", level=level)
 

@@ -31,15 +31,19 @@ class Gone(NamedTuple):
 gone: Final = partial(Gone, Level.ERROR)
 _V1: Final = "is deprecated with the Training Operator v1, which gets dependency updates only"
 _TRAINER: Final = "write trainer.kubeflow.org/v1alpha1"
+_OF_TRAINER: Final = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 _OLD_TRAINING: Final = "was replaced by kubeflow.org/v1 and is served by no current Training Operator"
 
 KINDS: Final[dict[tuple[str, str], Gone]] = {
     ("scheduling.run.ai/v2", "PodGroup"): gone(
         "does not exist: v2 has KAI's queues only", "write scheduling.run.ai/v2alpha2"
     ),
-    ("kubeflow.org/v1", "MXJob"): gone(
-        "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
-    ),
+    **{
+        (f"kubeflow.org/{version}", "MXJob"): gone(
+            "is gone: the Training Operator dropped it after MXNet was retired", "use a TrainJob or a JobSet"
+        )
+        for version in ("v1", "v1beta1", "v1alpha1")
+    },
     ("kubeflow.org/v1", "PyTorchJob"): Gone(
         Level.NOTE, _V1, "a TrainJob (trainer.kubeflow.org/v1alpha1) or a JobSet is its successor"
     ),
@@ -60,8 +64,9 @@ KINDS: Final[dict[tuple[str, str], Gone]] = {
         "write kubeflow.org/v2beta1 for the MPI Operator (runPolicy holds cleanPodPolicy there)",
     ),
     **{
-        (f"kubeflow.org/{version}", "TrainJob"): gone("does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1")
+        (f"kubeflow.org/{version}", kind): gone("does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1")
         for version in ("v1", "v2", "v2alpha1", "v2alpha2", "v2beta1")
+        for kind in _OF_TRAINER
     },
     ("kubeflow.org/v1alpha1", "MPIJob"): gone(
         "is served by no current MPI Operator",
@@ -93,6 +98,7 @@ VERSIONS: Final[dict[str, Gone]] = {
     "trainer.kubeflow.org/v1": gone(
         "does not exist yet", "write trainer.kubeflow.org/v1alpha1", same="trainer.kubeflow.org/v1alpha1"
     ),
+    "trainer.kubeflow.org/v2alpha1": gone("does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1"),
     "kubeflow.org/v2alpha2": gone("does not exist", "write trainer.kubeflow.org/v1alpha1"),
     "extensions/v1beta1": gone(
         "is not served since Kubernetes 1.22",
@@ -194,7 +200,7 @@ OLD_WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 
 # Other projects' kinds share these groups, and live on at those versions (Katib's Experiment, Kubeflow's Profile, …).
 _ONLY: Final = {
-    "kubeflow.org": ("PyTorchJob", "TFJob", "XGBoostJob", "MXJob", "MPIJob", "PaddleJob", "JAXJob", "TrainJob"),
+    "kubeflow.org": ("PyTorchJob", "TFJob", "XGBoostJob", "MXJob", "MPIJob", "PaddleJob", "JAXJob", *_OF_TRAINER),
     "storage.k8s.io": ("StorageClass", "VolumeAttachment", "CSIDriver", "CSINode"),
     "monitoring.coreos.com": ("ServiceMonitor", "PodMonitor", "PrometheusRule", "Prometheus", "Alertmanager"),
     "resource.k8s.io": ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice"),

@@ -20,6 +20,11 @@ _DEFAULT: Final = ("", "default-scheduler")
 def group_without_scheduler(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The default scheduler reads neither Volcano's nor scheduler-plugins' groups."""
     seen: set[str] = set()
+    own = next((pod.spec["schedulerName"] for pod in workload.pods if pod.spec["schedulerName"]), None)
+    own = own or workload.spec["schedulerName"]
+    if workload.family == "volcano" and own.text == "default-scheduler":
+        message = "the default scheduler does not read the group of a Volcano Job: its pods are placed one by one"
+        yield Problem(own, message, "leave it out, which means volcano", level=Level.WARNING)
     for role in workload.roles:
         named = group_of(role.pod)
         if named is None or named[0] == "native" or workload.family == "volcano" or named[1].text in seen:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.launchers import LAUNCHERS
+from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.manifests.training import named_training
+from argosy.workflows.manifests.workload import Workload
 
 _HIDDEN: Final = ("", "void", "none")
 
@@ -43,6 +47,52 @@ def cuda_devices(container: Container, bundle: Bundle) -> Iterator[Problem]:
             f"from 0, so this shows {_usable(shown, container.gpus)} of them",
             "remove it: a container sees just the GPUs that it is given",
         )
+
+
+_OF_CUDA: Final = re.compile(
+    r"(?:^|[\s=])(?:nccl|cuda)(?:$|[\s:])|--nproc[-_]per[-_]node[= ]gpu\b|--(?:num[-_])?gpus?[= ][1-9]|NCCL_\w+="
+)
+_DEVICES: Final = re.compile(r"^/dev(?!/shm)|nvidia|cuda")
+_OF_GPU_NODES: Final = re.compile(r"accelerator|nvidia\.com/|gpu")
+
+
+@rule("MEM017", Level.WARNING, on=Workload)
+def no_devices(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """A training on CUDA, or on nodes with GPUs, whose pod asks for none."""
+    if workload.family in ("ray", "trainer") or workload.spec["podSpecPatch"]:
+        return
+    for each in bundle.launches(workload):
+        pod, named = each.role.pod, named_training(each.process.words) or each.program in LAUNCHERS
+        said = " ".join([*each.process.words, *(f"{name}=" for name in each.environment)])
+        image = each.torch and each.option("nproc-per-node") is not None and "cuda" in each.container.image.text
+        cuda = image or _OF_CUDA.search(said) is not None
+        if each.role.launcher or not named or _gets_devices(pod, bundle) or not (cuda or _on_gpu_nodes(pod)):
+            continue
+        what = "runs on CUDA" if cuda else "is placed on nodes with GPUs"
+        yield Problem(
+            each.container.node["resources"],
+            f"the training {what} and asks for no GPU: it sees none, or, where NVIDIA's runtime is the node's default, "
+            "those of other pods",
+            "write resources: {limits: {nvidia.com/gpu: N}}",
+        )
+
+
+def _gets_devices(pod: Pod, bundle: Bundle) -> bool:
+    """Whether an extended resource brings devices, or something else may."""
+    names = [name for each in pod.containers for held in (each.requests, each.limits) for name in held.entries]
+    if pod.spec["runtimeClassName"] or pod.spec["resourceClaims"] or any("/" in name for name in names):
+        return True
+    if any(_DEVICES.search(each.at("hostPath.path").text) for each in pod.volumes.values()):
+        return True
+    for each in pod.containers:
+        filled_in = any(node.open for node in each.node["resources"].walk())
+        if filled_in or each.privileged or "NVIDIA_VISIBLE_DEVICES" in bundle.environment(each):
+            return True
+    return False
+
+
+def _on_gpu_nodes(pod: Pod) -> bool:
+    return any(_OF_GPU_NODES.search(key) is not None for key in pod.spec["nodeSelector"].entries)
 
 
 def _usable(shown: list[str], gpus: int) -> int:

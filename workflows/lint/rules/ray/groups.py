@@ -86,9 +86,16 @@ def blocks(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 @rule("RAY003", Level.ERROR, on=Workload)
 def cluster(workload: Workload) -> Iterator[Problem]:
-    """A RayJob that names no cluster and brings none."""
+    """A RayJob that names no cluster and brings none, or says nothing to run."""
     spec = workload.spec
-    if workload.document.kind != "RayJob" or spec["rayClusterSpec"] or spec["rayClusterSpec"].open:
+    if workload.document.kind != "RayJob":
+        return
+    submitter = spec.at("submitterPodTemplate.spec")["containers"]
+    told = spec["entrypoint"] or any(each["command"] or each["args"] for each in submitter)
+    if spec and not told and spec["submissionMode"].text != "InteractiveMode":
+        message = "a RayJob without an entrypoint: ray job submit gets no command and fails"
+        yield Problem(spec["entrypoint"], message, "write entrypoint, or submissionMode: InteractiveMode")
+    if spec["rayClusterSpec"] or spec["rayClusterSpec"].open:
         return
     selector = spec["clusterSelector"]
     if not selector.entries and not selector.open:

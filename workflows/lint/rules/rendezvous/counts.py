@@ -49,7 +49,9 @@ def mpi(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 f"write {total}, or make slotsPerWorker x Worker replicas {given.number}",
                 inside=given.inside,
             )
-        elif given.number < total:
+        elif given.number < total and not each.option(
+            "N", "npernode", "map-by"
+        ):  # so many of each worker are asked for
             yield Problem(
                 given.node,
                 f"-np {given.number} leaves {total - given.number} of {total} slots idle "

@@ -11,6 +11,7 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.arguments import arguments
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.launch import Given, Launch
+from argosy.workflows.manifests.ranks import holds_only
 from argosy.workflows.manifests.workload import Workload
 from argosy.workflows.manifests.world import pods_of
 
@@ -25,6 +26,7 @@ def nodes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             continue
         given, least, most = told
         name = "--num-machines" if each.program == "accelerate" else "--nnodes"
+        idle = [role for role in workload.roles if role.replicas and holds_only(role, bundle)]
         if least > pods:
             yield Problem(
                 given.node,
@@ -36,6 +38,10 @@ def nodes(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 else None,  # each pod its own Job
                 inside=given.inside,
             )
+        elif idle and least > pods - sum(role.replicas or 0 for role in idle):
+            message = f"{name} {given.value} waits for {least} pods, and {idle[0].name or 'one of them'} starts no rank"
+            remedy = "start the launcher there too"
+            yield Problem(given.node, message, remedy, level=Level.WARNING, inside=given.inside)
         elif pods > most > 1 and not _gang_per_job(each, most):
             yield Problem(
                 given.node,

@@ -10,7 +10,7 @@ from argosy.workflows.lint.finding import Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.node import Node
-from argosy.workflows.manifests.ranks import torch_launch, waits_for_all
+from argosy.workflows.manifests.ranks import alone, torch_launch, waits_for_all
 from argosy.workflows.manifests.workload import Workload
 
 _EVENTS: Final = (
@@ -49,6 +49,8 @@ def unanswered(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     missing = [event for event in ("PodFailed", "PodEvicted") if not {event, "*"} & answered]
     if coded:
         missing = [event for event in missing if event != "PodFailed"]
+    # mpirun gives up when a worker is lost, and waits for no timeout.
+    gives_up = workload.gpus == 0 and any(alone(workload, role) for role in workload.roles)
     elastic = 1 < (workload.spec["minAvailable"].number or 1) < (workload.total or 0)
     if missing:
         yield Problem(
@@ -58,7 +60,7 @@ def unanswered(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             "write policies: [{event: PodEvicted, action: RestartJob}, {event: PodFailed, action: RestartJob}]",
             # Of several that are enough, without a launcher, one may go.
             level=None
-            if waits_for_all(workload, bundle) and (not elastic or bundle.launches(workload))
+            if waits_for_all(workload, bundle) and not gives_up and (not elastic or bundle.launches(workload))
             else Level.NOTE,
         )
 

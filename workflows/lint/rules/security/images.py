@@ -14,7 +14,7 @@ from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.ranks import together, waits_for_all
 from argosy.workflows.manifests.workload import Workload
 
-_NOT_YET: Final = re.compile(r"<|\byour[-_]?", re.IGNORECASE)
+_NOT_YET: Final = re.compile(r"<|\byour[-_]?|(?-i:^[A-Z0-9_]+$)", re.IGNORECASE)
 """A name that is still to be written."""
 
 

@@ -56,10 +56,13 @@ def unknown_volume(container: Container) -> Iterator[Problem]:
 
 @rule("STORE002", Level.ERROR, on=Container)
 def same_path(container: Container) -> Iterator[Problem]:
-    """Two mounts at one path are refused."""
+    """Two mounts at one path are refused; a path is no shell's."""
     seen: dict[str, str] = {}
     for mount in container.node["volumeMounts"]:
         path = mount["mountPath"]
+        if path.text.startswith("~"):
+            message = "no shell expands ~ in a mount's path: the volume is below /~, and programs look at their home"
+            yield Problem(path, message, "write the whole path", level=Level.WARNING)
         if path and not path.open and path.text in seen:
             yield Problem(
                 path,
