@@ -121,7 +121,8 @@ def _restart(
     saved = told_by(own[-1]) if own else None
     # A script that prints each tenth step saves between them, too.
     steps = [whole(fields, "last_step") or 0, saved or 0, *(point.step for point in points)]
-    reached = max(steps) if points else max(*steps, restored)
+    named = [whole(save.fields, "step") or 0 for save in own if text(save.fields, "step_from") in ("name", "file")]
+    reached = max(steps) if points else max(*steps, restored, *named)
     return Restart(
         attempt=attempt,
         restart=restart,
