@@ -124,6 +124,7 @@ def test_a_dash_is_standard_output_and_no_file_of_that_name(argosy: Argosy, mani
     Path("run.toml").write_text(TOML)
     code, out, _ = argosy("compile", "run.toml", "-o", "-")
     assert (code, out) == (0, argosy("compile", "run.toml")[1])
+    assert "--push" not in argosy("compile", "run.toml", "-o", "wf.yaml")[2]  # the image has the code
     code, _, err = argosy("init", "train.py", "-o", "-")
     assert (code, err) == (2, "argosy: --output -: this does not go to standard output; name a file\n")
     assert not Path("-").exists()
