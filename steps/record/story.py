@@ -179,7 +179,7 @@ def injected_in(record: RunRecord, index: int) -> list[Injected]:
 
 def _was_stopped(record: RunRecord, each: Restart) -> bool:
     """Its end is that of the training, by Ctrl-C or ``argosy stop``, and no failure."""
-    return each is record.restarts[-1] and each.cause == record.train_cause == Cause.SIGTERM
+    return each.stopped or (each is record.restarts[-1] and each.cause == record.train_cause == Cause.SIGTERM)
 
 
 def way_on(record: RunRecord, index: int) -> str:
