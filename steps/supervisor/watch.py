@@ -214,7 +214,8 @@ class Watch:
             self._pace.paused(now - self._progress_at)  # should it be a false alarm, the next one comes later
             quote = f"no rank made a step for {now - self._progress_at:.0f} s; the last was step {self.step}"
             if not self._steps:
-                quote = f"no rank made its first step within {now - self._progress_at:.0f} s: it hangs before that"
+                what = f"{'further save' if self._saves else 'first step'} within {now - self._progress_at:.0f} s"
+                quote = f"no {what}, and no step was told or read of what it printed (progress_pattern)"
             self._hung = (now, quote)
 
     def has_gathered(self, now: float, since: float, timeouts: Timeouts) -> bool:
