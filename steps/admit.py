@@ -65,7 +65,9 @@ def _obstacle(claims: ClaimLog, latest: dict[str, RunClaim]) -> str:
         if claim.state == "succeeded":
             return f"workflow {claim.workflow} has already succeeded with this run and dataset"
         if claims.is_alive(claim):
-            return f"workflow {claim.workflow} is working on this run and dataset since {_utc(claim.time)}"
+            silent = f"{max(0.0, time.time() - claims.last_sign(claim)):.0f} s ago"
+            held = f"holds this run and dataset since {_utc(claim.time)}"
+            return f"workflow {claim.workflow} {held}, and gave its last sign of life {silent}"
     return ""
 
 

@@ -6,6 +6,7 @@ Watching stands in :mod:`argosy.steps.cluster.watching`.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -226,8 +227,11 @@ def connect(*, kubeconfig: str = "", context: str = "", namespace: str = "", pat
         kube_config.load_kube_config(**given, client_configuration=configuration)
         contexts, active = kube_config.list_kube_config_contexts(kubeconfig or None)
     except config_exception.ConfigException as error:
-        where = f"kubeconfig = {kubeconfig!r}" if kubeconfig else "kubeconfig"
-        raise InputError(f"{where}: {error}; set KUBECONFIG or pass --kubeconfig and --context") from error
+        tried = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        told = str(error).removeprefix("Invalid kube-config file. ").rstrip(".")
+        raise InputError(
+            f"kubeconfig = {tried!r}: {told}; set KUBECONFIG or pass --kubeconfig and --context"
+        ) from error
     chosen = next((each for each in contexts if each["name"] == context), active) if context else active
     return Api(ApiClient(configuration), namespace or chosen["context"].get("namespace") or "default", patience)
 

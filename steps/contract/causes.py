@@ -32,8 +32,8 @@ class Cause(CauseRow):
     LAUNCHER_USAGE = (
         "launcher_usage",
         ExitCode.CONFIGURATION,
-        "torchrun cannot start the script: arguments, file or world size are wrong.",
-        "Compare script, module and [gang] in run.toml with the files in the code folder.",
+        "The script cannot be started as it was called: arguments, file or world size are wrong.",
+        "Compare script, module, args and [gang] in run.toml with the code folder and with the flags of the script.",
     )
     GPU_OOM = (
         "gpu_oom",
@@ -45,7 +45,7 @@ class Cause(CauseRow):
     HOST_OOM = (
         "host_oom",
         ExitCode.TRANSIENT,
-        "The kernel killed a process because the pod was out of memory.",
+        "The pod's memory ran out: the kernel killed a process, or refused it what it asked for.",
         "Raise gang.resources.memory, or use fewer or lighter data loader workers.",
         RestartRule.SAME_STEP,
     )

@@ -64,6 +64,8 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
     snapshot_fields = snapshot.fields if snapshot else {}
     latest = max((event.time for event in ordered), default=started or 0.0)
     training_end = training.time if training else latest
+    mute = _trained(checkpoints, training) and not any(each.points for each in restarts)
+    waits = streaming.waits if streaming else ()
     return RunRecord(
         name=text(annotations, RUN_NAME),
         run_id=text(parameters, "run-id") or text(state, "name"),
@@ -105,12 +107,16 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         evaluation=_evaluation(ordered),
         gate=_gate(ordered),
         promotion=_promotion(ordered),
-        goodput=measure(restarts, worked_from(ordered), training_end, streaming.waits if streaming else ()),
+        goodput=None if mute else measure(restarts, worked_from(ordered), training_end, waits),
         transports=transports_of(ordered),
         environment_findings=findings_of(ordered),
         preflight=latest_preflight(ordered),
         spares=spares_of(ordered),
     )
+
+
+def _trained(checkpoints: Sequence[CommittedCheckpoint], training: Event | None) -> bool:
+    return bool(checkpoints) or (training is not None and not cause_of(training))
 
 
 def _mapping(state: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -47,6 +47,8 @@ class Restart:
         """Whether it ended for a cause."""
         return bool(self.cause)
 
+    stopped: bool = False
+    """Whether it ended because the training was to stop, by Ctrl-C or ``argosy stop``, which is no failure."""
     grown: int = 0
     """With so many nodes, which were more, it was to go on; nothing else ended it. 0: no."""
     restored_at: float | None = None

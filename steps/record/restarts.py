@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import inf
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.record.reading import number, text, texts, whole
 from argosy.steps.record.restart import Point, Restart
 from argosy.steps.runlog import Event
@@ -57,7 +58,8 @@ def cause_of(event: Event) -> str:
 
 def _ended_with_training(last: Restart, training: Event) -> Restart:
     """A training's last has no end of its own when every rank ended well, or when the supervisor was stopped."""
-    return replace(last, ended=training.time, cause=cause_of(training), exit_code=whole(training.fields, "exit_code"))
+    cause, code = cause_of(training), whole(training.fields, "exit_code")
+    return replace(last, ended=training.time, cause=cause, exit_code=code, stopped=cause == Cause.SIGTERM)
 
 
 def _key(event: Event) -> Key:
@@ -121,7 +123,8 @@ def _restart(
     saved = told_by(own[-1]) if own else None
     # A script that prints each tenth step saves between them, too.
     steps = [whole(fields, "last_step") or 0, saved or 0, *(point.step for point in points)]
-    reached = max(steps) if points else max(*steps, restored)
+    named = [whole(save.fields, "step") or 0 for save in own if text(save.fields, "step_from") in ("name", "file")]
+    reached = max(steps) if points else max(*steps, restored, *named)
     return Restart(
         attempt=attempt,
         restart=restart,

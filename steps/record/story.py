@@ -179,7 +179,7 @@ def injected_in(record: RunRecord, index: int) -> list[Injected]:
 
 def _was_stopped(record: RunRecord, each: Restart) -> bool:
     """Its end is that of the training, by Ctrl-C or ``argosy stop``, and no failure."""
-    return each is record.restarts[-1] and each.cause == record.train_cause == Cause.SIGTERM
+    return each.stopped or (each is record.restarts[-1] and each.cause == record.train_cause == Cause.SIGTERM)
 
 
 def way_on(record: RunRecord, index: int) -> str:
@@ -216,9 +216,11 @@ def goodput_sentence(record: RunRecord) -> str:
     """``93.1% of 1 min 20 s ...``; empty before training."""
     goodput = record.goodput
     if goodput is None:
+        if record.checkpoints or _without_steps(record) == "Trained":
+            return (
+                "not known: no step was read from what the script printed (see argosy explain-config progress_pattern)"
+            )
         return ""
-    if not any(each.points for each in record.restarts) and _without_steps(record) == "Trained":
-        return "not known: no step was read from what the script printed (see argosy explain-config progress_pattern)"
     waiting = f", {percent(goodput.waiting / goodput.wall)} into waiting for data" if goodput.waiting else ""
     return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept{waiting}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import REPORT_SECONDS, ROOT_WAIT_SECONDS, Ending, Report
@@ -61,6 +62,7 @@ class Watch:
         self._advanced_told: float | None = None
         self._first: dict[int, int] = {}
         self._steps: dict[int, int] = {}
+        self._saves: list[int] = []
         self._losses = Losses(nan_losses)
         self._slowness = Slowness(len(self._pods) * nproc)
         self._slow: list[SlowRank] = []
@@ -94,6 +96,7 @@ class Watch:
             view.error = replace(error, pod=report.pod, node=report.node) if error.pod else error
             if report.error.cause == Cause.CHECKPOINT_CORRUPT and report.error.digest:
                 self.corrupt_digests.add(report.error.digest)
+        self._saves += [_step_of(event) for event in report.events if event.get("kind") == "checkpoint_committed"]
         for record in report.steps:
             self._step(int(record.get("rank", 0)), int(record.get("step", 0)), now, record.get("time"))
             self._losses.feed(record)
@@ -160,13 +163,13 @@ class Watch:
 
     @property
     def step(self) -> int:
-        """The newest step of any rank."""
-        return max(self._steps.values(), default=self._resume_step)
+        """The newest step of any rank; where nobody reads a script's steps, that of its newest save."""
+        return max(self._steps.values(), default=max(self._resume_step, *self._saves, 0))
 
     @property
     def steps_done(self) -> int:
-        """How many steps the restart has done."""
-        return max((1 + step - self._first[rank] for rank, step in self._steps.items()), default=0)
+        """How many steps the restart has done; where nobody reads a script's steps, one for each of its saves."""
+        return max((1 + step - self._first[rank] for rank, step in self._steps.items()), default=len(self._saves))
 
     @property
     def uncommitted(self) -> tuple[str, ...]:
@@ -211,7 +214,8 @@ class Watch:
             self._pace.paused(now - self._progress_at)  # should it be a false alarm, the next one comes later
             quote = f"no rank made a step for {now - self._progress_at:.0f} s; the last was step {self.step}"
             if not self._steps:
-                quote = f"no rank made its first step within {now - self._progress_at:.0f} s: it hangs before that"
+                what = f"{'further save' if self._saves else 'first step'} within {now - self._progress_at:.0f} s"
+                quote = f"no {what}, and no step was told or read of what it printed (progress_pattern)"
             self._hung = (now, quote)
 
     def has_gathered(self, now: float, since: float, timeouts: Timeouts) -> bool:
@@ -289,3 +293,8 @@ class Watch:
 def alive(states: Iterable[PodState]) -> Mapping[str, PodState]:
     """Pods that still run, by name."""
     return {state.name: state for state in states if not state.has_ended and state.reason not in LOST_REASONS}
+
+
+def _step_of(save: Mapping[str, Any]) -> int:
+    """The step that a save is of; 0 where its number merely counts the saves."""
+    return int(save["step"]) if save.get("step_from") in (None, "name", "file") else 0

@@ -80,6 +80,14 @@ def test_of_a_runs_folder_and_its_evidence_the_logs_are_read_and_not_what_we_mad
     assert found["runner_up"]["cause"] != "peer_lost"
 
 
+def test_the_code_beside_the_logs_is_no_log(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("step 25\nTraceback (most recent call last):\nKeyError: 'label'\n")
+    code = tmp_path / "train.py"
+    code.write_text('raise OSError(28, "No space left on device", path)\n')
+    assert told(argosy, str(tmp_path))["evidence"]["file"].endswith("train.log")
+    assert told(argosy, str(code))["cause"] == "disk_full"  # who names it means it
+
+
 def test_what_kubectl_describes_is_read_from_standard_input() -> None:
     with CliRunner().isolation(PENDING) as (out, _, _):
         assert main.invoke(["diagnose", "-", "--json"]) == 0

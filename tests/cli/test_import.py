@@ -124,6 +124,7 @@ def test_a_dash_is_standard_output_and_no_file_of_that_name(argosy: Argosy, mani
     Path("run.toml").write_text(TOML)
     code, out, _ = argosy("compile", "run.toml", "-o", "-")
     assert (code, out) == (0, argosy("compile", "run.toml")[1])
+    assert "--push" not in argosy("compile", "run.toml", "-o", "wf.yaml")[2]  # the image has the code
     code, _, err = argosy("init", "train.py", "-o", "-")
     assert (code, err) == (2, "argosy: --output -: this does not go to standard output; name a file\n")
     assert not Path("-").exists()
@@ -133,7 +134,7 @@ def test_what_cannot_be_imported_is_exit_2_and_one_line(argosy: Argosy, tmp_path
     (tmp_path / "service.yaml").write_text("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n")
     code, out, err = argosy("import", "service.yaml")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert "no training in it (it holds Service)" in err
+    assert err.startswith("argosy: service.yaml: no training in it (it holds Service); name a file")
     assert argosy("import", "absent.yaml")[0] == 2
 
 

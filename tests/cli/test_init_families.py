@@ -152,7 +152,7 @@ save({"epoch": 1}, "out/a.pt")
 REFUSED = {
     "a setting of a library": (
         "from mmengine import Config\nConfig.fromfile(x)\n",
-        "argosy init SCRIPT -- CONFIG --work-dir out",
+        "argosy init main.py -- CONFIG --work-dir out",
     ),
     "a flag behind a tuple and a format": (
         """p.add_argument("--root")
@@ -162,11 +162,11 @@ def fit(folders):
 root = args.root
 fit((1, root + "/ckpt"))
 """,
-        "argosy init SCRIPT -- --root VALUE",
+        "argosy init main.py -- --root VALUE",
     ),
     "a file of settings": (
         'p.add_argument("--config")\ncfg = load(args.config)\ntorch.save(m, where(cfg))\n',
-        "argosy init SCRIPT -- --config FILE",
+        "argosy init main.py -- --config FILE",
     ),
 }
 

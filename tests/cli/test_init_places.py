@@ -248,7 +248,7 @@ REFUSED = {
     "a flag without which nothing is saved": (
         f'{ARGPARSE}p.add_argument("--output_dir", default="")\nif args.output_dir:\n    torch.save(m, "a/b.pt")\n',
         "saves only with --output_dir",
-        "argosy init SCRIPT -- --output_dir VALUE",
+        "argosy init train.py -- --output_dir VALUE",
     ),
     "a flag around the callers": (
         f'{ARGPARSE}p.add_argument("--output_dir", default="")\ndef save(m):\n    torch.save(m, "a/b.pt")\n'
@@ -260,12 +260,12 @@ REFUSED = {
         f'{ARGPARSE}p.add_argument("-o", "--output", required=True)\n'
         'def save(folder):\n    torch.save(m, os.path.join(folder, "a.pt"))\nsave(args.output)\n',
         "line 5 saves where --output says, which has no value",
-        "argosy init SCRIPT -- --output VALUE",
+        "argosy init train.py -- --output VALUE",
     ),
     "a flag that names a folder elsewhere": (
         f'{ARGPARSE}p.add_argument("--results", default="/results")\ntorch.save(m, join(args.results, "a.pt"))\n',
         "line 4 saves where --results says, which is /results",
-        "argosy init SCRIPT -- --results VALUE",
+        "argosy init train.py -- --results VALUE",
     ),
     "a text of which nothing is known": ("torch.save(m, path + '.bpe')\n", "line 1", "--opaque FOLDER"),
     "the same, in another's attribute": ('torch.save(m, f"{self.path}_{it}.pth")\n', "line 1", "--opaque FOLDER"),
@@ -283,7 +283,7 @@ REFUSED = {
         f'{ARGPARSE}p.add_argument("--save-model", action="store_true")\n'
         'if args.save_model:\n    torch.save(m, "m.pt")\n',
         "saves only with --save-model",
-        "argosy init SCRIPT -- --save-model`",
+        "argosy init train.py -- --save-model`",
     ),
     "Lightning that never goes on": (
         "import lightning as L\nL.Trainer(max_epochs=2).fit(m)\n",

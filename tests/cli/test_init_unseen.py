@@ -389,7 +389,7 @@ def test_a_switch_of_hydra_is_said_as_hydra_has_it(read, tmp_path) -> None:
     script = "import hydra, torch\n@hydra.main(config_path='.', config_name='c')\ndef main(cfg):\n"
     script += f"    if cfg.save_snapshot:\n        {STATE}'snapshot.pt')\nmain()\n"
     code, _, said = read({"train.py": script, "c.yaml": "save_snapshot: false\n"})
-    assert (code, "`argosy init SCRIPT -- save_snapshot=VALUE`" in said) == (2, True), said
+    assert (code, "`argosy init train.py -- save_snapshot=VALUE`" in said) == (2, True), said
 
 
 def test_a_setting_that_the_script_fills_in_is_not_asked_for(read) -> None:

@@ -129,6 +129,9 @@ def test_who_was_stopped_has_not_failed(story) -> None:
     assert "on the way" not in text
     assert "gave up" not in text
     assert "The training was stopped; started again it goes on." in text
+    story.at(20.0, "restart_began", attempt=2, restart=0, generation=2, restored_step=0)
+    story.at(30.0, "train_ended", cause="none", exit_code=0)
+    assert "on the way" not in "\n".join(explained(story.record()))
 
 
 def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) -> None:

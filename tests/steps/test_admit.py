@@ -26,7 +26,7 @@ def test_the_second_event_for_the_same_work_is_a_duplicate(any_pods: Any) -> Non
     assert first.outputs["decision"] == "start"
     second = any_pods.run(AdmitArgs, "wf-2", **EVENT)
     assert (second.code, second.outputs["decision"]) == (0, "duplicate")
-    assert "wf-1 is working" in second.outputs["reason"]
+    assert "wf-1 holds this run" in second.outputs["reason"]
     assert second.outputs["key"] == first.outputs["key"]
     (event,) = any_pods.events("wf-2", "admission")
     assert event.fields | {"reason": ""} == {
@@ -112,7 +112,7 @@ def test_the_end_of_a_duplicate_frees_nothing(pods: Any) -> None:
     pods.run(AdmitArgs, "wf-1", **EVENT)
     pods.run(AdmitArgs, "wf-2", **EVENT)
     ended(pods, "wf-2", "Succeeded")
-    assert "wf-1 is working" in pods.run(AdmitArgs, "wf-3", **EVENT).outputs["reason"]
+    assert "wf-1 holds this run" in pods.run(AdmitArgs, "wf-3", **EVENT).outputs["reason"]
     ended(pods, "wf-1", "Failed")
     assert pods.run(AdmitArgs, "wf-4", **EVENT).outputs["decision"] == "start"
 

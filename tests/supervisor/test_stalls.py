@@ -90,6 +90,16 @@ def test_steps_that_come_together_in_a_report_are_as_far_apart_as_the_rank_says(
     assert told.watch.stall(told.now + 30) is None
 
 
+def test_of_a_script_whose_steps_nobody_reads_the_saves_are_counted() -> None:
+    told = Told(hang=8.0)
+    for save in ({"step": 30, "step_from": "file"}, {"step": 2, "step_from": "count"}):
+        told.watch.feed(Report(pod="pod-0", node="node-0", node_rank=0, restart=0, phase="running",
+                               events=[{"kind": "checkpoint_committed", **save}]), told.now)  # fmt: skip
+    assert (told.watch.step, told.watch.steps_done) == (30, 2)
+    told.watch.see_hang(told.now + 9)
+    assert "no further save within 9 s" in told.watch.verdict(told.now + 9, told.timeouts).quote
+
+
 def test_a_stall_is_told_once_and_again_only_after_it_moved() -> None:
     told = Told()
     told.steps(100, 1.0)

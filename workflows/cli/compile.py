@@ -65,7 +65,7 @@ def command(
         sys.stdout.buffer.write(source.yaml)
         sys.stdout.flush()
     _say(source, facts, output, pushed)
-    next_commands(_ways_on(file, output, push, template or trigger), err=True)
+    next_commands(_ways_on(file, output, not push and source.archive is not None, template or trigger), err=True)
 
 
 def _facts(source: Source) -> dict[str, Any]:
@@ -95,17 +95,14 @@ def _say(source: Source, facts: dict[str, Any], output: Path | None, pushed: str
         click.echo(line, err=True)
 
 
-def _ways_on(file: Path, output: Path | None, push: bool, template: bool) -> list[tuple[str, str]]:
+def _ways_on(file: Path, output: Path | None, unpushed: bool, template: bool) -> list[tuple[str, str]]:
     if output is None:
-        return [
-            (
-                typed("argosy", "compile", file, "-o", "workflow.yaml", "--push"),
-                "keep it, and put the code in the store",
-            )
-        ]
+        keep = ("argosy", "compile", file, "-o", "workflow.yaml")
+        stored = (typed(*keep, "--push"), "keep it, and put the code in the store")
+        return [stored if unpushed else (typed(*keep), "keep it")]
     if template:
         return [(typed("kubectl", "apply", "-f", output), "put the template on a cluster")]
     here = (typed("argosy", "run", output), "run these bytes on this machine")
     there = (typed("argo", "submit", output), "run the same bytes on a cluster")
     code = (typed("argosy", "compile", file, "-o", output, "--push"), "put the code into the store first")
-    return [here, there] if push else [code, here, there]
+    return [code, here, there] if unpushed else [here, there]

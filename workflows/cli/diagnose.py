@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 STDIN = "-"
 _OURS = frozenset(("endings.json", "index.json", "verdict.json", "summary.json", "state.json", "report.html"))
 """What argosy itself has made of the logs that lie beside it, in a run's folder or its evidence."""
+_PROGRAMS = frozenset((".py", ".pyi", ".ipynb", ".sh", ".toml"))
+"""Endings of what ran and not what it said: the code beside the logs raises many errors, and prints as many."""
 _BINARY_BYTES = 4096
 _SHOWN_CONSEQUENCES = 5
 _MANIFEST_BYTES = 4 << 20
@@ -35,7 +37,8 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
     """Name what ended a training, from logs that any launcher, framework or cluster wrote.
 
     Takes what torchrun, mpirun, Ray, Slurm and the like print, of one rank or all of them, and what `kubectl logs`,
-    `describe`, `get events` and `get -o yaml` do. Of a folder it reads every text file.
+    `describe`, `get events` and `get -o yaml` do. Of a folder it reads every text file but
+    programs (*.py and the like) and manifests.
 
     \b
     Example:
@@ -65,9 +68,10 @@ def _files(path: str) -> Iterator[str]:
         yield path
     elif Path(path).is_dir():
         files = (file for file in Path(path).rglob("*") if file.is_file() and _is_text(file))
-        within = sorted(str(file) for file in files if file.name not in _OURS and not _is_manifest(file))
+        logs = (file for file in files if file.name not in _OURS and file.suffix not in _PROGRAMS)
+        within = sorted(str(file) for file in logs if not _is_manifest(file))
         if not within:
-            raise InputError(f"{path}: holds no text file; name a log, a folder with logs, or - for standard input")
+            raise InputError(f"{path}: holds no log; name one, a folder with logs, or - for standard input")
         yield from within
     elif _is_manifest(Path(path)):
         remedy = f"name a log, or the output of kubectl get -o yaml; what is wrong with a manifest: argosy lint {path}"

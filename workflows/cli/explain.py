@@ -96,8 +96,8 @@ def story(record: RunRecord) -> list[str]:
         told.append(f"Spares: {spares}.")
     for node, cause in record.excluded_nodes:
         told.append(f"Node {node} was excluded from later gangs: {cause}.")
-    if record.goodput:
-        told.append(f"Goodput: {'; '.join(filter(None, (goodput_sentence(record), lost_words(record))))}.")
+    if goodput := goodput_sentence(record):
+        told.append(f"Goodput: {'; '.join(filter(None, (goodput, lost_words(record))))}.")
     return [*told, *_judgement(record), *what_to_do(record)]
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 from errno import ENOSPC
 from pathlib import Path
 
@@ -93,7 +94,11 @@ def command(
         guess.lines.append(f"dataset = {{ uri = {json.dumps(uri, ensure_ascii=False)} }}")
         if not dataset:
             guess.why.append((guess.lines[-1], "the script is told of this folder now"))
-    put_checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks))
+    try:
+        put_checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks))
+    except InputError as error:
+        # What knows the facts does not know the file: its command is to be copied, not completed.
+        raise InputError(re.sub(r"(?<![$\w])SCRIPT\b", lambda _: shlex.quote(str(script)), str(error))) from error
     text = "\n".join(guess.lines) + "\n"
     _check(text, path)
     _write(path, text, force)

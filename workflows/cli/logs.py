@@ -63,7 +63,7 @@ def command(
         printed = True
         say(f"{record['pod']} | {record['text']}")
     if not printed:
-        named = "" if rank is None else f" of rank {rank}"
+        named = ("" if rank is None else f" of rank {rank}") + (f" of pods named {pod!r}" if pod else "")
         gone = "" if isinstance(run, RunFolder) else ": its pods are gone and nothing of it is kept"
         click.echo(f"no lines{named} in {run.where}{gone}", err=True)
     next_commands([(run.command("explain", run.name), "what it means")], err=True)

@@ -112,8 +112,8 @@ def _training(record: RunRecord) -> list[str]:
         found.append(f"  spares: {spares}")
     if record.streaming:
         found.append(f"  streamed: {streaming_sentence(record)}")
-    if record.goodput:
-        found.append(f"  goodput: {goodput_sentence(record)}")
+    if goodput := goodput_sentence(record):
+        found.append(f"  goodput: {goodput}")
     return found
 
 

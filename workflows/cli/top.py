@@ -64,7 +64,8 @@ class Row:
         if record is None:
             return (self.run.name, *["-"] * (len(COLUMNS) - 1))
         point = next((each.points[-1] for each in reversed(record.restarts) if each.points), None)
-        step = "-" if point is None else f"{point.step}" + (f"/{record.end_step}" if record.end_step else "")
+        reached = record.last_step if point is None else point.step
+        step = "-" if not reached else f"{reached}" + (f"/{record.end_step}" if record.end_step else "")
         until = record.ended or (None if record.interrupted else now)
         spent = None if record.started is None or until is None else until - record.started
         return (

@@ -96,9 +96,10 @@ def _none(bundle: Bundle) -> str:
             return f"{place} stands in a {each.host.kind}; write its manifest into a file of its own and name that"
     others = sorted({each.kind for each in bundle.documents if each.kind})
     held = f" (it holds {', '.join(others)})" if others else ""
+    where = bundle.names[0] if len(bundle.names) == 1 else f"{len(bundle.names)} files"
     return (
-        f"no training in it{held}; name a file with a PyTorchJob, TFJob, XGBoostJob, MPIJob, TrainJob, JobSet, "
-        "Job, Volcano Job or RayJob"
+        f"{where}: no training in it{held}; name a file with a PyTorchJob, TFJob, XGBoostJob, MPIJob, TrainJob, "
+        "JobSet, Job, Volcano Job or RayJob"
     )
 
 

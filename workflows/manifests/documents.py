@@ -21,6 +21,7 @@ class Documents:
     """By kind and name; a name is looked for in the same file first, then beside it."""
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
+        self.names = [file.name for file in files]
         self.documents = [document for file in files for document in file.documents]
         self._named: dict[tuple[str, str], list[Document]] = defaultdict(list)
         self._of_kind: dict[str, list[Document]] = defaultdict(list)

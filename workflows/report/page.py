@@ -159,7 +159,7 @@ def _parts(record: RunRecord) -> list[Part]:
         return []
     named = [
         ("kept", "steps that were kept", goodput.useful),
-        ("lost", "steps done again", goodput.lost),
+        ("lost", "steps done again or cut off", goodput.lost),
         ("waiting", "waiting for data", goodput.waiting),
         ("starting", "starting: imports, rendezvous, restore", goodput.starting),
         ("recovering", "between attempts: detect, wait, check in", goodput.recovering),

@@ -28,7 +28,9 @@ class Deadlines(Table):
         default=60, description="Silence after which a node counts as lost, seconds."
     )
     hang_seconds: Annotated[Seconds, Field(ge=0)] = Field(
-        default=1800, description="Time without a step that counts as a hang, seconds; 0: never."
+        default=1800,
+        description="Time without a step that counts as a hang, seconds; 0: never. Where no "
+        "step of the script is read (see progress_pattern): without a save.",
     )
     on_stall: Literal["observe", "act"] = Field(
         default="observe",

@@ -82,7 +82,7 @@ def _field(path: str, info: FieldInfo) -> str:
 
 def _table(path: str, model: type[BaseModel], text: str) -> str:
     lines = [f"{path}: {text}".rstrip(": ") if text else path]
-    lines.append(f"  {(model.__doc__ or '').strip().splitlines()[0]}")
+    lines.append(f"  {(model.__doc__ or '').strip().splitlines()[0].replace('``', '')}")
     width = max(map(len, model.model_fields))
     for name, info in model.model_fields.items():
         kind = "table" if table_model(info.annotation) else f"{type_words(info)}, default {default_words(info)}"

@@ -70,6 +70,10 @@ CASES: dict[str, tuple[tuple[str, ...], str]] = {
     "watch nothing": (("watch", "gone/run.toml"), "gone/run.toml"),
     "stop an unknown run": (("stop", "nope-1x"), NO_RUN),
     "rm an unknown run": (("rm", "nope-1x"), NO_RUN),
+    "a cluster without a kubeconfig": (
+        ("status", "x", "-n", "team"),
+        "kubeconfig = '/gone/config': No configuration found; set KUBECONFIG",
+    ),
     "a verb of marks": (("ünïcode",), "ünïcode"),
 }
 
@@ -91,7 +95,10 @@ def test_there_are_sixty() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_named_in_a_line(name: str, argosy: Callable[..., tuple[int, str, str]], laid: Path) -> None:
+def test_it_is_named_in_a_line(
+    name: str, argosy: Callable[..., tuple[int, str, str]], laid: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/gone/config")
     argv, named = CASES[name]
     code, out, err = argosy(*argv)
     assert "Traceback" not in out + err

@@ -131,7 +131,7 @@ def _read(paths: Sequence[str]) -> tuple[list[SourceFile], list[Finding]]:
             if each.suffix != ".toml":
                 files.setdefault(str(each), read_file(each))
     if not files:
-        raise InputError(f"{', '.join(paths)}: no *.yaml, *.yml or *.json in it; name a folder of manifests")
+        raise InputError(f"{', '.join(paths)}: no *.yaml, *.yml, *.json or run.toml in it; name a folder of manifests")
     return list(files.values()), found
 
 

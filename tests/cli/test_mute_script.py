@@ -1,0 +1,51 @@
+"""A script whose steps nobody can read shows by its saves how far it came."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+SCRIPT = """
+import json, sys, time
+from pathlib import Path
+state, out = Path(sys.argv[1]), Path("out")
+out.mkdir(exist_ok=True)
+if (out / "checkpoint-20.json").exists():
+    (out / "checkpoint-40.json").write_text(json.dumps({"step": 40}))
+else:
+    (out / "checkpoint-20.json").write_text(json.dumps({"step": 20}))
+    while not list(state.rglob("log/0000000002.json")):
+        time.sleep(0.1)
+    raise KeyError("sample_0031")
+"""
+RUN = """
+name = "mute"
+script = "train.py"
+args = [{state}]
+[gang]
+nnodes = 1
+launcher = "plain"
+[checkpoint]
+mode = "opaque"
+path = "out"
+include = ["checkpoint-*.json"]
+"""
+
+
+def test_an_exception_after_a_save_is_not_one_before_the_first_step(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
+    done = subprocess.run([*ARGOSY, "run", "run.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert "attempt 1: ended at step 20: user_exception" in told
+    assert "goodput: not known" in told
+    explained = subprocess.run([*ARGOSY, "explain"], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
+    assert "Attempt 1 began from scratch and reached step 20." in explained
+    assert "Attempt 2 began from step 20" in explained
+    assert "and reached step 40. Every rank ended well" in explained
+    listed = subprocess.run([*ARGOSY, "ls", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
+    assert [(each["step"], each["goodput"]) for each in json.loads(listed)["runs"]] == [("40", "-")]
