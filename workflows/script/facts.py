@@ -79,6 +79,8 @@ class ScriptFacts:
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
+    sure: frozenset[str] = frozenset()
+    """Where calls stand that it comes to from its first line."""
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None
@@ -188,6 +190,7 @@ def _facts(
         launcher=launcher(source, values),
         inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
+        sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),

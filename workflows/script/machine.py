@@ -80,7 +80,7 @@ class Machine(Calls):
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
             self.called_back()
-            self.followed = self._saved
+            self.followed, self.sure = self._saved, {*self.calls}
             for each in ([source.path], [*self._modules]):
                 self._uncalled(each)
             self.finished = True

@@ -109,8 +109,8 @@ def own_ranks(source: Source, values: Values) -> str:
     if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
         return ""
     # Of several ways to start, the one that its flags lead to.
-    starts = [call for call in source.calls if last_name(call.func) in ("spawn", "init_process_group")
-              and not _is_alone(call, call.func) or source.origin(call.func) in _STARTERS]  # fmt: skip
+    starts = [call for call in source.calls if (last_name(call.func) in ("spawn", "init_process_group")
+              and not _is_alone(call, call.func)) or source.origin(call.func) in _STARTERS]  # fmt: skip
     come_to = [call for call in starts if values.machine.needed(call) == ()]
     own = (
         call
