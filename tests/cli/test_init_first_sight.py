@@ -192,3 +192,43 @@ def test_a_hydra_script_of_the_old_style_finds_its_file(read) -> None:
     _, found, said = read({"train.py": script, "conf/config.yaml": "checkpoint: true\nfile: last.th\n"})
     assert (found["path"], found["include"]) == (".", ["last.th"]), said
     assert "line 6 looks for it and goes on by itself" in said
+
+
+def test_a_flag_without_which_the_script_raises_is_named(read) -> None:
+    script = f"{PARSER}p.add_argument('--name', default='N/A')\np.add_argument('--debug', action='store_true')\n"
+    script += "p.add_argument('--extra', action='store_true')\ndef main():\n    args = p.parse_args()\n"
+    script += "    if args.name == 'N/A' and not args.debug:\n        raise ValueError('a name, please')\n"
+    script += (
+        f"    if args.extra:\n        {STATE}'o/e.pt')\n    {STATE}os.path.join('o', args.name + '.pt'))\nmain()\n"
+    )
+    code, _, said = read({"train.py": script})
+    assert code == 2
+    assert "line 10 raises as the flags are (args.name == 'N/A' and (not args.debug))" in said
+    assert "`argosy init SCRIPT -- --name VALUE`" in said
+    _, found, said = read({"train.py": script}, "--", "--name", "a")
+    assert (found["path"], found["include"]) == ("o", ["a.pt"]), said
+
+
+def test_a_flag_without_which_nobody_makes_what_saves_is_named(read) -> None:
+    script = f"{PARSER}from keep import Trainer\np.add_argument('--out', default=None)\n"
+    script += "p.add_argument('--every', type=int, default=0)\nargs = p.parse_args()\nTrainer(args).train()\n"
+    keep = "import torch\nfrom pathlib import Path\nclass Callback:\n    def on_epoch(self, epoch):\n        pass\n"
+    keep += "class Log(Callback):\n    def on_epoch(self, epoch):\n        print(epoch)\nclass Saver(Callback):\n    def __init__(self, folder, every):\n"
+    keep += "        self.folder, self.every = folder, every\n    def on_epoch(self, epoch):\n"
+    keep += "        if self.every > 0 and epoch % self.every == 0:\n"
+    keep += "            torch.save({'epoch': epoch}, self.folder / f'{epoch}.tar')\n"
+    keep += "class Trainer:\n    def __init__(self, args):\n        self.callbacks, self.every = [Log()], args.every\n"
+    keep += "        self.place = None if args.out is None else Path(args.out)\n        if self.place:\n"
+    keep += "            self.callbacks.append(Saver(self.place, args.every))\n    def train(self):\n"
+    keep += "        for epoch in range(9):\n            for each in self.callbacks:\n                each.on_epoch(epoch)\n"
+    code, _, said = read({"train.py": script, "keep.py": keep}, "--", "--every", "1")
+    assert code == 2
+    assert "only if not args.out is None (--out is not given)" in said
+    _, found, said = read({"train.py": script, "keep.py": keep}, "--", "--every", "1", "--out", "o")
+    assert (found["path"], found["include"]) == ("o", ["*.tar"]), said
+
+
+def test_a_variable_that_names_a_catalog_is_no_place_to_save_to(read) -> None:
+    script = f"{PARSER}data = os.environ.get('A_CATALOG_PATH')\n{STATE}find_out() + f'/{{n}}.pt')\n"
+    code, _, said = read({"train.py": script})
+    assert (code, "A_CATALOG_PATH" in said) == (2, False), said

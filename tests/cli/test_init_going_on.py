@@ -154,3 +154,20 @@ def test_a_refusal_says_the_line_to_write(script: str, remedy: str, argosy, tmp_
     (tmp_path / "main.py").write_text(script)
     code, _, err = argosy("init", "main.py")
     assert (code, remedy in err) == (2, True), err
+
+
+def test_files_that_are_looked_for_one_by_one_in_a_folder_without_a_known_name(initialized) -> None:
+    script = "import torch, kept\nfrom settings import settings\nplaces = kept.Places(settings.run)\n"
+    script += "kept.restore('model', places)\nfor epoch in range(9):\n    kept.save('model', places)\n"
+    module = "import torch\nfrom pathlib import Path\nclass Places:\n    def __init__(self, run):\n"
+    module += "        self.state = Path('o') / f'{run}.a' / 'state.pt'\n        self.other = Path('p') / 'x.pt'\n"
+    module += "def place(kind, places):\n    if kind is 'other':\n        path = places.other\n"
+    module += "    elif kind is 'model':\n        path = places.state\n    else:\n        raise NotImplementedError\n"
+    module += "    return {'s': path}\ndef save(kind, places):\n"
+    module += "    torch.save({'optimizer': o}, place(kind, places)['s'])\ndef restore(kind, places):\n"
+    module += "    paths = place(kind, places)\n    there = sum(each.exists() for each in paths.values())\n"
+    module += "    if there == 1:\n        optimizer.load_state_dict(torch.load(paths['s']))\n"
+    files = {"train.py": script, "kept.py": module, "settings.py": "settings = read_them()\n"}
+    _, found, said = initialized(files)
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["*.a/state.pt"]), said
+    assert "kept.py:19 looks for it and goes on by itself" in said

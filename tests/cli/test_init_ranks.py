@@ -127,3 +127,12 @@ def test_what_it_finds_itself_is_no_file_of_somebodys_choice(read) -> None:
     _, found, said = read(f"{script}{STATE}f'o/{{n}}.pt')\n")
     assert "resume_args" not in found["checkpoint"], said
     assert "looks for it and goes on by itself" in said
+
+
+def test_the_launch_of_detectron2_starts_its_ranks_itself(read) -> None:
+    script = "import torch\nfrom detectron2.engine import DefaultTrainer, default_argument_parser, launch\n"
+    script += "def main(args):\n    cfg.OUTPUT_DIR\n    trainer = DefaultTrainer(cfg)\n    trainer.train()\n"
+    script += "args = default_argument_parser().parse_args()\nlaunch(main, args.num_gpus, args=(args,))\n"
+    _, found, said = read(script, "--", "--num-gpus", "8")
+    assert ranks(found) == (1, 1)
+    assert "line 8: the script starts and counts its ranks itself" in said

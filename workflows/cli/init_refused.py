@@ -64,10 +64,10 @@ def refused(facts: ScriptFacts) -> InputError:
     seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
     if lines and not facts.saves and facts.skipped.issuperset(lines):
         seen = f"does not come to what it saves as its flags and settings are ({', '.join(lines[:MOST_LINES])})"
-        if (kept := held(facts)) is not None:
-            only, flag = kept
-            say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name
-            return InputError(f"SCRIPT: {only}; say it after --, as in `argosy init SCRIPT -- {say}`")
+    if not facts.saves and facts.sure.isdisjoint(lines) and (kept := facts.ended or held(facts)) and lines:
+        only, flag = kept
+        say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name
+        return InputError(f"SCRIPT: {only}; say it after --, as in `argosy init SCRIPT -- {say}`")
     known = not any(where not in seen_at for where, _ in facts.unclear_saves)
     if facts.saves and known and all(each.folder.startswith(OUTSIDE) for each in facts.saves):
         where = ", ".join(dict.fromkeys(lines[:MOST_LINES]))

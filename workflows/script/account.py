@@ -75,7 +75,9 @@ def _seen(call: ast.Call, target: ast.expr, source: Source, values: Values) -> S
     origins = [each for each in values.bindings.origins(target) if not isinstance(each, ast.Constant)]
     named = (each for each in (target, *origins) if _is_named(_shape(each, values)))
     shown = next(named, origins[0] if origins else target)
-    tests = [*flag_tests(call, source, values)]
+    kind = source.class_of(call)
+    made = next((one for one in source.calls if kind is not None and last_name(one.func) == kind.name), None)
+    tests = [each for one in (call, made) if one is not None for each in flag_tests(one, source, values)]
     asked = [flag for each in (*tests, target, shown) for flag in _flags(each, values)]
     words = tuple(dict.fromkeys(ast.unparse(each) for each in tests))
     glob = next((each for each in values.guesses(target)), "") or re.sub(r"\*+", "*", _shape(shown, values))
@@ -113,7 +115,7 @@ def flag_tests(node: ast.AST, source: Source, values: Values, depth: int = _DEEP
     below: ast.AST = node
     for above in source.above(node):
         if isinstance(above, ast.If) and below is not above.test:
-            test = _spelled(above.test, values)
+            test = _spelled(above.test, source, values)
             if any(_flags(test, values)):
                 yield test if below in above.body else ast.UnaryOp(ast.Not(), test)
         if isinstance(above, Function):
@@ -123,13 +125,30 @@ def flag_tests(node: ast.AST, source: Source, values: Values, depth: int = _DEEP
         below = above
 
 
-def _spelled(node: ast.expr, values: Values) -> ast.expr:
+def ended_by(source: Source, values: Values) -> tuple[str, Flag] | None:
+    """Where the script raises before it saves anything, and the flag that this asks for; None for nowhere."""
+    node = None if values.machine.followed else values.machine.ended
+    tests = [] if node is None else [*flag_tests(node, source, values)]
+    asked = [flag for each in tests for flag in _flags(each, values)]
+    if node is None or not asked:
+        return None
+    told = " and ".join(dict.fromkeys(map(ast.unparse, tests)))
+    return f"{source.where(node)} raises as the flags are ({told})", max(asked, key=lambda flag: flag.takes_value)
+
+
+def _spelled(node: ast.expr, source: Source, values: Values) -> ast.expr:
     """A test, or the one that its name stands for."""
     found = next(values.bindings.bound(node), None) if isinstance(node, ast.Name) else None
     if isinstance(found, ast.BoolOp | ast.Compare):
         return found
+    if isinstance(node, ast.Attribute) and values.flag(node.attr) is None:
+        near = (each for _, each in values.bindings.attributes.get(node.attr, [])
+                if source.class_of(each) is source.class_of(node) and any(_flags(each, values)))  # fmt: skip
+        kept = next(near, node)  # what the object keeps of a flag
+        missing = isinstance(kept, ast.IfExp) and isinstance(kept.body, ast.Constant) and not kept.body.value
+        return ast.UnaryOp(ast.Not(), kept.test) if missing and isinstance(kept, ast.IfExp) else kept
     if isinstance(node, ast.BoolOp):
-        return ast.BoolOp(node.op, [_spelled(each, values) for each in node.values])
+        return ast.BoolOp(node.op, [_spelled(each, source, values) for each in node.values])
     return node
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from argosy.workflows.script.domain import (
     LIBRARY,
@@ -18,6 +19,7 @@ from argosy.workflows.script.domain import (
     join,
 )
 from argosy.workflows.script.library import Library
+from argosy.workflows.script.memory import RAISE
 from argosy.workflows.script.source import last_name
 from argosy.workflows.script.statements import Statements
 
@@ -181,10 +183,15 @@ class Calls(Statements, Library):
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body, inside)
-            self.block(node.body, inside)
+            self.body(node.body, inside)
         finally:
             self._stack.pop()
         return join(inside.returned)
+
+    def body(self, body: Sequence[ast.stmt], frame: Frame) -> None:
+        """Go through all of a module, or of a function."""
+        if self.block(body, frame) == RAISE and len(self._stack) <= 1:
+            self.ended = self.ended or self.raised
 
     def _closure(self, frame: Frame) -> Frame:
         """A method does not see the names of its class."""

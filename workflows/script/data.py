@@ -88,7 +88,7 @@ def _asked(node: ast.AST) -> str:
     return plain(name) or ""
 
 
-_OF_OUTPUT = re.compile(r"(LOG|OUT|OUTPUT|SAVE|CKPT|CHECKPOINT|WORK|RUN)S?_?(DIR|PATH|ROOT|FOLDER)$")
+_OF_OUTPUT = re.compile(r"(?:^|_)(LOG|OUT|OUTPUT|SAVE|CKPT|CHECKPOINT|WORK|RUN)S?_?(DIR|PATH|ROOT|FOLDER)$")
 
 
 def output_variables(source: Source, come_to: Container[ast.Call]) -> tuple[str, ...]:

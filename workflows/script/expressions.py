@@ -32,7 +32,7 @@ from argosy.workflows.script.names import Names
 _COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-    ast.Is: lambda a, b: a is b, ast.IsNot: lambda a, b: a is not b,
+    ast.Is: lambda a, b: type(a) is type(b) and a == b, ast.IsNot: lambda a, b: type(a) is not type(b) or a != b,
 }  # fmt: skip
 _NUMBERS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
             ast.FloorDiv: operator.floordiv}  # fmt: skip

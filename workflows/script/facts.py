@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from argosy.workflows.script.account import Seen, loaded_by, saved_by
+from argosy.workflows.script.account import Seen, ended_by, loaded_by, saved_by
 from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
@@ -79,6 +79,8 @@ class ScriptFacts:
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
+    sure: frozenset[str] = frozenset()
+    """Where calls stand that it comes to from its first line."""
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None
@@ -118,6 +120,8 @@ class ScriptFacts:
     """What it saves, in its own words."""
     seen_loads: tuple[Seen, ...] = ()
     """What it reads of a library's making, in its own words."""
+    ended: tuple[str, Flag] | None = None
+    """Where it raises as its flags are, and the flag that this asks for."""
     started: str = ""
     """What it needs to find its modules: to be one itself, or the folder that it is called in in their path."""
     stays: str = ""
@@ -186,6 +190,7 @@ def _facts(
         launcher=launcher(source, values),
         inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
+        sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
@@ -201,6 +206,7 @@ def _facts(
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         seen_loads=loaded_by(source, values),
+        ended=ended_by(source, values),
         started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )

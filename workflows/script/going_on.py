@@ -34,14 +34,14 @@ _REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
     """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
-    late = _late(source, values, places)
+    late, wholes = _late(source, values, places), _wholes(values, places)
     for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)
         if (
             name in (*_SEARCHES, _NEWEST)
-            and _is_searched(call, values, places)
+            and _is_searched(call, values, wholes)
             and not (_clears_up(call, source) or _stops(call, source))
         ):
             return source.where(call)
@@ -51,8 +51,8 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
         ):
             continue
         for glob in (glob for each in asked for glob in values.guesses(each)):
-            path = PurePosixPath(glob)
-            if any(str(path.parent) == each.folder and fnmatchcase(path.name, each.pattern) for each in places):
+            parts = PurePosixPath(glob).parts
+            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
                 return source.where(call)
     return ""
 
@@ -87,12 +87,15 @@ def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
     return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
 
 
-def _is_searched(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
+def _wholes(values: Values, places: Sequence[SavedAt]) -> list[PurePosixPath]:
+    """The files that another start may find: in a folder that each start makes anew nothing old is found."""
+    wholes = (PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern)
+    return [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
+
+
+def _is_searched(call: ast.Call, values: Values, wholes: Sequence[PurePosixPath]) -> bool:
     """Whether the call lists files of a folder that is saved to."""
     found = [PurePosixPath(text) for each in _path_words(call) for text in values.folders(each)]
-    wholes = [PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern]
-    # Of a folder that each start makes anew nothing old is found.
-    wholes = [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
     # A folder of which nothing is known, as that of a dataset, is any.
     found = [each for each in found if each.parts[:1] != ("*",)]
     return any(_alike(path, whole) or _alike(path, whole.parent) for whole in wholes for path in found)

@@ -80,7 +80,7 @@ class Machine(Calls):
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
             self.called_back()
-            self.followed = self._saved
+            self.followed, self.sure = self._saved, {*self.calls}
             for each in ([source.path], [*self._modules]):
                 self._uncalled(each)
             self.finished = True
@@ -146,7 +146,7 @@ class Machine(Calls):
             frame = Frame({"__name__": name, "__file__": os.path.relpath(path, self._cwd)}, file)
             self._modules[path] = ModuleValue(frame)
             if tree is not None:
-                self.block(tree.body, frame)
+                self.body(tree.body, frame)
                 for each in frame.names.values():
                     if isinstance(each, ClassValue) and each.frame is frame:
                         known = self.classes.setdefault(each.node.name, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,10 @@ class Memory:
         """The flags without which what is looked at now is not run."""
         self.deciding: list[Flag] = []
         """The flags that are not given, and that tests have asked for."""
+        self.sure: set[ast.Call] = set()  # what is come to from the first line
+        self.raised: ast.Raise | None = None
+        self.ended: ast.Raise | None = None
+        """Where the script raises as its flags are, whatever a run finds."""
 
     def write(self, place: Any, key: Any, value: Value) -> None:
         """Set a key of a dict, or the content of a list."""

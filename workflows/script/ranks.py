@@ -20,6 +20,7 @@ DISTRIBUTED = frozenset(
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
+_STARTERS = ("detectron2.engine.launch",)  # of a library, with the number of GPUs that its flags say
 _TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
 
@@ -108,13 +109,13 @@ def own_ranks(source: Source, values: Values) -> str:
     if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
         return ""
     # Of several ways to start, the one that its flags lead to.
-    starts = [call for call in source.calls if last_name(call.func) in ("spawn", "init_process_group")
-              and not _is_alone(call, call.func)]  # fmt: skip
+    starts = [call for call in source.calls if (last_name(call.func) in ("spawn", "init_process_group")
+              and not _is_alone(call, call.func)) or source.origin(call.func) in _STARTERS]  # fmt: skip
     come_to = [call for call in starts if values.machine.needed(call) == ()]
     own = (
         call
         for call in come_to or starts
-        if (last_name(call.func) == "spawn" and call.args)
+        if (last_name(call.func) in ("spawn", "launch") and call.args)
         or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
     )
     return next((source.where(call) for call in own), "")

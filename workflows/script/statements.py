@@ -79,6 +79,7 @@ class Statements(Expressions):
         return RETURN
 
     def _raise_(self, node: ast.Raise, frame: Frame) -> str:
+        self.raised = node
         return RAISE
 
     def _break_(self, node: ast.Break, frame: Frame) -> str:
