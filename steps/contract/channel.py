@@ -98,6 +98,8 @@ class Assignment(Message):
     """ADDRESS:PORT of every node, by its rank, the port free on it at check-in; for TOLD_PEERS, else empty."""
     keepers: list[str] = field(default_factory=list)
     """``keeps`` of every node, by its rank; empty: nobody has anything, or they are too many."""
+    from_store: bool = False
+    """Whether all is asked of the store, though a node may have it: an injected fault has damaged it there."""
     skip: str = ""
     """For env.SKIP_STEPS."""
     fault: dict[str, Any] | None = None

@@ -52,11 +52,11 @@ def restore(
         return []
     checkpoint = checkpoints.by_digest(assignment.resume_digest)
     files = _files_for(args, assignment, checkpoint)
-    _clear(folder, args, {file.path for file in files})
+    _clear(folder, args, () if assignment.from_store else {file.path for file in files})
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     # Files that a node gave of its own lie nowhere else.
-    near = nobody if nodes_of(checkpoint.files) else near
+    near = nobody if nodes_of(checkpoint.files) or assignment.from_store else near
     fetched = checkpoints.fetch(replace(checkpoint, files=files), folder, near)
     size = sum(file.size for file in files)
     tell(bytes=size, fetched_bytes=fetched, seconds=round(time.monotonic() - began, 3))

@@ -107,7 +107,7 @@ class Saves:
         """
         if self._args.checkpoint_mode == "opaque":
             return {names.CHECKPOINT_PATH: str(self._workdir / self._args.checkpoint_path)}
-        if self._assignment.resume_digest:
+        if self._assignment.resume_digest and not self._assignment.from_store:
             behind, before = self._others()
             return self._kept.offer(folder, behind + before)  # each has its own, so not all begin with the first
         self._kept.let_go()

@@ -48,6 +48,8 @@ class Faults:
         self._nproc = nproc
         self._host = host
         self._grace = grace
+        self.corrupted = False
+        """Whether one of them has damaged a checkpoint in the store."""
         self._reached: set[Injection] = set()
         self._due = [injection for injection in injections if not has_fired(injection)]
         for injection in self._due:
@@ -95,11 +97,10 @@ class Faults:
             by_step = injection.step and rank is not None and reached.get(rank, -1) >= injection.step
             if rank is None or not (by_step or injection in self._reached):
                 continue
-            if (
-                self._fire(injection, log, reached.get(rank, injection.step))
-                and injection.fault == CORRUPT
-                and not corrupt()
-            ):
+            if not self._fire(injection, log, reached.get(rank, injection.step)) or injection.fault != CORRUPT:
+                continue
+            self.corrupted = corrupt()
+            if not self.corrupted:
                 print(f"argosy: {injection.text}: there was no checkpoint yet, only rank 0 was killed", file=sys.stderr)
 
     def said(self, event: Mapping[str, Any], log: RunLog) -> None:

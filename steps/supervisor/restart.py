@@ -189,6 +189,7 @@ class GangRestart:
                     args=context.settings.script_args,
                     peers=entry.get("peers", []),
                     keepers=entry.get("keepers", []),
+                    from_store=context.faults.corrupted,
                     skip=context.ledger.skipped(),
                     fault=context.faults.for_node(rank, restores=bool(entry["resume_digest"])),
                 )

@@ -204,7 +204,7 @@ def test_a_flag_without_which_the_script_raises_is_named(read) -> None:
     code, _, said = read({"train.py": script})
     assert code == 2
     assert "line 10 raises as the flags are (args.name == 'N/A' and (not args.debug))" in said
-    assert "`argosy init SCRIPT -- --name VALUE`" in said
+    assert "argosy init train.py -- --name VALUE`" in said
     _, found, said = read({"train.py": script}, "--", "--name", "a")
     assert (found["path"], found["include"]) == ("o", ["a.pt"]), said
 
@@ -213,14 +213,16 @@ def test_a_flag_without_which_nobody_makes_what_saves_is_named(read) -> None:
     script = f"{PARSER}from keep import Trainer\np.add_argument('--out', default=None)\n"
     script += "p.add_argument('--every', type=int, default=0)\nargs = p.parse_args()\nTrainer(args).train()\n"
     keep = "import torch\nfrom pathlib import Path\nclass Callback:\n    def on_epoch(self, epoch):\n        pass\n"
-    keep += "class Log(Callback):\n    def on_epoch(self, epoch):\n        print(epoch)\nclass Saver(Callback):\n    def __init__(self, folder, every):\n"
+    keep += "class Log(Callback):\n    def on_epoch(self, epoch):\n        print(epoch)\n"
+    keep += "class Saver(Callback):\n    def __init__(self, folder, every):\n"
     keep += "        self.folder, self.every = folder, every\n    def on_epoch(self, epoch):\n"
     keep += "        if self.every > 0 and epoch % self.every == 0:\n"
     keep += "            torch.save({'epoch': epoch}, self.folder / f'{epoch}.tar')\n"
     keep += "class Trainer:\n    def __init__(self, args):\n        self.callbacks, self.every = [Log()], args.every\n"
     keep += "        self.place = None if args.out is None else Path(args.out)\n        if self.place:\n"
     keep += "            self.callbacks.append(Saver(self.place, args.every))\n    def train(self):\n"
-    keep += "        for epoch in range(9):\n            for each in self.callbacks:\n                each.on_epoch(epoch)\n"
+    keep += "        for epoch in range(9):\n            for each in self.callbacks:\n"
+    keep += "                each.on_epoch(epoch)\n"
     code, _, said = read({"train.py": script, "keep.py": keep}, "--", "--every", "1")
     assert code == 2
     assert "only if not args.out is None (--out is not given)" in said

@@ -210,12 +210,17 @@ def _facts(
         started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
+    return _of_its_resume(facts, source, values, fixed(places))
+
+
+def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
+    """The same with what depends on the flag that makes it go on; ``places``: where it saves, as far as known."""
     flag = facts.resume_flag()
     return replace(
         facts,
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside=beside(source, values, flag),
-        enough=enough(source, values, fixed(places), flag),
+        enough=enough(source, values, places, flag),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
     )
