@@ -14,8 +14,8 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.store import open_store
 from tests.examples.boosted import EXAMPLE, boosted
 
-ROWS = ["--rows", "300000", "--rounds", "40"]
-"""So many that a round takes longer than a checkpoint."""
+ROWS = ["--rows", "1000000", "--rounds", "60"]
+"""A round takes longer than a checkpoint, and those after the kill longer than rank 1 needs to hear of it."""
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 
 
@@ -25,7 +25,7 @@ def test_a_killed_rank_costs_no_bit_of_the_model(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".argosy", "__pycache__"))
     description = folder / "run.toml"
     description.write_text(f"args = {json.dumps(ROWS)}\n" + description.read_text())
-    command = [ARGOSY, "run", "run.toml", "--json", "--inject", "kill:rank=1@step=25"]
+    command = [ARGOSY, "run", "run.toml", "--json", "--inject", "kill:rank=1@step=15"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     told = json.loads(done.stdout)
@@ -35,6 +35,6 @@ def test_a_killed_rank_costs_no_bit_of_the_model(tmp_path: Path) -> None:
     store = open_store(f"file://{folder}/.argosy/volumes/argosy/store")
     newest = CheckpointStore(store, f"xgboost/runs/{told['run_id']}").newest()
     assert newest is not None
-    assert (newest.step, newest.final) == (40, True)
+    assert (newest.step, newest.final) == (60, True)
     (model,) = newest.files
-    assert model.sha256 == boosted(tmp_path, 40, *ROWS)
+    assert model.sha256 == boosted(tmp_path, 60, *ROWS)
