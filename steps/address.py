@@ -1,4 +1,4 @@
-"""By which address others reach this machine."""
+"""By which address others reach this machine, and how it is written."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def own_address(toward: str, port: int) -> str:
     with socket.socket(family, kind) as probe:
         probe.connect(where)
         return str(probe.getsockname()[0])
+
+
+def with_port(host: str, port: int) -> str:
+    """``HOST:PORT``; an address of IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import socketserver
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +27,11 @@ class GuardedServer(ThreadingHTTPServer):
         self._strangers: dict[socket.socket, None] = {}
         self._lock = threading.Lock()
         super().__init__(address, handler)
+
+    def server_bind(self) -> None:
+        """Without asking a name server who we are, as http.server does."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]  # of an AF_INET
 
     def came(self, connection: socket.socket) -> None:
         """Count a connection that has not shown who it is."""

@@ -8,7 +8,7 @@ import http.client
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -77,7 +77,8 @@ class Peers:
         if parts.netloc in self._away:
             return None
         try:
-            with self._connected(parts.hostname or "", parts.port or 0) as connection:
+            connected = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=_CONNECT_SECONDS)
+            with contextlib.closing(connected) as connection:
                 connection.request("GET", parts._replace(scheme="", netloc="").geturl(), headers=self._headers())
                 answer = connection.getresponse()
                 if answer.status != 200 or (size and answer.length != size):
@@ -89,14 +90,6 @@ class Peers:
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}", "Connection": "close"}
-
-    @contextlib.contextmanager
-    def _connected(self, host: str, port: int) -> Iterator[http.client.HTTPConnection]:
-        connection = http.client.HTTPConnection(host, port, timeout=_CONNECT_SECONDS)
-        try:
-            yield connection
-        finally:
-            connection.close()
 
 
 def _in_time(answer: http.client.HTTPResponse, piece: memoryview, deadline: float) -> int:

@@ -7,12 +7,12 @@ import hmac
 import json
 import os
 import socket
-import socketserver
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from argosy.steps.address import with_port
 from argosy.steps.contract.channel import KEPT, KEPT_FOLDER
 from argosy.steps.guarded import GuardedHandler, GuardedServer, Serving
 from argosy.steps.launch.kept import KeptMemory
@@ -41,7 +41,7 @@ class Keeper:
             except OSError:
                 return ""
             Serving(self._server, "keeper").__enter__()
-        return f"[{host}]:{self._server.server_port}" if ":" in host else f"{host}:{self._server.server_port}"
+        return with_port(host, self._server.server_port)
 
 
 class _Server(GuardedServer):
@@ -61,11 +61,6 @@ class _Server(GuardedServer):
         finally:
             if came:
                 self._turns.release()
-
-    def server_bind(self) -> None:
-        """Without asking a name server who we are, as http.server does."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]  # of an AF_INET
 
 
 class _Handler(GuardedHandler):

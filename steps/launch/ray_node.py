@@ -19,6 +19,7 @@ from tempfile import gettempdir
 from types import FrameType
 from typing import Final
 
+from argosy.steps.address import with_port
 from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract import env as names
 from argosy.steps.evidence.cgroup import oom_kills
@@ -139,7 +140,7 @@ class RayNode:
         port = free_port(self._host)
         ray = self._start("--head", f"--port={port}", "--include-dashboard=false")
         ray.await_start()
-        address = f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
+        address = with_port(self._host, port)
         host, code = Host(self._meeting, self._key, self._nnodes, address), 1
         try:
             while host.listen(_LOOK_SECONDS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from argosy.steps.address import with_port
 from argosy.steps.contract.channel import CheckIn
 from argosy.steps.gang.host import PodState
 
@@ -44,7 +45,4 @@ def peers(order: Sequence[CheckIn]) -> list[str]:
     """ADDRESS:PORT of each, by rank; none when they are too many."""
     if len(order) > MOST_PEERS:
         return []
-    return [
-        f"[{each.address}]:{each.free_port}" if ":" in each.address else f"{each.address}:{each.free_port}"
-        for each in order
-    ]
+    return [with_port(each.address, each.free_port) for each in order]
