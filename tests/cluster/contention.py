@@ -27,10 +27,12 @@ WAYS = {
 
 @dataclass
 class Contention:
-    """Gangs, watched until all have ended: how many nodes each held at each look."""
+    """Gangs, watched until all have ended: how many nodes each held at each look, until it began to end."""
 
     trainings: list[Training]
     held: list[tuple[int, ...]] = field(default_factory=list)
+    ending: set[str] = field(default_factory=set)
+    """Workflows of which a pod has ended well or is being deleted: what still runs there ends in a moment."""
 
     def run(self, seconds: float = 300) -> None:
         for training in self.trainings:
@@ -52,17 +54,25 @@ class Contention:
         """Of each, from one answer: between two, one gang may end and the other take its place."""
         first = self.trainings[0]
         found = json.loads(first.kubectl("get", "pods", "-l", "argosy.dev/gang", "-o", "json"))["items"]
+        pods = [(pod["metadata"]["labels"]["workflows.argoproj.io/workflow"], pod) for pod in found]
+        # An operator says that its workload has succeeded as rank 0 ends, and Kueue admits the next upon that word.
+        self.ending |= {
+            workflow
+            for workflow, pod in pods
+            if pod["status"]["phase"] == "Succeeded" or "deletionTimestamp" in pod["metadata"]
+        }
         holding = [
-            pod["metadata"]["labels"]["workflows.argoproj.io/workflow"]
-            for pod in found
+            workflow
+            for workflow, pod in pods
             if pod["status"]["phase"] in ("Pending", "Running") and pod["spec"].get("nodeName")
+            if workflow not in self.ending
         ]
         return tuple(holding.count(training.workflow) for training in self.trainings)
 
     @property
-    def both_held(self) -> bool:
-        """Whether there was a moment in which two held nodes."""
-        return any(sum(map(bool, nodes)) > 1 for nodes in self.held)
+    def both_held(self) -> list[tuple[int, ...]]:
+        """The looks at which two held nodes."""
+        return [nodes for nodes in self.held if sum(map(bool, nodes)) > 1]
 
     @property
     def created(self) -> list[int]:

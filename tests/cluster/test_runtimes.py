@@ -122,7 +122,7 @@ def test_kueue_admits_one_gang_of_each_other_runtime_after_the_other(
     contention = Contention(trainings)
     with local_queue(cluster, namespace, {"cpu": "1", "memory": "5Gi"}):  # a gang wants 4
         contention.run(600)
-    assert not contention.both_held, contention.held
+    assert not contention.both_held
     assert contention.created == [1] * len(trainings)
     waits = [[event.fields for event in training.events("gang_waits")] for training in trainings]
     said = [" ".join(str(each["why"]) for each in found if each["phase"] == "queued") for found in waits]
