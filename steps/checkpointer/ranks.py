@@ -14,7 +14,6 @@ from typing import Any
 from argosy.steps.checkpointer.stopping import stop
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
-from argosy.steps.verdict.match import match_line
 
 _RECORD_BYTES = 2048
 _MESSAGE_CHARACTERS = 700
@@ -65,6 +64,9 @@ class Ranks:
         try:
             yield
         except RuntimeError as error:
+            # All rules of the verdicts: every rank would wait for them as it starts.
+            from argosy.steps.verdict.match import match_line
+
             said = str(error).strip().split("\n", 1)[0]
             known = match_line(f"{type(error).__name__}: {said}")
             if known is None or known.cause not in (Cause.PEER_LOST, Cause.NCCL_TIMEOUT):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
@@ -92,13 +93,23 @@ def _client(settings: S3Settings) -> Any:
         connect_timeout=10,
         **({"signature_version": UNSIGNED} if settings.anonymous else {}),
     )
-    return botocore.session.get_session().create_client(
+    session = botocore.session.get_session()
+    session.register_component("data_loader", _models(session.get_config_variable("data_path")))
+    return session.create_client(
         "s3",
         region_name=settings.region,
         endpoint_url=settings.endpoint or None,
         verify=(trusted_file(settings.ca_bundle) or None) if settings.base.startswith("https:") else None,
         config=config,
     )
+
+
+@cache
+def _models(data_path: str | None) -> Any:
+    """Descriptions of AWS's services: each session would read the 0.2 s of them anew."""
+    import botocore.loaders
+
+    return botocore.loaders.create_loader(data_path)
 
 
 def _refused(told: dict[str, Any], uri: str) -> StoreError | Again:

@@ -202,9 +202,9 @@ def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def with_value(path: tuple[Any, ...], value: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    changed = copy.deepcopy(fields)
-    place = changed
+    place = changed = copy.copy(fields)
     for key in path[:-1]:
+        place[key] = copy.copy(place[key])
         place = place[key]
     place[path[-1]] = value
     return changed

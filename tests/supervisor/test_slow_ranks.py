@@ -38,9 +38,9 @@ def told(world: int, steps: int, seconds: list[list[float]], *, own: bool = True
 @pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
 @pytest.mark.parametrize("world", [2, 4, 8])
 def test_steps_with_heavy_tails_raise_no_alarm(tail, world: int, own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """360,000 steps in all; windows follow each other without the pause that they have in truth."""
+    """120,000 steps in all; windows follow each other without the pause that they have in truth."""
     monkeypatch.setattr("argosy.steps.supervisor.slowness.WINDOW_SECONDS", 0.0)
-    dice, steps = random.Random(f"slow/{world}"), STEPS // 5
+    dice, steps = random.Random(f"slow/{world}"), STEPS // 15
     seconds = [[tail(dice) for _ in range(steps)] for _ in range(world)]
     assert told(world, steps, seconds, own=own) == []
 
