@@ -164,6 +164,8 @@ def _become(client: _Client) -> Callable[[], None]:
 def _be_torchrun(argv: list[str]) -> None:
     from torch.distributed import run
 
+    if "--node-rank=0" not in argv:
+        _leave_without_waiting()
     code = 1
     try:
         run.main(argv)
@@ -177,6 +179,17 @@ def _be_torchrun(argv: list[str]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _leave_without_waiting() -> None:
+    """torchrun's exit barrier keeps the node of the store until all ranks have ended; nobody needs the other nodes.
+
+    They would wait beside it, often find the store gone, and print a traceback and C++ frames where all went well.
+    """
+    from torch.distributed.elastic.utils import store as elastic
+
+    if checked_in := getattr(elastic, "_barrier_nonblocking", None):
+        elastic.barrier = lambda store, world_size, key_prefix, **_: checked_in(store, world_size, key_prefix)
 
 
 def _be_python(argv: list[str]) -> None:

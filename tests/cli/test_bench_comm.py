@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,9 @@ def test_two_nodes_are_measured(run_toml: Path) -> None:
     drawn = ElementTree.parse(told["plot"])
     lines = [each for each in drawn.iter() if each.tag.endswith("polyline")]
     assert [len(each.attrib["points"].split()) for each in lines] == [3] * 4
+    logs = [path.read_text() for path in run_toml.parent.glob(".argosy/runs/*/nodes/*/pods/*/log")]
+    assert logs
+    assert not re.findall(r"exit barrier|Traceback|<omitting python frames>", "".join(logs))  # of torchrun's own end
 
 
 @pytest.mark.torch
