@@ -54,7 +54,7 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
 """(cause, a regular expression over one frame); of the innermost frame that a row knows, the first row."""
 
 NAMES: tuple[tuple[Cause, str], ...] = (
-    (Cause.S3_THROTTLE, r"(botocore|boto3|s3transfer|aiobotocore|google\.(api_core|cloud|auth)|azure\.core)\."),
+    (Cause.S3_THROTTLE, r"(botocore|boto3|s3transfer|aiobotocore|s3fs|gcsfs|adlfs|minio|google\.(api_core|cloud|auth)|azure\.core)\."),
     (
         Cause.HUB_NETWORK,
         r"(requests|urllib3?|http\.client|httpx|httpcore|aiohttp|huggingface_hub|wandb|mlflow|neptune|comet_ml)\.",
@@ -94,7 +94,7 @@ _OWN = re.compile(
 
 _OF_THE_MACHINE = re.compile(
     r"^(\w+\.)*(\w*Timeout(Error)?|timeout|Connection\w*Error|BlockingIOError|ChildProcessError|InterruptedError)\b"
-    r"|^(\w+\.)*(OSError|IOError|error): \[Errno (?!(1|2|13|17|20|21|22)\])"
+    r"|^(\w+\.)*(OSError|IOError|error): \[Errno (?!(1|2|7|13|17|18|2[0-4]|36|39|40)\])"
 )
 
 

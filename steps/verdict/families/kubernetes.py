@@ -101,7 +101,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.IMAGE_PULL,
-        r"(?i)toomanyrequests|pull rate limit|(failed to pull|pull\w* ?image|(docker|quay|ghcr|nvcr"
+        r"(?i)(?-i:toomanyrequests)|pull rate limit|(failed to pull|pull\w* ?image|(docker|quay|ghcr|nvcr"
         r"|gcr)\.io/).*(\b429\b|\b50\d\b|timeout|i/o"
         r"|dial tcp|\bEOF\b|handshake|connection re|request canceled|no such host|deadline)|RegistryUnavailable",
         "toomanyrequests: You have reached your pull rate limit.",

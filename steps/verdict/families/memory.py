@@ -15,7 +15,7 @@ PATTERNS = (
     Pattern(
         Cause.HOST_OOM,
         r"(?i)node running low on memory|killed due to memory pressure|java\.lang\.OutOfMemoryError"
-        r"|RayOutOfMemoryError|ray-oom-prevention|RAY_memory_\w+",
+        r"|^ray\.(\w+\.)*OutOfMemoryError|RayOutOfMemoryError|ray-oom-prevention|RAY_memory_\w+",
         "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
     ),
     Pattern(
@@ -73,7 +73,7 @@ PATTERNS = (
     Pattern(
         Cause.HOST_OOM,
         r"^(\w+\.)*_?(Array)?MemoryError\b|std::bad_alloc|Errno 12\]|Error: .*Cannot allocate memory \(12\)"
-        r"|can't start new thread|pthread_create failed",
+        r"|can't start new thread|pthread_create failed|(fork|[Tt]hread)\b.*Resource temporarily unavailable",
         "OSError: [Errno 12] Cannot allocate memory",
     ),
     Pattern(
@@ -83,7 +83,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.VOLUME_MOUNT,
-        r"(?i)stale (nfs )?file handle|Errno 116\]|transport endpoint is not connected.{0,4}: ?['\"/]"
+        r"(?i)stale (nfs )?file handle|Errno 1(16|21)\]|remote i/o error|transport endpoint is not connected.{0,4}: ?['\"/]"
         r"|(access|stat|open)\b.*transport endpoint is not connected",
         "OSError: [Errno 116] Stale file handle: '/data/text'",
         code=ExitCode.TRANSIENT,
@@ -91,7 +91,7 @@ PATTERNS = (
     Pattern(
         Cause.DISK_FULL,
         r"(?i)no space left on device|Errno (5|28|122)\]|\binput/output error|disk quota exceeded"
-        r"|database or disk is full|StorageFull",
+        r"|database or disk is full|StorageFull|read-only file system|Errno 30\]",
         "OSError: [Errno 28] No space left on device: '/argosy/workspace/out/ckpt.pt'",
     ),
     Pattern(

@@ -50,7 +50,8 @@ PATTERNS = (
         r"(?i)Command '?\[?'?ssh .*exit status 255|\bssh exited with exit code 255|ssh: connect to host"
         r"|Permission denied \(publickey|Host key verification failed|kex_exchange_identification"
         r"|ConnectionRefusedError|DistNetworkError.*connection refused|failed to connect to remote host"
-        r"|Connection refused\b|Errno 110\]|No route to host|ORTE was unable to reliably start",
+        r"|Connection (refused|timed out)\b|Errno (99|10[01]|11[023])\]|No route to host|Network is (down|unreachable)"
+        r"|Host is down|Cannot assign requested address|ORTE was unable to reliably start",
         "ConnectionRefusedError: [Errno 111] Connection refused",
         _LATE,
     ),

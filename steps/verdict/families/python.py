@@ -32,7 +32,7 @@ PATTERNS = (
     Pattern(
         Cause.LAUNCHER_USAGE,
         r"can't open file '.*'|\b(torchrun|deepspeed|accelerate|python\d?): (command )?not found"
-        r"|not enough slots available|exec format error|exec user process caused",
+        r"|not enough slots available|(?i:exec format error)|exec user process caused",
         "/usr/bin/python: can't open file '/argosy/workspace/trian.py': [Errno 2] No such file or directory",
     ),
     Pattern(

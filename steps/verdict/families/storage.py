@@ -66,7 +66,7 @@ PATTERNS = (
     Pattern(
         Cause.HUB_NETWORK,
         r"(couldn't connect to|Couldn't reach) '?https?://|LocalEntryNotFoundError|HfHubHTTPError"
-        r"|OfflineModeIsEnabled|ProxyError|(429 Client|50\d Server) Error",
+        r"|Connection error, and we cannot find|OfflineModeIsEnabled|ProxyError|(429 Client|50\d Server) Error",
         "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them cached",
     ),
     Pattern(
