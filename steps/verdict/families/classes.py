@@ -19,7 +19,9 @@ def _of(
 
 _RAY = (
     _of(Cause.DISK_FULL, "ray", "OutOfDiskError", "ray.exceptions.OutOfDiskError: Local disk is full"),
-    _of(Cause.SHM_EXHAUSTED, "ray", "ObjectStoreFullError", "ray.exceptions.ObjectStoreFullError: Failed to put object"),
+    _of(
+        Cause.SHM_EXHAUSTED, "ray", "ObjectStoreFullError", "ray.exceptions.ObjectStoreFullError: Object store is full"
+    ),
     _of(
         Cause.PREEMPTED_EVICTED,
         "ray",
@@ -128,7 +130,8 @@ _HUBS = (
     _of(
         Cause.HUB_NETWORK,
         "huggingface_hub|datasets|wandb|requests|httpx|modelscope",
-        r"HFValidationError|GatedRepoError|(Disabled)?Repo(sitory)?(NotFound)?Error|(Revision|(Remote)?Entry)NotFoundError"
+        r"HFValidationError|GatedRepoError|(Disabled)?Repo(sitory)?(NotFound)?Error|(Revision"
+        r"|(Remote)?Entry)NotFoundError"
         r"|LocalTokenNotFoundError|BadRequestError|(Dataset|DataFiles)NotFoundError|AuthenticationError|UsageError"
         r"|MissingSchema|Invalid(Schema|URL|Header|ProxyURL)|UnsupportedProtocol|NotExistError",
         "huggingface_hub.errors.RevisionNotFoundError: nothing of that name",
@@ -137,7 +140,8 @@ _HUBS = (
     Pattern(
         Cause.HUB_NETWORK,
         r"not a valid model identifier|^OSError: Can't load (the )?\w+ for '",
-        "OSError: a/b is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'",
+        "OSError: a/b is not a local folder and is not a valid model identifier listed on"
+        " 'https://huggingface.co/models'",
         code=_REFUSED,
     ),
     _of(

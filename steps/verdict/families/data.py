@@ -45,7 +45,8 @@ PATTERNS = (
     Pattern(
         Cause.DATA_CORRUPT,
         r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken data stream|DataLossError"
-        r"|corrupted record|Invalid data found when processing input",
+        r"|corrupted record|Invalid data found when processing input"
+        r"|\((truncated file|file signature not found|bad object header)",
         "PIL.UnidentifiedImageError: cannot identify image file <_io.BytesIO object at 0x7f>",
     ),
     Pattern(

@@ -54,7 +54,10 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
 """(cause, a regular expression over one frame); of the innermost frame that a row knows, the first row."""
 
 NAMES: tuple[tuple[Cause, str], ...] = (
-    (Cause.S3_THROTTLE, r"(botocore|boto3|s3transfer|aiobotocore|s3fs|gcsfs|adlfs|minio|google\.(api_core|cloud|auth)|azure\.core)\."),
+    (
+        Cause.S3_THROTTLE,
+        r"(botocore|boto3|s3transfer|aiobotocore|s3fs|gcsfs|adlfs|minio|google\.(api_core|cloud|auth)|azure\.core)\.",
+    ),
     (
         Cause.HUB_NETWORK,
         r"(requests|urllib3?|http\.client|httpx|httpcore|aiohttp|huggingface_hub|wandb|mlflow|neptune|comet_ml)\.",

@@ -61,7 +61,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NATIVE_CRASH,
-        _ended("4|5|6|8|11|31", "SEGV|ABRT|FPE|ILL|TRAP|SYS") + r"|Segmentation fault( \(core dumped\)|$)|Aborted \(core dumped\)"
+        _ended("4|5|6|8|11|31", "SEGV|ABRT|FPE|ILL|TRAP|SYS")
+        + r"|Segmentation fault( \(core dumped\)|$)|Aborted \(core dumped\)"
         r"|line \d+:\s+\d+ (Aborted|Illegal instruction|Floating point exception)\b"
         r"|exit (status|code) (3221225477|3221226505|-1073741819)\b",
         "  exitcode  : -11 (pid: 6421)",

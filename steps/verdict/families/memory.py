@@ -83,7 +83,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.VOLUME_MOUNT,
-        r"(?i)stale (nfs )?file handle|Errno 1(16|21)\]|remote i/o error|transport endpoint is not connected.{0,4}: ?['\"/]"
+        r"(?i)stale (nfs )?file handle|Errno 1(16|21)\]|remote i/o error"
+        r"|transport endpoint is not connected.{0,4}: ?['\"/]"
         r"|(access|stat|open)\b.*transport endpoint is not connected",
         "OSError: [Errno 116] Stale file handle: '/data/text'",
         code=ExitCode.TRANSIENT,

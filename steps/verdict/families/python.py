@@ -48,6 +48,23 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
+        r"^\S+\.py: error: |^Error: (Invalid value for|Got unexpected extra|No such (option|command)|Missing (option"
+        r"|argument|parameter))|Could not consume arg|^(Could not override|Error parsing override) '"
+        r"|^Key '.*' is not in "
+        r"struct|^Primary config (module|directory)|^In '.*': Could not find '|Flags parsing error"
+        r"|UnrecognizedFlagError"
+        r"|^(\w+\.)*(hydra|omegaconf)\.errors\.|not used by the HfArgumentParser|error: Parser key ",
+        "train.py: error: too few arguments",
+        era="argparse, click, fire, hydra, absl, jsonargparse, transformers",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
+        r"mpirun was unable to (launch|find) the specified|execve\(\): .*: (No such file|Permission denied)"
+        r"|^(/usr/bin/)?env: .*: No such file",
+        "slurmstepd: error: execve(): trian.sh: No such file or directory",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
         r"^usage: \S+ \[-h\]",
         "usage: train.py [-h] -opt OPT [--local_rank LOCAL_RANK]",
         Weight.HINT,  # printed before the error, and by a program that is asked for help

@@ -5,7 +5,9 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.pattern import Pattern
 
-_CUDA = r"(?:(?i:cuda|hip)(?i: driver| runtime)?(?i: error| failure)(?: ?\(\d+\)| \d+)? ?[:']? ?'?|Triton Error \[\w+\]: )"
+_CUDA = (
+    r"(?:(?i:cuda|hip)(?i: driver| runtime)?(?i: error| failure)(?: ?\(\d+\)| \d+)? ?[:']? ?'?|Triton Error \[\w+\]: )"
+)
 """What torch, NCCL, THC and Triton put before the words of cudaGetErrorString
 (https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html)."""
 
@@ -14,7 +16,9 @@ def _cuda(cause: Cause, words: str, names: str, example: str) -> Pattern:
     return Pattern(cause, rf"{_CUDA}(?i:{words})|\bcudaError(?:{names})\b", example)
 
 
-def _rpc(cause: Cause, codes: str, classes: str, example: str, weight: Weight, exits: ExitCode | None = None) -> Pattern:
+def _rpc(
+    cause: Cause, codes: str, classes: str, example: str, weight: Weight, exits: ExitCode | None = None
+) -> Pattern:
     """A canonical status (https://grpc.io/docs/guides/status-codes/) in the words of XLA, gRPC and TensorFlow."""
     said = rf"RuntimeError: (?:{codes})\b|StatusCode\.(?:{codes})\b|errors_impl\.(?:{classes})Error\b"
     return Pattern(cause, said, example, weight, exits)
@@ -23,7 +27,8 @@ def _rpc(cause: Cause, codes: str, classes: str, example: str, weight: Weight, e
 PATTERNS = (
     _cuda(
         Cause.CUDA_DRIVER,
-        r"CUDA driver is a stub|API call is not supported in the installed|device doesn't have valid Grid|integrity check"
+        r"CUDA driver is a stub|API call is not supported in the installed|device doesn't have valid Grid"
+        r"|integrity check"
         r"|startup failure|device kernel image is invalid|a PTX JIT|PTX JIT|the provided PTX|exclusive-thread device"
         r"|OS call failed|operation not supported|unknown error|file not found|shared object|named symbol not found"
         r"|MPS |the MPS client|the remote procedural call between|the hardware resources required to|peer access is not"
@@ -36,7 +41,8 @@ PATTERNS = (
     ),
     _cuda(
         Cause.CUDA_ILLEGAL_ACCESS,
-        r"an illegal instruction|invalid program counter|operation not supported on (global|shared)|the launch timed out"
+        r"an illegal instruction|invalid program counter|operation not supported on (global|shared)"
+        r"|the launch timed out"
         r"|invalid address of constant",
         r"IllegalInstruction|InvalidPc|InvalidAddressSpace|MisalignedAddress|LaunchFailure|LaunchTimeout|Assert",
         "RuntimeError: CUDA error: the launch timed out and was terminated",
@@ -49,7 +55,8 @@ PATTERNS = (
     ),
     Pattern(  # a shape or a stream that the program asked for
         Cause.USER_EXCEPTION,
-        _CUDA + r"(?i:invalid (configuration|pitch|texture|surface|resource|host|device pointer|copy)|peer access (is al"
+        _CUDA
+        + r"(?i:invalid (configuration|pitch|texture|surface|resource|host|device pointer|copy)|peer access (is al"
         r"ready|has not)|operation not permitted (when|on)|too many resources|(un)?mapping of|launch (would|uses))",
         "RuntimeError: CUDA error: invalid configuration argument",
         Weight.GENERIC,
