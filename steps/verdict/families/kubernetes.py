@@ -127,14 +127,16 @@ PATTERNS = (
         Cause.IMAGE_PULL,
         r"(?i)(?-i:toomanyrequests)|pull rate limit|(failed to pull|pull\w* ?image|(docker|quay|ghcr|nvcr"
         r"|gcr)\.io/).*(\b429\b|\b50\d\b|timeout|i/o"
-        r"|dial tcp|\bEOF\b|handshake|connection re|request canceled|no such host|deadline)|RegistryUnavailable",
+        r"|dial tcp|\bEOF\b|handshake|connection re|request canceled|no such host|deadline|could not reach"
+        r"|unreachable)|RegistryUnavailable",
         "toomanyrequests: You have reached your pull rate limit.",
         _FACT,
         ExitCode.TRANSIENT,
     ),
     Pattern(
         Cause.IMAGE_PULL,
-        r"(?i)manifest unknown|manifest for \S+ not found|pull access denied|repository does not exist"
+        r"(?i)manifest unknown|manifest for \S+ not found|\bimage \S+:\S+ not found|pull access denied"
+        r"|repository does not exist"
         r"|failed to (pull|resolve|unpack) .*image|failed to resolve reference|(fail\w*|trying|back-off) (to )?pull"
         r"(ing)? (image|repository)|couldn't parse image",
         'Failed to pull image "argosy/trainer:9": manifest unknown',
