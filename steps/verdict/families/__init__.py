@@ -29,8 +29,8 @@ PATTERNS: tuple[Pattern, ...] = (
     *hangs.PATTERNS,
     *native.PATTERNS,
     *statuses.PATTERNS,
-    *classes.PATTERNS,
     *cascade.PATTERNS,
+    *classes.PATTERNS,
     *launchers.PATTERNS,
     *python.PATTERNS,
 )

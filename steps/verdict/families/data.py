@@ -14,7 +14,8 @@ PATTERNS = (
     Pattern(
         Cause.CHECKPOINT_CORRUPT,
         r"PytorchStreamReader failed|failed finding central directory|not a ZIP archive"
-        r"|unexpected EOF, expected \d+ more|checkpoint .*\b(is|was|seems|be|may be) (corrupt|damaged|truncated)",
+        r"|unexpected EOF, expected \d+ more|Unable to load weights from pytorch checkpoint|checkpoint .*\b(is"
+        r"|was|seems|be|may be) (corrupt|damaged|truncated)",
         "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
     ),
     Pattern(
@@ -39,7 +40,7 @@ PATTERNS = (
         r"(?i)loaded state dict (contains|has) a (parameter group|different number)"
         r"|checkpoint .*(does not match|mismatch)"
         r"|(checkpoint|saved|loaded|loading) .*(world|partition|dp|tp|parallel) ?(world )?(size|count|degree)s? .*"
-        r"(match|differ|support|expect|but the current)",
+        r"(match|differ|support|expect|but (the )?current)|^KeyError: '\w*state_dict'",
         "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
     ),
     Pattern(

@@ -23,6 +23,7 @@ PATTERNS = (
         r"(?i)\b(CUDA|HIP|XPU|NPU|MPS|TPU|GPU)\b:? (error:? )?(\S+ )?(is |ran |runs |running |went )?out of memory"
         r"|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
         r"|cudaErrorMemoryAllocation|OOM when allocating tensor|ran out of memory in memory space hbm"
+        r"|no available memory for the cache blocks"
         r"|Allocation type: HLO temp",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB",
     ),

@@ -77,7 +77,7 @@ PATTERNS = (
     _row("no-algorithm"),
     Pattern(
         Cause.NCCL_INVALID_USAGE,
-        r"ncclInvalid(Usage|Argument)",
+        r"ncclInvalid(Usage|Argument)|NCCL (error|failure)\b.*\binvalid (argument|usage)",
         "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
         Weight.GENERIC,
     ),

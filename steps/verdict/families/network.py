@@ -26,6 +26,12 @@ PATTERNS = (
         "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
         _LATE,
     ),
+    Pattern(  # of a store that may have gone since
+        Cause.RENDEZVOUS_TIMEOUT,
+        r"^RuntimeError: Socket Timeout",
+        "RuntimeError: Socket Timeout",
+        Weight.CASCADE,
+    ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
         r"(?i)store.?based barrier|wait timeout after \d+ms, keys",

@@ -25,7 +25,8 @@ PATTERNS = (
     Pattern(
         Cause.IMPORT_ERROR,
         r"^ImportError\b|^AttributeError: (partially initialized )?module '[\w.]+' has no attribute"
-        r"|module was compiled (using|against)|numpy\.dtype size changed|ABI version"
+        r"|module was compiled (using|against)|compiled with different CUDA|: Numpy is not available"
+        r"|operator \S+::\S+ does not exist|numpy\.dtype size changed|ABI version"
         r"|Error building extension|CUDAMismatchException",
         "RuntimeError: module was compiled against NumPy C-API version 0x10 but this version of NumPy is 0xf",
     ),
