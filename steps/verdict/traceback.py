@@ -33,7 +33,7 @@ _REPORTING = re.compile(
 _CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")
 """A frame, in Python's, IPython's or rich's words."""
 _IMPORTING = re.compile(r"\s*(from \S+ )?import\b|\s*__import__\(")
-_LOOKED_UP = re.compile(r"load_state_dict\(\w+\[|\b(checkpoint|ckpt|state_dict|saved)\w*\[['\"]")
+_LOOKED_UP = re.compile(r"load_state_dict\(\w+\[|\b(checkpoint|ckpt|state_dict|saved|resume)\w*\[['\"]")
 """The code of a frame that asks a checkpoint for one of its parts."""
 _RAISING = re.compile(r"\s*raise ((?:\w+\.)*[A-Z]\w*)")
 _HEADLESS = re.compile(r'^[\s|]*File "[^"]+", line \d+, in ')

@@ -39,7 +39,7 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
     ),
     (
         Cause.DATA_CORRUPT,
-        _LIB + r"(PIL|cv2|pyarrow|h5py|zarr|decord|av|soundfile|librosa|webdataset|torchaudio|imageio"
+        _LIB + r"(PIL|cv2|pyarrow|h5py|zarr|decord|av|soundfile|librosa|webdataset|wids|torchaudio|imageio"
         r"|streaming/base)/|pyarrow/|/(tarfile|zipfile|gzip|lzma|bz2|json/decoder|csv)\.py",
     ),
     (Cause.IMPORT_ERROR, r"importlib[./_]|/ctypes/__init__\.py|torch/utils/cpp_extension\.py|in _import_module\b"),
@@ -89,8 +89,8 @@ WORDED = (Cause.NUMERICS_NAN, Cause.CHECKPOINT_CORRUPT, Cause.CHECKPOINT_MISMATC
 _STORE = (Cause.S3_ACCESS, Cause.S3_MISSING)
 _SAYS = re.compile(r"^(\w+\.)*(Value|Assertion|FileNotFound)Error\b")
 _OWN = re.compile(
-    r"^(\w+\.)*(Type|Name|Attribute|Key|Index|Value|Assertion|ZeroDivision|NotImplemented|UnboundLocal|Syntax"
-    r"|Indentation|Recursion|Lookup|Unicode\w*|Arithmetic|FileNotFound|FileExists|IsADirectory|NotADirectory"
+    r"^(\w+\.)*(Type|Name|Attribute|Key|Index|Value|Assertion|ZeroDivision|\w*NotImplemented|UnboundLocal|Syntax"
+    r"|Indentation|Recursion|Lookup|Unicode(Encode|Translate)?|Arithmetic|FileNotFound|FileExists|IsADirectory|NotADirectory"
     r"|Permission)Error\b(?!.*\bOS error\b)"
 )
 """What a library says in such a class of the operating system's own answer is no mistake of the program."""

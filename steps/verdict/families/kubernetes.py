@@ -213,4 +213,18 @@ PATTERNS = (
     _reasons(Cause.VOLUME_MOUNT, "  Warning  FailedMount  3m  kubelet  something that no pattern knows"),
     _reasons(Cause.CONFIG_OR_RBAC, "    Reason:  CreateContainerConfigError"),
     _reasons(Cause.UNSCHEDULABLE, "  Warning  FailedScheduling  3m  default-scheduler  something new"),
+    Pattern(
+        Cause.CONFIG_OR_RBAC,
+        r"from server \((Unauthorized|Forbidden|NotFound|AlreadyExists|Gone|Invalid|BadRequest|MethodNotAllowed"
+        r"|NotAcceptable|RequestEntityTooLarge|UnsupportedMediaType)\)",
+        "Error from server (BadRequest): the server rejected our request",
+        Weight.GENERIC,
+    ),
+    Pattern(
+        Cause.UNKNOWN,
+        r"from server \((Conflict|ServerTimeout|Timeout|TooManyRequests|InternalError|ServiceUnavailable"
+        r"|StoreReadError|Expired)\)",
+        "Error from server (InternalError): Internal error occurred: failed calling webhook",
+        Weight.MESSENGER,
+    ),
 )

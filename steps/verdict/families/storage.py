@@ -60,7 +60,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.S3_THROTTLE,
-        r"\((500|502|504)\) when calling|\(InternalError\)|EndpointConnectionError"
+        r"\((500|502|504)\) when calling|occurred \(InternalError\)|EndpointConnectionError"
         r"|Could not connect to the endpoint URL|Read timeout on endpoint URL|Connect timeout on endpoint URL",
         'botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: "https://s3.x.example/"',
     ),
