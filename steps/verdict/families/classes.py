@@ -112,8 +112,8 @@ _STORES = (
     _of(
         Cause.S3_ACCESS,
         "botocore|boto3",
-        r"(No|Unknown|Invalid)Region\w*|(Invalid|Unsupported|Unknown|Missing|Undefined|ParamValidation|Config"
-        r"|EndpointVariant|EndpointProvider|EndpointResolution|AliasConflict)\w*",
+        r"(No|Unknown|Invalid|ServiceNotIn)Region\w*|(Invalid|Unsupported|Unknown|Missing|Undefined|ParamValidation|Config"
+        r"|EndpointVariant|EndpointProvider|EndpointResolution|AliasConflict|Validation|Range|\w+Config|DataNotFound|ApiVersionNotFound|OperationNotPageable)\w*",
         "botocore.exceptions.NoRegionError: You must specify a region.",
     ),
     _of(

@@ -66,7 +66,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.HUB_NETWORK,
-        r"GatedRepoError|RepositoryNotFoundError|4(0[0-7]|1\d|2[1-46]|31|51) Client Error|gated repo"
+        r"GatedRepoError|RepositoryNotFoundError|4(0[0-7]|1\d|2[1-468]|31|51) Client Error|gated repo"
         r"|Repository Not Found for url"
         r"|HfHubHTTPError: 4(0[0-7]|1\d|2[246])",
         "huggingface_hub.errors.GatedRepoError: 401 Client Error. Cannot access gated repo for url",
