@@ -234,6 +234,9 @@ StrangeError: nothing known"""
         ),
         (["pyarrow.lib.ArrowNotImplementedError: nested data"], "user_exception"),
         (['Error from server (InternalError): failed calling webhook "a.b": Post "https://c:443"'], "unknown"),
+        (["NCCL Error 1: unhandled cuda error"], "unknown"),
+        (["OSError: Incorrect path_or_model_id: '/a'. Please provide a path"], "hub_network"),
+        (["a@b: Permission denied (publickey).", "ORTE was unable to reliably start one or more"], "config_or_rbac"),
         (['Error from server (NotFound): pods "a" not found'], "config_or_rbac"),
     ],
 )

@@ -86,6 +86,13 @@ _TORCH = (
         Weight.CASCADE,
     ),
     _of(
+        Cause.RENDEZVOUS_CONNECT,
+        "etcd3?",
+        r"[A-Z]\w+",
+        "etcd.EtcdKeyNotFound: Key not found : /torch/elastic/store",
+        Weight.MESSENGER,
+    ),
+    _of(
         Cause.PEER_LOST,
         "horovod|distributed|dask",
         "HorovodInternalError|CommClosedError",
@@ -139,10 +146,17 @@ _HUBS = (
     ),
     Pattern(
         Cause.HUB_NETWORK,
-        r"not a valid model identifier|^OSError: Can't load (the )?\w+ for '",
+        r"not a valid (model|git) identifier|^OSError: Can't load (the )?\w+ (for|of) '|Incorrect path_or_model_id"
+        r"|was not found in (\w+ )?model name list|does not appear to have a file named"
+        r"|Couldn't find (a|any) (dataset script|data file) ",
         "OSError: a/b is not a local folder and is not a valid model identifier listed on"
         " 'https://huggingface.co/models'",
         code=_REFUSED,
+    ),
+    Pattern(
+        Cause.HUB_NETWORK,
+        r"There was a specific connection error when trying to load|Consistency check failed: file should be of size",
+        "OSError: Consistency check failed: file should be of size 9 but has size 3",
     ),
     _of(
         Cause.DATA_CORRUPT,

@@ -109,7 +109,7 @@ PATTERNS = (
         "AssertionError: Torch not compiled with CUDA enabled",
     ),
     Pattern(
-        Cause.CUDA_DRIVER,
+        Cause.UNKNOWN,  # the line that follows tells which
         r"ncclUnhandledCudaError|unhandled cuda error",
         "ncclUnhandledCudaError: Call to CUDA function failed.",
         Weight.CASCADE,

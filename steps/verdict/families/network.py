@@ -52,9 +52,15 @@ PATTERNS = (
         _LATE,
     ),
     Pattern(
+        Cause.CONFIG_OR_RBAC,
+        r"Permission denied \((publickey|password|keyboard)|Host key verification failed",
+        "root@worker-1: Permission denied (publickey,password).",
+        _LATE,
+    ),
+    Pattern(
         Cause.RENDEZVOUS_CONNECT,
         r"(?i)Command '?\[?'?ssh .*exit status 255|\bssh exited with exit code 255|ssh: connect to host"
-        r"|Permission denied \(publickey|Host key verification failed|kex_exchange_identification"
+        r"|kex_exchange_identification"
         r"|ConnectionRefusedError|DistNetworkError.*connection refused|failed to connect to remote host"
         r"|Connection (refused|timed out)\b|Errno (99|10[01]|11[023])\]|No route to host|Network is (down|unreachable)"
         r"|Host is down|Cannot assign requested address|ORTE was unable to reliably start",
