@@ -189,8 +189,10 @@ def _meant(raised: Raised, plain: Sequence[str]) -> tuple[int, Cause]:
     """What an exception is about that no rule knows, and its line: by its type, whose code raised it, and its words."""
     ends = [*raised.exceptions[1:], len(plain)]
     for at, end, (library, innermost) in zip(raised.exceptions, ends, raised.below, strict=True):
+        if innermost == Cause.LAUNCHER_USAGE:
+            return at, innermost
         if is_of_the_program(plain[at]):
-            if innermost in (Cause.CHECKPOINT_MISMATCH, Cause.LAUNCHER_USAGE):
+            if innermost == Cause.CHECKPOINT_MISMATCH:
                 return at, innermost
         elif library not in (None, Cause.LAUNCHER_USAGE):
             return at, library

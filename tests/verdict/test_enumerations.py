@@ -112,6 +112,8 @@ def test_every_error_of_cuda_is_named_by_what_went_wrong() -> None:
     library.cudaGetErrorName.restype = library.cudaGetErrorString.restype = ctypes.c_char_p
     for number in range(1, 1000):
         name, words = library.cudaGetErrorName(number).decode(), library.cudaGetErrorString(number).decode()
+        if name.startswith("unrecognized"):
+            continue
         cause = _read(*_FRAMES, f"RuntimeError: CUDA error: {words}").cause
         if re.search(r"Mps|Ptx|Jit|SharedObject|Driver$|System(?!NotReady)", name):
             assert cause == Cause.CUDA_DRIVER, (name, words, cause)

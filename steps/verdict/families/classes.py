@@ -155,7 +155,8 @@ _HUBS = (
     ),
     Pattern(
         Cause.HUB_NETWORK,
-        r"There was a specific connection error when trying to load|Consistency check failed: file should be of size",
+        r"There was a specific connection error when trying to load|Consistency check failed: file should be of size"
+        r"|looks like there is no internet connection|invalid hash value \(expected",
         "OSError: Consistency check failed: file should be of size 9 but has size 3",
     ),
     _of(

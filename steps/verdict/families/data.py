@@ -37,7 +37,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.CHECKPOINT_MISMATCH,
-        r"(?i)loaded state dict (contains|has) a (parameter group|different number)"
+        r"(?i)loaded state dict (contains|has) a (parameter group|different number)|missing optimizer state for"
         r"|checkpoint .*(does not match|mismatch)"
         r"|(checkpoint|saved|loaded|loading) .*(world|partition|dp|tp|parallel) ?(world )?(size|count|degree)s? .*"
         r"(match|differ|support|expect|but (the )?current)|^KeyError: '\w*state_dict'",
@@ -58,7 +58,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.DATALOADER_WORKER_KILLED,
-        r"DataLoader worker .*(exited unexpectedly|killed by signal)|Unexpected [\w ]+ encountered in worker\.",
+        r"DataLoader worker .*(exited unexpectedly|killed by signal)|Unexpected [\w ]+ encountered in worker\."
+        r"|DataLoader timed out after|Pin memory thread exited",
         "RuntimeError: DataLoader worker (pid(s) 1212) exited unexpectedly",
         Weight.GENERIC,
     ),

@@ -9,14 +9,15 @@ _LATE = Weight.MESSENGER
 PATTERNS = (
     Pattern(
         Cause.ADDRESS_IN_USE,
-        r"(?i)EADDRINUSE|address already in use",
+        r"(?i)EADDRINUSE|address already in use|port:? \d+ (is )?already in use",
         "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. "
         "port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
         r"Rendezvous(Timeout|Closed)Error|DEADLINE_EXCEEDED: Barrier timed out|cluster registration failed"
-        r"|(?i:timed out waiting for (all )?(tasks|peers|workers|nodes|ranks) )",
+        r"|(?i:timed out waiting (for (all )?(tasks|peers|workers|nodes|ranks) |on barrier))"
+        r"|Unable to meet other processes",
         "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError",
         _LATE,
     ),
@@ -47,7 +48,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.RENDEZVOUS_CONNECT,
-        r"RendezvousConnectionError|client socket has (failed|timed out)|connect\(\) timed out",
+        r"RendezvousConnectionError|client socket has (failed|timed out)|connect\(\) timed out"
+        r"|GCS .*may not have started|Did GCS start",
         "torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (a, 1)",
         _LATE,
     ),

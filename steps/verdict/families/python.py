@@ -72,7 +72,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set",
+        r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set"
+        r"|no rendezvous handler for",
         "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, "
         "but not set",
     ),
