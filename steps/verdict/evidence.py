@@ -20,7 +20,7 @@ from argosy.steps.verdict.families.frames import (
 )
 from argosy.steps.verdict.line import rank_of, strip_prefixes
 from argosy.steps.verdict.match import MAX_QUOTE, Evidence, code_of, doubted, hint_of, is_warning, match_line, topic_of
-from argosy.steps.verdict.traceback import Raised, raised_in
+from argosy.steps.verdict.traceback import Raised, is_an_exception, raised_in
 
 _PROGRESS = re.compile(
     r"\b(step|iter(ation)?|epoch|batch)\b['\"]?\s*[:=\[ ]\s*\[?\d+|'epoch': [\d.]+|\d+%\|.*\d+/\d+"
@@ -89,8 +89,11 @@ def said_in(lines: Sequence[str], guess: bool = False) -> list[Said]:
             _place(raised, plain, found)
             _weigh_raised(raised, plain, found)
     worded = {index for raised in chains for index in raised.words}
+    last = max((raised.exceptions[-1] for raised in chains if raised.exceptions and not raised.by_launcher), default=-1)
     for index in found.keys() - worded:
-        found[index] = _loose(found[index], plain[index], " ".join(_message(plain, index, 4)))
+        found[index] = _lived_without(
+            _loose(found[index], plain[index], " ".join(_message(plain, index, 4))), plain[index], last
+        )
     if guess:
         for raised in chains:
             if raised.cut is not None and not (raised.exceptions or raised.by_launcher):
@@ -130,6 +133,14 @@ def _loose(said: Said, line: str, message: str) -> Said:
         whose = named_by(line) or addressed_by(line) or evidence.cause
         cause = ELSEWHERE.get((evidence.cause, whose), evidence.cause)
     return said if cause == evidence.cause else Said(said.index, _as(evidence, cause))
+
+
+def _lived_without(said: Said, line: str, last: int) -> Said:
+    """A library that only a line tells is missing was done without, where the program raised something later."""
+    evidence = said.evidence
+    if evidence.cause != Cause.IMPORT_ERROR or said.index >= last or is_an_exception(line):
+        return said
+    return replace(said, evidence=replace(evidence, weight=min(evidence.weight, Weight.MESSENGER)))
 
 
 def _as(evidence: Evidence, cause: Cause) -> Evidence:
@@ -178,8 +189,10 @@ def _meant(raised: Raised, plain: Sequence[str]) -> tuple[int, Cause]:
     """What an exception is about that no rule knows, and its line: by its type, whose code raised it, and its words."""
     ends = [*raised.exceptions[1:], len(plain)]
     for at, end, (library, innermost) in zip(raised.exceptions, ends, raised.below, strict=True):
+        if innermost == Cause.LAUNCHER_USAGE:
+            return at, innermost
         if is_of_the_program(plain[at]):
-            if innermost in (Cause.CHECKPOINT_MISMATCH, Cause.LAUNCHER_USAGE):
+            if innermost == Cause.CHECKPOINT_MISMATCH:
                 return at, innermost
         elif library not in (None, Cause.LAUNCHER_USAGE):
             return at, library

@@ -36,7 +36,11 @@ _ANY_TROUBLE = re.compile(
     r"|not (found|available)",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"\b(401|403|404|410)\b|\bforbidden\b|unauthori[sz]ed|access denied|gated", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"\b(401|403|404|410)\b|(HTTP Error |status( code)?:? )4(0[0-7]|1\d|2[1-46]|31|51)\b|\bforbidden\b"
+    r"|unauthori[sz]ed|access denied|gated",
+    re.IGNORECASE,
+)
 _PASSING = re.compile(
     r"\b(408|429|50[0234])\b|tim(ed?|ing) ?-?out|temporar|connection (reset|refused|aborted)|\bEOF\b|no such host"
     r"|too many requests",

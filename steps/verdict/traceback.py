@@ -13,9 +13,10 @@ _BEGIN = re.compile(r"(Original )?T?raceback \(most recent call last\)")
 _MARGIN = re.compile(r"(\s*)(traceback +: )?$")
 """What stands before a traceback that is indented as a whole, like those of ranks in torchrun's summary."""
 _CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
-_FRAME = re.compile(r"^\s|^[+|]|^\S* ?[╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$")
+_FRAME = re.compile(r"^\s|^[+|]|^\S* ?[╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$|^\d*, in [\w<]")
 _LAUNCHER = re.compile(
-    r"(torch/distributed/(run|launch|elastic/(?!multiprocessing/errors)|launcher)|/bin/(torchrun|accelerate|deepspeed|horovodrun)"
+    r"(torch/distributed/(run|launch|elastic/(?!multiprocessing/errors)|launcher)|/bin/(torchrun|accelerate"
+    r"|deepspeed|horovodrun)"
     r"|accelerate/commands/|deepspeed/launcher|torchelastic/|torch/multiprocessing/spawn(?!.* in _wrap\b))"
 )
 _WATCHER = re.compile(
@@ -23,10 +24,16 @@ _WATCHER = re.compile(
     r"|/subprocess\.py|concurrent/futures/process\.py|joblib/externals/loky/|ray/(_private/worker|train/)"
 )
 """Where the innermost frame is one of these, the exception reports the end of another process."""
+_REPORTING = re.compile(
+    r"(\w+\.)*\w*(Error|Exception): .*\b(exit(ed|s)?|died|returned|terminated|failed|finished) with (a "
+    r"|an )?(non-?zero|exit"
+    r"|return|status|error code|code|signal)\b"
+)
+"""So does one that says of itself that something ended with a code."""
 _CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")
 """A frame, in Python's, IPython's or rich's words."""
 _IMPORTING = re.compile(r"\s*(from \S+ )?import\b|\s*__import__\(")
-_LOOKED_UP = re.compile(r"load_state_dict\(\w+\[")
+_LOOKED_UP = re.compile(r"load_state_dict\(\w+\[|\b(checkpoint|ckpt|state_dict|saved|resume)\w*\[['\"]")
 """The code of a frame that asks a checkpoint for one of its parts."""
 _RAISING = re.compile(r"\s*raise ((?:\w+\.)*[A-Z]\w*)")
 _HEADLESS = re.compile(r'^[\s|]*File "[^"]+", line \d+, in ')
@@ -89,6 +96,11 @@ def raised_in(plain: Sequence[str], ranks: Sequence[int | None]) -> list[Raised]
     return done
 
 
+def is_an_exception(line: str) -> bool:
+    """Whether a line begins with an exception's class."""
+    return _EXCEPTION.match(line) is not None
+
+
 def _raising(code: str) -> Cause | None:
     """What a log speaks for that ends at the line of code which raises."""
     named = _RAISING.match(code)
@@ -146,7 +158,7 @@ def _named(state: _Open, raised: Raised, index: int, line: str) -> None:
     if state.headless and not _EXCEPTION.match(line):
         state.raised = None
         return
-    raised.by_launcher |= state.watching
+    raised.by_launcher |= state.watching or (not raised.exceptions and _REPORTING.match(line) is not None)
     state.watching = False
     if state.beheaded:  # whoever handles it tells whose code met it
         raised.below[0], state.beheaded = (state.library, None), False

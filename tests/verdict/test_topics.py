@@ -53,6 +53,8 @@ def _raised(frame: str, words: str) -> list[str]:
             "StrangeError: nothing known",
             "s3_throttle",
         ),
+        ('  File "/v/torch/distributed/run.py", line 9, in parse_nnodes', "RuntimeError: n=4:x", "launcher_usage"),
+        ('  File "/v/site-packages/wids/a.py", line 9, in b', "UnicodeDecodeError: no such byte", "data_corrupt"),
         ('  File "/v/site-packages/huggingface_hub/file.py", line 9, in get', "StrangeError: nothing", "hub_network"),
         ('  File "/v/multiprocessing/synchronize.py", line 9, in x', "OSError: [Errno 28] No space", "shm_exhausted"),
         ('  File "/v/site-packages/requests/api.py", line 9, in x', "OSError: [Errno 111] refused", "hub_network"),
@@ -227,6 +229,23 @@ StrangeError: nothing known"""
             "data_corrupt",
         ),
         (["MisconfigurationException: You requested gpu: [1]", " But your machine only has: [0]"], "cuda_driver"),
+        (
+            ["libcudart.so was not found in any path", "CUDA SETUP: the runtime library was not detected"],
+            "import_error",
+        ),
+        (["pyarrow.lib.ArrowNotImplementedError: nested data"], "user_exception"),
+        (['Error from server (InternalError): failed calling webhook "a.b": Post "https://c:443"'], "unknown"),
+        (["NCCL Error 1: unhandled cuda error"], "unknown"),
+        (["Exception: either GCS or head node's raylet may not have started"], "rendezvous_connect"),
+        (
+            ["RuntimeError: Unable to meet other processes at the store, check if tensors are on the GPU"],
+            "rendezvous_timeout",
+        ),
+        (["RuntimeError: looks like there is no internet connection"], "hub_network"),
+        (["RuntimeError: Pin memory thread exited unexpectedly"], "dataloader_worker_killed"),
+        (["OSError: Incorrect path_or_model_id: '/a'. Please provide a path"], "hub_network"),
+        (["a@b: Permission denied (publickey).", "ORTE was unable to reliably start one or more"], "config_or_rbac"),
+        (['Error from server (NotFound): pods "a" not found'], "config_or_rbac"),
     ],
 )
 def test_where_a_library_met_its_trouble(lines: list[str], cause: str) -> None:
@@ -251,3 +270,22 @@ def test_a_process_that_spawn_began_tells_of_its_own_error(code: str, words: str
     found = read([*frames, code, words])
     assert found is not None
     assert found.root.evidence.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (_raised('  File "run.py", line 9, in x', "RuntimeError: train.py exited with non-zero status 1"), "unknown"),
+        (['"OOMKilled": false,', '"ExitCode": 1,'], "unknown"),
+        (_raised('  File "/v/site-packages/ray/a.py", line 25\n7, in get', "StrangeError: nothing"), "user_exception"),
+        (
+            ["warning: Could not load library libgomp.so.1", *_raised('  File "a.py", line 9, in x', "NameError: x")],
+            "user_exception",
+        ),
+    ],
+)
+def test_what_is_reported_denied_or_done_without_ended_nothing(lines: list[str], cause: str) -> None:
+    plain = "\n".join(lines).split("\n")
+    found = diagnose([[Line("a", number, text) for number, text in enumerate(plain, 1)]])
+    assert found.root.cause == cause
+    assert found.root.line is None or not found.root.line.text.startswith("7, in")

@@ -2,6 +2,7 @@
 
 from argosy.steps.verdict.families import (
     cascade,
+    classes,
     cuda,
     data,
     hangs,
@@ -12,6 +13,7 @@ from argosy.steps.verdict.families import (
     nccl,
     network,
     python,
+    statuses,
     storage,
 )
 from argosy.steps.verdict.pattern import Pattern
@@ -26,7 +28,9 @@ PATTERNS: tuple[Pattern, ...] = (
     *network.PATTERNS,
     *hangs.PATTERNS,
     *native.PATTERNS,
+    *statuses.PATTERNS,
     *cascade.PATTERNS,
+    *classes.PATTERNS,
     *launchers.PATTERNS,
     *python.PATTERNS,
 )

@@ -43,7 +43,8 @@ PATTERNS = (
         "[rank0]: Connection closed by remote process",
     ),
     _lost(
-        r"ConnectionResetError|ConnectionAbortedError",
+        r"ConnectionResetError|ConnectionAbortedError|Software caused connection abort|Network dropped connection"
+        r"|Cannot send after transport|Link has been severed|Communication error on send",
         "ConnectionAbortedError: [Errno 103] Software caused connection abort",
     ),
     _lost(

@@ -78,7 +78,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.CUDA_DRIVER,
-        r"(?i)no CUDA-capable device|no CUDA GPUs are available|Found no NVIDIA driver|CUDA_ERROR_NO_DEVICE"
+        r"(?i)no CUDA-capable device|no \w+ GPUs are available|Found no NVIDIA driver|CUDA_ERROR_NO_DEVICE"
         r"|couldn't communicate with the NVIDIA driver|Failed to initialize NVML"
         r"|libcuda\.so\.1: cannot open"
         r"|busy or unavailable|forward compatibility was attempted",
@@ -94,7 +94,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.CUDA_DRIVER,
-        r"invalid device ordinal|machine only has: \[",
+        r"invalid device ordinal|machine only has: \[|deserialize object on CUDA device \d",
         "RuntimeError: CUDA error: invalid device ordinal",
         code=ExitCode.CONFIGURATION,
     ),
@@ -109,7 +109,7 @@ PATTERNS = (
         "AssertionError: Torch not compiled with CUDA enabled",
     ),
     Pattern(
-        Cause.CUDA_DRIVER,
+        Cause.UNKNOWN,  # the line that follows tells which
         r"ncclUnhandledCudaError|unhandled cuda error",
         "ncclUnhandledCudaError: Call to CUDA function failed.",
         Weight.CASCADE,

@@ -14,7 +14,8 @@ PATTERNS = (
     Pattern(
         Cause.CHECKPOINT_CORRUPT,
         r"PytorchStreamReader failed|failed finding central directory|not a ZIP archive"
-        r"|unexpected EOF, expected \d+ more|checkpoint .*\b(is|was|seems|be|may be) (corrupt|damaged|truncated)",
+        r"|unexpected EOF, expected \d+ more|Unable to load weights from pytorch checkpoint|checkpoint .*\b(is"
+        r"|was|seems|be|may be) (corrupt|damaged|truncated)",
         "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
     ),
     Pattern(
@@ -36,16 +37,17 @@ PATTERNS = (
     ),
     Pattern(
         Cause.CHECKPOINT_MISMATCH,
-        r"(?i)loaded state dict (contains|has) a (parameter group|different number)"
+        r"(?i)loaded state dict (contains|has) a (parameter group|different number)|missing optimizer state for"
         r"|checkpoint .*(does not match|mismatch)"
         r"|(checkpoint|saved|loaded|loading) .*(world|partition|dp|tp|parallel) ?(world )?(size|count|degree)s? .*"
-        r"(match|differ|support|expect|but the current)",
+        r"(match|differ|support|expect|but (the )?current)|^KeyError: '\w*state_dict'",
         "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
     ),
     Pattern(
         Cause.DATA_CORRUPT,
         r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken data stream|DataLossError"
-        r"|corrupted record|Invalid data found when processing input",
+        r"|corrupted record|Invalid data found when processing input"
+        r"|\((truncated file|file signature not found|bad object header)",
         "PIL.UnidentifiedImageError: cannot identify image file <_io.BytesIO object at 0x7f>",
     ),
     Pattern(
@@ -56,7 +58,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.DATALOADER_WORKER_KILLED,
-        r"DataLoader worker .*(exited unexpectedly|killed by signal)|Unexpected [\w ]+ encountered in worker\.",
+        r"DataLoader worker .*(exited unexpectedly|killed by signal)|Unexpected [\w ]+ encountered in worker\."
+        r"|DataLoader timed out after|Pin memory thread exited",
         "RuntimeError: DataLoader worker (pid(s) 1212) exited unexpectedly",
         Weight.GENERIC,
     ),

@@ -39,7 +39,7 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
     ),
     (
         Cause.DATA_CORRUPT,
-        _LIB + r"(PIL|cv2|pyarrow|h5py|zarr|decord|av|soundfile|librosa|webdataset|torchaudio|imageio"
+        _LIB + r"(PIL|cv2|pyarrow|h5py|zarr|decord|av|soundfile|librosa|webdataset|wids|torchaudio|imageio"
         r"|streaming/base)/|pyarrow/|/(tarfile|zipfile|gzip|lzma|bz2|json/decoder|csv)\.py",
     ),
     (Cause.IMPORT_ERROR, r"importlib[./_]|/ctypes/__init__\.py|torch/utils/cpp_extension\.py|in _import_module\b"),
@@ -54,7 +54,10 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
 """(cause, a regular expression over one frame); of the innermost frame that a row knows, the first row."""
 
 NAMES: tuple[tuple[Cause, str], ...] = (
-    (Cause.S3_THROTTLE, r"(botocore|boto3|s3transfer|aiobotocore|google\.(api_core|cloud|auth)|azure\.core)\."),
+    (
+        Cause.S3_THROTTLE,
+        r"(botocore|boto3|s3transfer|aiobotocore|s3fs|gcsfs|adlfs|minio|google\.(api_core|cloud|auth)|azure\.core)\.",
+    ),
     (
         Cause.HUB_NETWORK,
         r"(requests|urllib3?|http\.client|httpx|httpcore|aiohttp|huggingface_hub|wandb|mlflow|neptune|comet_ml)\.",
@@ -86,15 +89,15 @@ WORDED = (Cause.NUMERICS_NAN, Cause.CHECKPOINT_CORRUPT, Cause.CHECKPOINT_MISMATC
 _STORE = (Cause.S3_ACCESS, Cause.S3_MISSING)
 _SAYS = re.compile(r"^(\w+\.)*(Value|Assertion|FileNotFound)Error\b")
 _OWN = re.compile(
-    r"^(\w+\.)*(Type|Name|Attribute|Key|Index|Value|Assertion|ZeroDivision|NotImplemented|UnboundLocal|Syntax"
-    r"|Indentation|Recursion|Lookup|Unicode\w*|Arithmetic|FileNotFound|FileExists|IsADirectory|NotADirectory"
+    r"^(\w+\.)*(Type|Name|Attribute|Key|Index|Value|Assertion|ZeroDivision|\w*NotImplemented|UnboundLocal|Syntax"
+    r"|Indentation|Recursion|Lookup|Unicode(Encode|Translate)?|Arithmetic|FileNotFound|FileExists|IsADirectory|NotADirectory"
     r"|Permission)Error\b(?!.*\bOS error\b)"
 )
 """What a library says in such a class of the operating system's own answer is no mistake of the program."""
 
 _OF_THE_MACHINE = re.compile(
     r"^(\w+\.)*(\w*Timeout(Error)?|timeout|Connection\w*Error|BlockingIOError|ChildProcessError|InterruptedError)\b"
-    r"|^(\w+\.)*(OSError|IOError|error): \[Errno (?!(1|2|13|17|20|21|22)\])"
+    r"|^(\w+\.)*(OSError|IOError|error): \[Errno (?!(1|2|7|13|17|18|2[0-4]|36|39|40)\])"
 )
 
 

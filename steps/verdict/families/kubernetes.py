@@ -27,6 +27,8 @@ REASONS: dict[str, Cause] = {
     "NodeShutdown": Cause.PREEMPTED_EVICTED,
     "Terminated": Cause.PREEMPTED_EVICTED,
     "Shutdown": Cause.PREEMPTED_EVICTED,
+    "Rebooted": Cause.PREEMPTED_EVICTED,
+    "EvictedByVPA": Cause.PREEMPTED_EVICTED,
     "OOMKilled": Cause.HOST_OOM,
     "OOMKilling": Cause.HOST_OOM,
     "SystemOOM": Cause.HOST_OOM,
@@ -38,26 +40,48 @@ REASONS: dict[str, Cause] = {
     "OutOfcpu": Cause.UNSCHEDULABLE,
     "OutOfmemory": Cause.UNSCHEDULABLE,
     "OutOfpods": Cause.UNSCHEDULABLE,
+    "OutOfephemeral-storage": Cause.UNSCHEDULABLE,
+    "NodeAffinity": Cause.UNSCHEDULABLE,
+    "NotTriggerScaleUp": Cause.UNSCHEDULABLE,
+    "FailedScaleUp": Cause.UNSCHEDULABLE,
+    "PodsReadyTimeout": Cause.UNSCHEDULABLE,
     "ErrImagePull": Cause.IMAGE_PULL,
     "ImagePullBackOff": Cause.IMAGE_PULL,
     "InvalidImageName": Cause.IMAGE_PULL,
     "ErrImageNeverPull": Cause.IMAGE_PULL,
     "RegistryUnavailable": Cause.IMAGE_PULL,
+    "InspectFailed": Cause.IMAGE_PULL,
     "FailedMount": Cause.VOLUME_MOUNT,
     "FailedAttachVolume": Cause.VOLUME_MOUNT,
+    "FailedMapVolume": Cause.VOLUME_MOUNT,
+    "FailedBinding": Cause.VOLUME_MOUNT,
+    "VolumeResizeFailed": Cause.VOLUME_MOUNT,
+    "FileSystemResizeFailed": Cause.VOLUME_MOUNT,
     "ProvisioningFailed": Cause.VOLUME_MOUNT,
     "CreateContainerConfigError": Cause.CONFIG_OR_RBAC,
     "CreateContainerError": Cause.CONFIG_OR_RBAC,
     "RunContainerError": Cause.CONFIG_OR_RBAC,
     "ContainerCannotRun": Cause.CONFIG_OR_RBAC,
     "StartError": Cause.CONFIG_OR_RBAC,
+    "FailedPostStartHook": Cause.CONFIG_OR_RBAC,
+    "FailedValidation": Cause.CONFIG_OR_RBAC,
     "FailedCreate": Cause.CONFIG_OR_RBAC,
     "FailedCreatePod": Cause.CONFIG_OR_RBAC,
     "Forbidden": Cause.CONFIG_OR_RBAC,
 }
 """Reason to cause; a message that matches a pattern below refines it."""
 
-_PLAIN_WORDS = ("Terminated", "Shutdown", "Forbidden", "Preempted", "Preempting", "Unschedulable", "DeadlineExceeded")
+_PLAIN_WORDS = (
+    "Terminated",
+    "Shutdown",
+    "Forbidden",
+    "Preempted",
+    "Preempting",
+    "Unschedulable",
+    "DeadlineExceeded",
+    "Rebooted",
+    "NodeAffinity",
+)
 """Reasons that are words of other programs too: believed in a field or column of Kubernetes' only."""
 
 
@@ -94,23 +118,25 @@ PATTERNS = (
         r"|\bbeing preempted|NoExecute taint"
         r"|node .*\bnot ready\b|^\S+\s+NotReady\b|node (\S+ )?(is|was|became) (lost|unreachable)"
         r"|\bspot (instance )?(interruption|termination|reclaim)|job (is|was|has been) preempted|DUE TO PREEMPTION"
-        r"|DUE TO NODE FAILURE|node .*\bmarked dead\b"
+        r"|DUE TO NODE FAILURE|srun: error: Node failure on|node .*\bmarked dead\b"
         r"|marking for deletion pod|instance .*(reclaimed|will be terminated)|maintenance event",
         "Pod was terminated in response to imminent node shutdown.",
         _FACT,
     ),
     Pattern(
         Cause.IMAGE_PULL,
-        r"(?i)toomanyrequests|pull rate limit|(failed to pull|pull\w* ?image|(docker|quay|ghcr|nvcr"
+        r"(?i)(?-i:toomanyrequests)|pull rate limit|(failed to pull|pull\w* ?image|(docker|quay|ghcr|nvcr"
         r"|gcr)\.io/).*(\b429\b|\b50\d\b|timeout|i/o"
-        r"|dial tcp|\bEOF\b|handshake|connection re|request canceled|no such host|deadline)|RegistryUnavailable",
+        r"|dial tcp|\bEOF\b|handshake|connection re|request canceled|no such host|deadline|could not reach"
+        r"|unreachable)|RegistryUnavailable",
         "toomanyrequests: You have reached your pull rate limit.",
         _FACT,
         ExitCode.TRANSIENT,
     ),
     Pattern(
         Cause.IMAGE_PULL,
-        r"(?i)manifest unknown|manifest for \S+ not found|pull access denied|repository does not exist"
+        r"(?i)manifest unknown|manifest for \S+ not found|\bimage \S+:\S+ not found|pull access denied"
+        r"|repository does not exist"
         r"|failed to (pull|resolve|unpack) .*image|failed to resolve reference|(fail\w*|trying|back-off) (to )?pull"
         r"(ing)? (image|repository)|couldn't parse image",
         'Failed to pull image "argosy/trainer:9": manifest unknown',
@@ -148,7 +174,7 @@ PATTERNS = (
         r"|Insufficient (\w+\.com/|cpu|memory|nvidia)|ExceedsGPUQuota"
         r"|tasks? in gang unschedul|pod ?group .*\b(not ready|unschedul)|queue resource quota|Cannot schedule pods"
         r"|didn't trigger scale-up|No available node types can fulfill|Unable to allocate resources:"
-        r"|insufficient (unused )?quota|couldn't assign flavors",
+        r"|insufficient (unused )?quota|couldn't assign flavors|More processors requested than permitted",
         "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
         _FACT,
     ),
@@ -156,7 +182,7 @@ PATTERNS = (
         Cause.CONFIG_OR_RBAC,
         r'(?i)\b(secret|configmap|serviceaccount|service account)s? "?\S+ (not found|is forbidden)|is forbidden: '
         r"|admission webhook .* denied|couldn't (find key|get secret)|violates PodSecurity"
-        r"|failed quota: .* must specify"
+        r"|failed quota: .* must specify|container has runAsNonRoot"
         r"|cannot (get|list|watch|create|patch|update|delete) resource|error looking up service account"
         r"|references non-existent (secret|config)",
         'Error: secret "hf-token" not found',
@@ -187,4 +213,18 @@ PATTERNS = (
     _reasons(Cause.VOLUME_MOUNT, "  Warning  FailedMount  3m  kubelet  something that no pattern knows"),
     _reasons(Cause.CONFIG_OR_RBAC, "    Reason:  CreateContainerConfigError"),
     _reasons(Cause.UNSCHEDULABLE, "  Warning  FailedScheduling  3m  default-scheduler  something new"),
+    Pattern(
+        Cause.CONFIG_OR_RBAC,
+        r"from server \((Unauthorized|Forbidden|NotFound|AlreadyExists|Gone|Invalid|BadRequest|MethodNotAllowed"
+        r"|NotAcceptable|RequestEntityTooLarge|UnsupportedMediaType)\)",
+        "Error from server (BadRequest): the server rejected our request",
+        Weight.GENERIC,
+    ),
+    Pattern(
+        Cause.UNKNOWN,
+        r"from server \((Conflict|ServerTimeout|Timeout|TooManyRequests|InternalError|ServiceUnavailable"
+        r"|StoreReadError|Expired)\)",
+        "Error from server (InternalError): Internal error occurred: failed calling webhook",
+        Weight.MESSENGER,
+    ),
 )

@@ -47,8 +47,9 @@ PATTERNS = (
     ),
     Pattern(
         Cause.SIGTERM,
-        r"\*\*\* (JOB|STEP) \S+ ON \S+ CANCELLED AT \S+( \*|$)|^KeyboardInterrupt\b|^Terminated$|exited on signal (2"
-        r"|15)\b|(?i:exit(ed)? ?(with )?(code|status):?)\s+(130|143)\b",
+        r"\*\*\* (JOB|STEP) \S+ ON \S+ CANCELLED AT \S+( \*|$)|^KeyboardInterrupt\b|^Terminated$|exited on signal (1"
+        r"|2|15)\b|Signals\.SIG(HUP|INT|TERM)\b|(with|by|on) signal SIG(HUP|INT|TERM)\b"
+        r"|line \d+:\s+\d+ (Hangup|Interrupt|Terminated)\s|(?i:exit(ed)? ?(with )?(code|status):?)\s+(129|130|143)\b",
         "slurmstepd: error: *** JOB 60601445 ON node1 CANCELLED AT 2022-05-17T17:58:10 ***",
         _LATE,
     ),
@@ -60,7 +61,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NATIVE_CRASH,
-        _ended("4|6|8|11", "SEGV|ABRT|FPE|ILL") + r"|Segmentation fault( \(core dumped\)|$)|Aborted \(core dumped\)"
+        _ended("4|5|6|8|11|31", "SEGV|ABRT|FPE|ILL|TRAP|SYS")
+        + r"|Segmentation fault( \(core dumped\)|$)|Aborted \(core dumped\)"
         r"|line \d+:\s+\d+ (Aborted|Illegal instruction|Floating point exception)\b"
         r"|exit (status|code) (3221225477|3221226505|-1073741819)\b",
         "  exitcode  : -11 (pid: 6421)",

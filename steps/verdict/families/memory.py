@@ -15,7 +15,7 @@ PATTERNS = (
     Pattern(
         Cause.HOST_OOM,
         r"(?i)node running low on memory|killed due to memory pressure|java\.lang\.OutOfMemoryError"
-        r"|RayOutOfMemoryError|ray-oom-prevention|RAY_memory_\w+",
+        r"|^ray\.(\w+\.)*OutOfMemoryError|RayOutOfMemoryError|ray-oom-prevention|RAY_memory_\w+",
         "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
     ),
     Pattern(
@@ -23,6 +23,7 @@ PATTERNS = (
         r"(?i)\b(CUDA|HIP|XPU|NPU|MPS|TPU|GPU)\b:? (error:? )?(\S+ )?(is |ran |runs |running |went )?out of memory"
         r"|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
         r"|cudaErrorMemoryAllocation|OOM when allocating tensor|ran out of memory in memory space hbm"
+        r"|no available memory for the cache blocks"
         r"|Allocation type: HLO temp",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB",
     ),
@@ -72,8 +73,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.HOST_OOM,
-        r"^(\w+\.)*_?(Array)?MemoryError\b|std::bad_alloc|Errno 12\]|Error: .*Cannot allocate memory \(12\)"
-        r"|can't start new thread|pthread_create failed",
+        r"^(\w+\.)*_?(Array|Arrow)?MemoryError\b|std::bad_alloc|Errno 12\]|Error: .*Cannot allocate memory \(12\)"
+        r"|can't start new thread|pthread_create failed|(fork|[Tt]hread)\b.*Resource temporarily unavailable",
         "OSError: [Errno 12] Cannot allocate memory",
     ),
     Pattern(
@@ -83,7 +84,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.VOLUME_MOUNT,
-        r"(?i)stale (nfs )?file handle|Errno 116\]|transport endpoint is not connected.{0,4}: ?['\"/]"
+        r"(?i)stale (nfs )?file handle|Errno 1(16|21)\]|remote i/o error"
+        r"|transport endpoint is not connected.{0,4}: ?['\"/]"
         r"|(access|stat|open)\b.*transport endpoint is not connected",
         "OSError: [Errno 116] Stale file handle: '/data/text'",
         code=ExitCode.TRANSIENT,
@@ -91,7 +93,7 @@ PATTERNS = (
     Pattern(
         Cause.DISK_FULL,
         r"(?i)no space left on device|Errno (5|28|122)\]|\binput/output error|disk quota exceeded"
-        r"|database or disk is full|StorageFull",
+        r"|database or disk is full|StorageFull|read-only file system|Errno 30\]",
         "OSError: [Errno 28] No space left on device: '/argosy/workspace/out/ckpt.pt'",
     ),
     Pattern(

@@ -60,7 +60,7 @@ PATTERNS = (
     _row("truncated"),
     Pattern(
         Cause.COLLECTIVE_MISMATCH,
-        r"op\.preamble\.length <= op\.nbytes",
+        r"op\.preamble\.length <= op\.nbytes|NCCL WARN (Mismatched size|Message truncated)",
         "RuntimeError: [enforce fail at pair.cc:446] op.preamble.length <= op.nbytes. 8192 vs 4096",
     ),
     Pattern(
@@ -77,7 +77,7 @@ PATTERNS = (
     _row("no-algorithm"),
     Pattern(
         Cause.NCCL_INVALID_USAGE,
-        r"ncclInvalid(Usage|Argument)",
+        r"ncclInvalid(Usage|Argument)|NCCL (error|failure)\b.*\binvalid (argument|usage)",
         "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
         Weight.GENERIC,
     ),
@@ -98,6 +98,14 @@ PATTERNS = (
         Cause.NCCL_IB_ERROR,
         r"Got completion (from peer .*)?with (status=|error )(?!5\b)(.*\((?!5\))\d+\)|\d+|IBV_WC_(?!WR_FLUSH))",
         "NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4791> with status=12 opcode=0 len=0 vendor err 129",
+    ),
+    Pattern(
+        Cause.NCCL_IB_ERROR,
+        r"(?i)(transport|RNR) retry count(er)? exceeded|\b(local (length|QP operation|EE context operation|protection)"
+        r"|remote (invalid request|access|operation)|memory (management|bind) operation) error\b"
+        r"|local access violation",
+        "ibv_poll_cq: work completion 12: transport retry counter exceeded",
+        era="ibv_wc_status_str",
     ),
     Pattern(
         Cause.NCCL_IB_ERROR,

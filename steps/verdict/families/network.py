@@ -9,14 +9,15 @@ _LATE = Weight.MESSENGER
 PATTERNS = (
     Pattern(
         Cause.ADDRESS_IN_USE,
-        r"(?i)EADDRINUSE|address already in use",
+        r"(?i)EADDRINUSE|address already in use|port:? \d+ (is )?already in use",
         "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. "
         "port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
         r"Rendezvous(Timeout|Closed)Error|DEADLINE_EXCEEDED: Barrier timed out|cluster registration failed"
-        r"|(?i:timed out waiting for (all )?(tasks|peers|workers|nodes|ranks) )",
+        r"|(?i:timed out waiting (for (all )?(tasks|peers|workers|nodes|ranks) |on barrier))"
+        r"|Unable to meet other processes",
         "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError",
         _LATE,
     ),
@@ -25,6 +26,12 @@ PATTERNS = (
         r"\d+/\d+ (clients|workers) joined|waiting for clients|DistStoreError: Socket Timeout",
         "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
         _LATE,
+    ),
+    Pattern(  # of a store that may have gone since
+        Cause.RENDEZVOUS_TIMEOUT,
+        r"^RuntimeError: Socket Timeout",
+        "RuntimeError: Socket Timeout",
+        Weight.CASCADE,
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
@@ -41,16 +48,24 @@ PATTERNS = (
     ),
     Pattern(
         Cause.RENDEZVOUS_CONNECT,
-        r"RendezvousConnectionError|client socket has (failed|timed out)|connect\(\) timed out",
+        r"RendezvousConnectionError|client socket has (failed|timed out)|connect\(\) timed out"
+        r"|GCS .*may not have started|Did GCS start",
         "torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (a, 1)",
+        _LATE,
+    ),
+    Pattern(
+        Cause.CONFIG_OR_RBAC,
+        r"Permission denied \((publickey|password|keyboard)|Host key verification failed",
+        "root@worker-1: Permission denied (publickey,password).",
         _LATE,
     ),
     Pattern(
         Cause.RENDEZVOUS_CONNECT,
         r"(?i)Command '?\[?'?ssh .*exit status 255|\bssh exited with exit code 255|ssh: connect to host"
-        r"|Permission denied \(publickey|Host key verification failed|kex_exchange_identification"
+        r"|kex_exchange_identification"
         r"|ConnectionRefusedError|DistNetworkError.*connection refused|failed to connect to remote host"
-        r"|Connection refused\b|Errno 110\]|No route to host|ORTE was unable to reliably start",
+        r"|Connection (refused|timed out)\b|Errno (99|10[01]|11[023])\]|No route to host|Network is (down|unreachable)"
+        r"|Host is down|Cannot assign requested address|ORTE was unable to reliably start",
         "ConnectionRefusedError: [Errno 111] Connection refused",
         _LATE,
     ),

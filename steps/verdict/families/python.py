@@ -25,14 +25,15 @@ PATTERNS = (
     Pattern(
         Cause.IMPORT_ERROR,
         r"^ImportError\b|^AttributeError: (partially initialized )?module '[\w.]+' has no attribute"
-        r"|module was compiled (using|against)|numpy\.dtype size changed|ABI version"
+        r"|module was compiled (using|against)|compiled with different CUDA|: Numpy is not available"
+        r"|operator \S+::\S+ does not exist|numpy\.dtype size changed|ABI version"
         r"|Error building extension|CUDAMismatchException",
         "RuntimeError: module was compiled against NumPy C-API version 0x10 but this version of NumPy is 0xf",
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
         r"can't open file '.*'|\b(torchrun|deepspeed|accelerate|python\d?): (command )?not found"
-        r"|not enough slots available|exec format error|exec user process caused",
+        r"|not enough slots available|(?i:exec format error)|exec user process caused",
         "/usr/bin/python: can't open file '/argosy/workspace/trian.py': [Errno 2] No such file or directory",
     ),
     Pattern(
@@ -48,13 +49,31 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
+        r"^\S+\.py: error: |^Error: (Invalid value for|Got unexpected extra|No such (option|command)|Missing (option"
+        r"|argument|parameter))|Could not consume arg|^(Could not override|Error parsing override) '"
+        r"|^Key '.*' is not in "
+        r"struct|^Primary config (module|directory)|^In '.*': Could not find '|Flags parsing error"
+        r"|UnrecognizedFlagError"
+        r"|^(\w+\.)*(hydra|omegaconf)\.errors\.|not used by the HfArgumentParser|error: Parser key ",
+        "train.py: error: too few arguments",
+        era="argparse, click, fire, hydra, absl, jsonargparse, transformers",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
+        r"mpirun was unable to (launch|find) the specified|execve\(\): .*: (No such file|Permission denied)"
+        r"|^(/usr/bin/)?env: .*: No such file",
+        "slurmstepd: error: execve(): trian.sh: No such file or directory",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
         r"^usage: \S+ \[-h\]",
         "usage: train.py [-h] -opt OPT [--local_rank LOCAL_RANK]",
         Weight.HINT,  # printed before the error, and by a program that is asked for help
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set",
+        r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set"
+        r"|no rendezvous handler for",
         "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, "
         "but not set",
     ),

@@ -4,11 +4,22 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.verdict.pattern import Pattern
 
+_REFUSED = (
+    r"AccountProblem|AllAccessDisabled|AuthorizationHeaderMalformed|AuthorizationQueryParametersError|InvalidToken"
+    r"|InvalidSecurity|NotSignedUp|InvalidClientTokenId|UnrecognizedClientException|AuthFailure|Forbidden"
+    r"|PermanentRedirect"
+    r"|TemporaryRedirect|30[17]|400|405|IllegalLocation\w*|InvalidLocationConstraint|Invalid(BucketName|Argument"
+    r"|Request|URI"
+    r"|ObjectState|Payer|StorageClass)|MethodNotAllowed|Malformed\w+|EntityTooLarge|BadRequest|ValidationError|KMS\.\w+"
+)
+"""What S3 answers to a request that is wrong each time:
+https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList."""
+
 PATTERNS = (
     Pattern(
         Cause.S3_ACCESS,
         r"(?i)ExpiredToken|token (included in the request )?(has|is) expired|RequestExpired|credentials? (has|have"
-        r"|is) expired",
+        r"|is) expired|TokenRefreshRequired",
         "botocore.exceptions.ClientError: An error occurred (ExpiredToken) when calling the GetObject operation",
         code=ExitCode.TRANSIENT,
     ),
@@ -21,6 +32,7 @@ PATTERNS = (
     Pattern(
         Cause.S3_ACCESS,
         r"AccessDenied|\((40[13]|Unauthorized)\) when calling|\(InvalidAccessKeyId\)|SignatureDoesNotMatch"
+        rf"|\(({_REFUSED})\) when calling|<Code>({_REFUSED})<"
         r"|PermissionError: (Forbidden|Access)|does not have \W*storage\.\w+\.\w+\W* (access|IAM)"
         r"|AuthorizationPermissionMismatch|AuthorizationFailure",
         "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the GetObject operation",
@@ -33,7 +45,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.S3_MISSING,
-        r"NoSuchBucket|NoSuchKey|(Bucket|Blob|Object|Key)\w*NotFound|\b404 (blob|bucket|object|gs://|s3://)"
+        r"NoSuchBucket|NoSuchKey|(S3|\b)(Bucket|Blob|Object|Key)\w*NotFound|specified (bucket|key) does not exist"
+        r"|\b404 (blob|bucket|object|gs://|s3://)"
         r"|\(404\) when calling the (Head|Get)|ObjectMissing|No S3 objects found|ContainerNotFound"
         r"|(?i:(NotFoundError|No such file).*\b(s3a?|gs|gcs|abfss?|r2|oci)://)",
         "An error occurred (NoSuchKey) when calling the GetObject operation: The specified key does not exist.",
@@ -41,19 +54,21 @@ PATTERNS = (
     Pattern(
         Cause.S3_THROTTLE,
         r"(?i)\bslow ?down\b|\((503|429)\) when calling|ServiceUnavailable|RequestLimitExceeded"
-        r"|reduce your request rate|Throttling(Exception)?\b|\(TooManyRequests|Rate exceeded|ServerBusy",
+        r"|reduce your request rate|Throttling(Exception)?\b|\((TooManyRequests|RequestTimeout|OperationAborted"
+        r"|Busy|BandwidthLimitExceeded)|Rate exceeded|ServerBusy",
         "An error occurred (SlowDown) when calling the GetObject operation (reached max retries: 4): Please reduce",
     ),
     Pattern(
         Cause.S3_THROTTLE,
-        r"\((500|502|504)\) when calling|\(InternalError\)|EndpointConnectionError"
+        r"\((500|502|504)\) when calling|occurred \(InternalError\)|EndpointConnectionError"
         r"|Could not connect to the endpoint URL|Read timeout on endpoint URL|Connect timeout on endpoint URL",
         'botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: "https://s3.x.example/"',
     ),
     Pattern(
         Cause.HUB_NETWORK,
-        r"GatedRepoError|RepositoryNotFoundError|(401|403|404) Client Error|gated repo|Repository Not Found for url"
-        r"|HfHubHTTPError: 40[134]",
+        r"GatedRepoError|RepositoryNotFoundError|4(0[0-7]|1\d|2[1-468]|31|51) Client Error|gated repo"
+        r"|Repository Not Found for url"
+        r"|HfHubHTTPError: 4(0[0-7]|1\d|2[246])",
         "huggingface_hub.errors.GatedRepoError: 401 Client Error. Cannot access gated repo for url",
         code=ExitCode.CONFIGURATION,
     ),
@@ -66,7 +81,7 @@ PATTERNS = (
     Pattern(
         Cause.HUB_NETWORK,
         r"(couldn't connect to|Couldn't reach) '?https?://|LocalEntryNotFoundError|HfHubHTTPError"
-        r"|OfflineModeIsEnabled|ProxyError|(429 Client|50\d Server) Error",
+        r"|Connection error, and we cannot find|OfflineModeIsEnabled|ProxyError|(429 Client|50\d Server) Error",
         "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them cached",
     ),
     Pattern(

@@ -154,7 +154,7 @@ TOPICS = (
         UNEQUAL + r"|\bset a tensor of shape|zarr\w*\W.*(does not exist|not found)|not found: .*zarr"
         r"|expected .* but (received|got|found)"
         r"|(missing|unexpected) (keys?|param\w*)|shapes?|not (found )?in (the )?(checkpoint|state_?dict)"
-        r"|different (number|world|size)|unexpected key",
+        r"|different (number|world|size)|unexpected key|\bvalid checkpoint\b",
         "cannot resume: optimizer state was written by 16 ranks, sizes differ",
     ),
     Topic(

@@ -53,6 +53,12 @@ RUNNING = (
         "DCGM: GPU 3 unhealthy, row remap pending",
     ),
     Topic(
+        Cause.IMPORT_ERROR,
+        r"\blib(cu(dart|dnn|blas|fft|sparse|solver|rand)\w*|nccl|nvrtc\w*|nvjitlink)\.so|\bcuda runtime library\b",
+        ABSENT,  # the driver brings libcuda.so and libnvidia-*.so, and no package does
+        "libcudart.so not found in any environmental path",
+    ),
+    Topic(
         Cause.CUDA_DRIVER,
         r"\b(cuda\w*|nvidia\w*|gpus?|nvml|hip|rocm|drivers?|accelerators?|device ordinal|fabric ?manager"
         r"|libcuda\w*|hpus?|habana\w*|gaudi|syn\w+|neuron\w*|nrt|nvidia-fabricmanager|hip\w+|backend|ze_\w+"

@@ -8,7 +8,10 @@ FAILED = (
     r"|rejected|unsuccessful|critical)\b"
 )
 LATE = r"tim(ed?|es|ing) ?-?out|deadline|too long|expired|gave up|giving up"
-STORE = r"\b(s3|s3a|gcs(?! at| server)|gs|minio|boto\w*|gsutil|bucket\w*|blob\w*|object stor\w*|azblob|abfss?|storage account|r2)\b|s3://"
+STORE = (
+    r"\b(s3|s3a|gcs(?! at| server|\. | or head| start)|gs|minio|boto\w*|gsutil"
+    r"|bucket\w*|blob\w*|object stor\w*|azblob|abfss?|storage account|r2)\b|s3://"
+)
 GONE = (
     r"lost|closed|reset|disconnect\w*|disassociated|broken|hung up|went away|gone|died|dead\b"
     r"|terminated unexpectedly|unexpectedly (failed|exit\w*|closed)|no longer reachable|end of file|\bEOF\b"
