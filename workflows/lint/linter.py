@@ -36,6 +36,10 @@ _OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART",
 _SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
 
 
+# What a tool's own tests read is wrong on purpose.
+_FIXTURE: Final = re.compile(r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden)(?:/|__)")
+
+
 def _left_out(root: Node) -> bool:
     return any(node.text in ("...", "....", "…") for node in root.walk())
 
@@ -72,7 +76,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
         for each in file.unreadable:
             place = (file.name, each.line, each.column, each.column + 1)
             known = Level.WARNING if each.harmless else RULES[each.rule].level
-            level = Level.NOTE if each.lossless else known
+            level = Level.NOTE if each.lossless else _lower(known, _FIXTURE.search(file.name) is not None)
             yield Finding(each.rule, level, *place, each.message, each.remedy)
 
 
@@ -80,6 +84,7 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
     templates = {file.name for file in files for each in file.unreadable if each.harmless and each.rule == "YAML001"}
     templates |= {file.name for file in files if _SKETCH.search(file.text) or any(map(_left_out, file.roots))}
+    templates |= {file.name for file in files if _FIXTURE.search(file.name)}
     idle = {id(each.document) for each in bundle.workloads if not may_train(each, bundle)}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for kind, things in _things(bundle).items():
@@ -89,9 +94,8 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
             for rule, check in checks:
                 for problem in islice(check(thing, bundle), _MOST):
                     finding = _finding(rule, problem, lines)
-                    if finding.file in templates or (document is not None and bundle.is_patch(document)):
-                        finding = replace(finding, level=Level(max(Level.NOTE, finding.level - 1)))
-                    most = min(_most(problem.node, finding.rule), finding.level)
+                    part = finding.file in templates or (document is not None and bundle.is_patch(document))
+                    most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
                     if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
                     finding = replace(finding, level=most)
@@ -99,13 +103,16 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     yield from (_joined(found) for found in causes.values())
 
 
+def _lower(level: Level, part: bool) -> Level:
+    """What is said of a thing that is no whole manifest: a level less."""
+    return Level(max(Level.NOTE, level - part))
+
+
 def _most(node: Node, rule: str) -> Level:
     """The worst that may be said of a value: not much of one that another program fills in."""
     if node.is_mapping and node.open:  # {{ x }} without quotes: YAML001 says so
         return Level.NOTE
-    if node.replaced(small=rule in _SMALL):
-        return Level.NOTE if rule in _SMALL else Level.WARNING
-    return Level.ERROR
+    return Level.NOTE if node.placed or (rule in _SMALL and node.in_capitals) else Level.ERROR
 
 
 def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple[object, ...]:

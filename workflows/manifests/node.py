@@ -25,16 +25,19 @@ _NO_STRING: Final = re.compile(
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE"
     r"|n|N|no|No|NO|off|Off|OFF|false|False|FALSE"
 )
-# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, the __X__, @X@, %X%
-# that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Python's {x} and %(x)s,
-# <%= x %>, [[ .x ]], Chainsaw's ($x), an ellipsis. Never guessed.
-_FILLED_LATER: Final = re.compile(
-    r"\{\{|\$\(|\$\{|<%|\[\[ ?\.|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*\{\w+\}\S*$|^\(\$\w+\)$|^(?:\.{3,}|…)$"
-    r"|PLACEHOLDER|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|([@%#])[A-Z][A-Z0-9_]*\1"
+# What an author's script or a guide's reader fills in, and nothing in a cluster: <…>, the __X__, @X@, %X% that vendors'
+# scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Python's {x} and %(x)s, <%= x %>,
+# [[ x ]], Chainsaw's ($x), an ellipsis.
+_PLACED: Final = (
+    r"<%|\[\[ ?(?:\.|\w+ ?\]\])|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*(?<![${])\{\w+\}(?!\})\S*$"
+    r"|^\(\$\w+\)$|^(?:\.{3,}|…)$|PLACEHOLDER|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|([@#])[A-Z][A-Z0-9_]*\1|%[A-Z][A-Z0-9_]+%|@[a-z]\w*@"
 )
+_IS_PLACED: Final = re.compile(_PLACED)
+# And Argo's {{…}}, the kubelet's $(…), envsubst's ${…}. Never guessed.
+_FILLED_LATER: Final = re.compile(r"\{\{|\$\(|\$\{|" + _PLACED)
 # What a reader of a guide writes something else for; a word that a script replaces, where no capitals can stand.
 _REPLACED: Final = re.compile(
-    r"(?i)\S*(\byour[-_]|change[-_]?me|replace[-_]?(me|with|this)|placeholder|\btodo\b|\bx{3,}\b)\S*"
+    r"(?i)\S*(\byour[-_]|(change|fix|edit)[-_]?me|replace[-_]?(me|with|this)|placeholder|\btodo\b|\bx{3,}\b)\S*"
 )
 _CAPITALS: Final = re.compile(r"(?<![A-Za-z0-9 ])[A-Z][A-Z_]+(?![a-z])")
 # envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
@@ -146,9 +149,16 @@ class Node:
             return True
         return isinstance(self.key, str) and _ONE_VARIABLE.fullmatch(text) is not None
 
-    def replaced(self, *, small: bool) -> bool:
-        """Whether its words ask for others; ``small``: capitals have no place here but for a script to replace."""
-        return _REPLACED.fullmatch(self.text) is not None or (small and _CAPITALS.search(self.text) is not None)
+    @property
+    def placed(self) -> bool:
+        """Whether it is still to be written, by a script or by a guide's reader: there is nothing to judge yet."""
+        text = self.text
+        return "\n" not in text and (_IS_PLACED.search(text) is not None or _REPLACED.fullmatch(text) is not None)
+
+    @property
+    def in_capitals(self) -> bool:
+        """Whether it holds a word in capitals, which a script replaces where no capitals can stand."""
+        return _CAPITALS.search(self.text) is not None
 
     @property
     def number(self) -> int | None:
@@ -282,7 +292,8 @@ class Node:
 
 def unquoted(held: yaml.MappingNode) -> bool:
     """Whether it is a bare ``{x}``, for Python to fill in: no field of Kubernetes takes a mapping to nothing."""
-    return bool(held.flow_style) and [(type(key), value.value) for key, value in held.value] == [(yaml.ScalarNode, "")]
+    written = [(type(key), value.tag, value.value) for key, value in held.value]
+    return bool(held.flow_style) and written == [(yaml.ScalarNode, _NULL, "")]
 
 
 def _float(text: str) -> float | str:

@@ -162,12 +162,15 @@ def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
 
 
 def _nested(host: Document, text: str) -> Iterator[Document]:
-    """Objects that an object creates: a resource template's manifest, a raw artifact, a Sensor's source."""
+    """Objects that an object creates: a resource template's manifest, a plugin's, a raw artifact, a Sensor's source."""
     if host.group != "argoproj.io":
         return
     for node in host.root.walk():
         if _is_manifest(node):
             yield from _manifest(node, host, text)
+        elif node.key == "plugin":  # an executor's: github.com/argoproj-labs/argo-executor-plugin-samples
+            objects = (each for each in node.walk() if each["apiVersion"] and each["kind"])
+            yield from (Document(each, host.index, host) for each in objects)
         elif node.parent is not None and (node.parent.key, node.key, host.kind) == ("source", "resource", "Sensor"):
             inner = Document(node, host.index, host)
             yield inner

@@ -12,11 +12,14 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import also, rule
+from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.ranks import holds_only
 from argosy.workflows.manifests.script import Command, commands
 from argosy.workflows.manifests.training import trains
+from argosy.workflows.manifests.workload import Workload
 
 _FOREVER: Final = re.compile(r"(sleep (infinity|inf|\d+d|\d{6,})|tail -[fF])\b|while (true|:)")
 _STRICT: Final = re.compile(r"-[a-z]*e[a-z]*")
@@ -167,6 +170,18 @@ def never_ends(container: Container) -> Iterator[Problem]:
                     inside=match[0],
                 )
                 return
+
+
+@also("ARGV043", on=Workload)
+def only_holds(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``sleep infinity`` and nothing else; MPI's workers and Ray's pods wait for others' work."""
+    for role in workload.roles if workload.family not in ("mpi", "ray") else ():
+        held = [(each, " ".join(process.words)) for each in role.pod.containers for process in bundle.processes(each)]
+        for container, words in held if role.pod.gpus and holds_only(role, bundle) else ():
+            if _FOREVER.search(words):
+                what = f"{words} is all that the pod does: it keeps its GPUs until somebody deletes it"
+                yield Problem(container.argv[0], what, "delete it when nobody works in it", level=Level.NOTE)
+                break
 
 
 @rule("ARGV044", Level.ERROR, on=Container)
