@@ -37,7 +37,9 @@ _SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|s
 
 
 # What a tool's own tests read is wrong on purpose.
-_FIXTURE: Final = re.compile(r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden)(?:/|__)")
+_FIXTURE: Final = re.compile(
+    r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources)(?:/|__)"
+)
 
 
 def _left_out(root: Node) -> bool:
@@ -87,6 +89,7 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     templates |= {file.name for file in files if _FIXTURE.search(file.name)}
     idle = {id(each.document) for each in bundle.workloads if not may_train(each, bundle)}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
+    never: set[int] = set()
     for kind, things in _things(bundle).items():
         checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]
         for thing in things:
@@ -99,8 +102,14 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
                     finding = replace(finding, level=most)
+                    if finding.rule == "API001" and finding.message.endswith("does not exist"):
+                        never.add(id(document))
                     causes[_cause(finding, document, bundle)].append(finding)
-    yield from (_joined(found) for found in causes.values())
+    # A version that never was is a draft of another: what the fields of today's want of it is worth no warning.
+    for cause, found in causes.items():
+        joined = _joined(found)
+        draft = cause[2] in never and joined.level is Level.WARNING
+        yield replace(joined, level=Level.NOTE) if draft else joined
 
 
 def _lower(level: Level, part: bool) -> Level:
@@ -120,7 +129,7 @@ def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple
     if finding.rule == "API001":  # one release of one project made all of its kinds go
         return finding.rule, finding.level, finding.file, finding.message.partition(" of ")[2]
     workload = bundle.workload(document) if document is not None else None
-    message = finding.message
+    message = "metadata" if finding.remedy.startswith("it belongs to metadata.") else finding.message
     for role in workload.roles if workload is not None and workload.family != "argo" else ():
         message = message.removeprefix(f"{role.name}: ").replace(f".{role.name}.", ".") if role.name else message
     return finding.rule, finding.level, id(document), finding.file, message

@@ -37,7 +37,7 @@ _IS_PLACED: Final = re.compile(_PLACED)
 _FILLED_LATER: Final = re.compile(r"\{\{|\$\(|\$\{|" + _PLACED)
 # What a reader of a guide writes something else for; a word that a script replaces, where no capitals can stand.
 _REPLACED: Final = re.compile(
-    r"(?i)\S*(\byour[-_]|(change|fix|edit)[-_]?me|replace[-_]?(me|with|this)|placeholder|\btodo\b|\bx{3,}\b)\S*"
+    r"(?i)\S*(\byour[-_]|(change|fix|edit)[-_]?me|replace[-_]?(me|with|this)|placeholder|\bmy[-_](\w+[-_])*image\b|\btodo\b|\bx{3,}\b)\S*"
 )
 _CAPITALS: Final = re.compile(r"(?<![A-Za-z0-9 ])[A-Z][A-Z_]+(?![a-z])")
 # envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.

@@ -30,6 +30,8 @@ _FILLED_IN: Final = re.compile(
     r"[ \t]*(?:- )?(?:[\w./-]+:)?(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|__\w+__|\$\w+|\$?\{\w+\}|<[\w. -]+>)[ \t]*"
 )
 _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
+_OF_OBJECTS: Final = ("metadata", "spec", "resources", "patches")
+"""A chart's values may have a kind, too; a Kustomization may have no version."""
 # A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
 _OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
@@ -155,7 +157,7 @@ def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
     if root["kind"].text.endswith("List") and root["items"].is_list:
         for item in root["items"]:
             yield from _objects(item, index, text)
-    elif root.is_mapping and (root["kind"] or root["apiVersion"]):
+    elif root["apiVersion"] or any(root["kind"] and root[key] for key in _OF_OBJECTS):
         document = Document(root, index)
         yield document
         yield from _nested(document, text)
@@ -265,6 +267,8 @@ _FEW: Final = 50
 
 def _holds(whole: yaml.Node, part: yaml.Node) -> bool:
     """Whether one says all that the other does, so that nothing is lost when it takes the other's place."""
+    if not part.value and not _is_scalar(part):
+        return True
     if isinstance(whole, yaml.MappingNode) and isinstance(part, yaml.MappingNode):
         said = {str(key.value): value for key, value in whole.value}
         return all(str(key.value) in said and _holds(said[str(key.value)], value) for key, value in part.value)
