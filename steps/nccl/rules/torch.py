@@ -84,10 +84,7 @@ def cpp_log(scene: Scene) -> Iterator[EnvironmentFinding]:
     """TORCH_CPP_LOG_LEVEL."""
     name = "TORCH_CPP_LOG_LEVEL"
     value = scene.text(name).strip().upper()
-    if value in ("INFO", "0"):
-        message = f"{name}={value} logs the inner life of torch's libraries; useful beside TORCH_DISTRIBUTED_DEBUG"
-        yield EnvironmentFinding("TORCH006", "note", (name,), message, "remove it after the diagnosis")
-    elif value and value not in ("WARNING", "ERROR", "FATAL", "1", "2", "3"):
+    if value and value not in ("INFO", "WARNING", "ERROR", "FATAL", "0", "1", "2", "3"):
         message = f"{name}={scene.text(name)} is none of INFO, WARNING, ERROR, FATAL: torch ignores it"
         yield EnvironmentFinding("TORCH008", "warning", (name,), message, "write WARNING or remove it", Remove(name))
 
@@ -162,19 +159,6 @@ def gloo_interface(scene: Scene) -> Iterator[EnvironmentFinding]:
         yield EnvironmentFinding("TORCH011", "note", (name, "NCCL_SOCKET_IFNAME"), message, f"set {name} too")
 
 
-def old_engine(scene: Scene) -> Iterator[EnvironmentFinding]:
-    """TORCH_DIST_USE_NCCL2."""
-    name = "TORCH_DIST_USE_NCCL2"
-    if not scene.has(name):
-        return
-    if scene.facts.torch.older_than("2.14"):
-        message = f"{name} is read by torch 2.14 and newer; this one ignores it"
-        yield EnvironmentFinding("TORCH013", "warning", (name,), message, "remove it", Remove(name))
-    elif _off(scene.text(name)):
-        message = f"{name}=0 keeps torch's older NCCL engine: a way out that will close"
-        yield EnvironmentFinding("TORCH013", "note", (name,), message, "remove it when the problem is solved")
-
-
 def launch_blocking(scene: Scene) -> Iterator[EnvironmentFinding]:
     """CUDA_LAUNCH_BLOCKING=1."""
     name = "CUDA_LAUNCH_BLOCKING"
@@ -194,6 +178,5 @@ CHECKS = (
     watchdog,
     costly,
     gloo_interface,
-    old_engine,
     launch_blocking,
 )
