@@ -98,3 +98,54 @@ def test_what_is_said_of_many_files_is_said_once() -> None:
     (paragraph,) = as_text(findings, files)
     assert "--> 0.yaml:5" in click.unstyle(paragraph)
     assert paragraph.endswith("the same in " + ", ".join(f"{n}.yaml:5" for n in range(1, 9)) + " and 2 more\n")
+
+
+SELECTOR = "  selector: @\n  completionMode: Indexed\n  parallelism: @\n  completions: @\n"
+MPIRUN = "command: [mpirun, -n, '6'@, python, train.py], resources: {limits: {nvidia.com/gpu: 1}}"
+LOOKED_AT = "      command: [bash, -c, 'set -e; @ | @']\n      resources: {limits: {nvidia.com/gpu: 1}}\n"
+
+
+@pytest.mark.parametrize(
+    ("selector", "refused"),
+    [("{}", False), ("{matchLabels: }", False), ("{matchLabels: {}}", False), ("{matchLabels: {a: b}}", True)],
+)
+def test_an_empty_selector_of_a_job_is_filled_in(selector: str, refused: bool) -> None:
+    text = fill(JOB, "a", fill(SELECTOR, selector, "1", "1"), "x")
+    assert (("API021", "error") in said(text)) == refused
+
+
+@pytest.mark.parametrize(("hosts", "gang"), [("", False), (", --hostfile, /etc/hosts", True)])
+def test_mpirun_without_hosts_stays_in_its_pod(hosts: str, gang: bool) -> None:
+    text = fill(JOB, "a", fill(SELECTOR, "{}", "4", "4"), "x").replace(
+        "image: 'r/x:1'", f"image: 'r/x:1', {fill(MPIRUN, hosts)}"
+    )
+    assert ("REND057" in {rule for rule, _ in said(text)}) == gang
+    assert ("RESTART001" in {rule for rule, _ in said(text)}) == gang
+
+
+@pytest.mark.parametrize(
+    ("command", "follower", "told"),
+    [
+        ("torchrun train.py", "tee a", True),
+        ("python count.py", "python -c 1", False),
+        ("python train.py", "tee a", True),
+    ],
+)
+def test_what_another_program_reads_is_no_log(command: str, follower: str, told: bool) -> None:
+    assert ("ARGV040" in {rule for rule, _ in said(POD + fill(LOOKED_AT, command, follower))}) == told
+
+
+@pytest.mark.parametrize("text", ["spec:\n.....\n", "...\nstatus: {}\n", "[NOTE]\n====\na: b\nc\n"])
+def test_a_sketch_of_a_page_is_no_error(text: str) -> None:
+    head = "" if text.startswith("[") else "apiVersion: v1\nkind: Pod\n"
+    assert said(head + text if head else text + "apiVersion: v1\nkind: Pod\n")[:1] == [("YAML001", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "size", "told"), [(8, "1000Mi", True), (8, "1Gi", False), (4, "1000Mi", False), (4, "64Mi", True)]
+)
+def test_shared_memory_is_counted_by_the_gpus(gpus: int, size: str, told: bool) -> None:
+    text = POD + fill(GPUS, "torchrun, train.py").replace("gpu: 8", f"gpu: {gpus}")
+    text += "      volumeMounts: [{name: s, mountPath: /dev/shm}]\n"
+    text += f"  volumes: [{{name: s, emptyDir: {{medium: Memory, sizeLimit: {size}}}}}]"
+    assert ("MEM022" in {rule for rule, _ in said(text)}) == told

@@ -33,9 +33,9 @@ _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MUL
 _OF_OBJECTS: Final = ("metadata", "spec", "resources", "patches")
 """A chart's values may have a kind, too; a Kustomization may have no version."""
 # A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
-_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
+_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
-_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?(?:\[?\.{3,}\]?|…)[ \t]*(?:#.*)?$", re.MULTILINE)
+_LEFT_OUT: Final = re.compile(r"^[ \t]*(?:- )?(?:\[?\.{3,}\]?|…)[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
