@@ -149,3 +149,8 @@ def test_shared_memory_is_counted_by_the_gpus(gpus: int, size: str, told: bool) 
     text += "      volumeMounts: [{name: s, mountPath: /dev/shm}]\n"
     text += f"  volumes: [{{name: s, emptyDir: {{medium: Memory, sizeLimit: {size}}}}}]"
     assert ("MEM022" in {rule for rule, _ in said(text)}) == told
+
+
+def test_a_no_break_space_is_named() -> None:
+    found = lint([read_text(POD.replace("  containers", " \u00a0containers").encode(), "p.yaml")])
+    assert "is not YAML: a no-break space where YAML wants spaces" in {each.message for each in found}

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import yaml
 
+from argosy.workflows.manifests.placeholder import filled_later, in_capitals, placed, variable
+
 _NULL: Final = "tag:yaml.org,2002:null"
 _BOOL: Final = "tag:yaml.org,2002:bool"
 _INT: Final = "tag:yaml.org,2002:int"
@@ -25,23 +27,6 @@ _NO_STRING: Final = re.compile(
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE"
     r"|n|N|no|No|NO|off|Off|OFF|false|False|FALSE"
 )
-# What an author's script or a guide's reader fills in, and nothing in a cluster: <…>, the __X__, @X@, %X% that vendors'
-# scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Python's {x} and %(x)s, <%= x %>,
-# [[ x ]], Chainsaw's ($x), an ellipsis.
-_PLACED: Final = (
-    r"<%|\[\[ ?(?:\.|\w+ ?\]\])|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*(?<![${])\{\w+\}(?!\})\S*$"
-    r"|^\(\$\w+\)$|^(?:\.{3,}|…)$|PLACEHOLDER|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|([@#])[A-Z][A-Z0-9_]*\1|%[A-Z][A-Z0-9_]+%|@[a-z]\w*@"
-)
-_IS_PLACED: Final = re.compile(_PLACED)
-# And Argo's {{…}}, the kubelet's $(…), envsubst's ${…}. Never guessed.
-_FILLED_LATER: Final = re.compile(r"\{\{|\$\(|\$\{|" + _PLACED)
-# What a reader of a guide writes something else for; a word that a script replaces, where no capitals can stand.
-_REPLACED: Final = re.compile(
-    r"(?i)\S*(\byour[-_]|(change|fix|edit)[-_]?me|replace[-_]?(me|with|this)|placeholder|\bmy[-_](\w+[-_])*image\b|\btodo\b|\bx{3,}\b)\S*"
-)
-_CAPITALS: Final = re.compile(r"(?<![A-Za-z0-9 ])[A-Z][A-Z_]+(?![a-z])")
-# envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
-_ONE_VARIABLE: Final = re.compile(r"\$[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +129,19 @@ class Node:
         if isinstance(self.yaml, yaml.MappingNode):  # an unquoted {{ x }}, or {x}
             return any(isinstance(key, yaml.MappingNode) for key, _ in self.yaml.value) or unquoted(self.yaml)
         # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
-        text = self.text
-        if _FILLED_LATER.search(text) is not None or (not self.origin.editable and "xxxxx" in text):
+        if filled_later(self.text) or (not self.origin.editable and "xxxxx" in self.text):
             return True
-        return isinstance(self.key, str) and _ONE_VARIABLE.fullmatch(text) is not None
+        return isinstance(self.key, str) and variable(self.text)
 
     @property
     def placed(self) -> bool:
         """Whether it is still to be written, by a script or by a guide's reader: there is nothing to judge yet."""
-        text = self.text
-        return "\n" not in text and (_IS_PLACED.search(text) is not None or _REPLACED.fullmatch(text) is not None)
+        return placed(self.text)
 
     @property
     def in_capitals(self) -> bool:
         """Whether it holds a word in capitals, which a script replaces where no capitals can stand."""
-        return _CAPITALS.search(self.text) is not None
+        return in_capitals(self.text)
 
     @property
     def number(self) -> int | None:

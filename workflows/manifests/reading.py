@@ -292,4 +292,6 @@ def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
     if any("\t" in each for each in text.split("\n")[line - 1 : line]):
         what = "a tab where YAML wants spaces"
+    elif any("\u00a0" in each[: len(each) - len(each.lstrip())] for each in text.split("\n")[line - 2 : line]):
+        what = "a no-break space where YAML wants spaces"
     return Unreadable("YAML001", line, column, f"is not YAML: {what}", "mend the line, or the one before it")
