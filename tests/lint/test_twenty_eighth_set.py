@@ -152,5 +152,5 @@ def test_shared_memory_is_counted_by_the_gpus(gpus: int, size: str, told: bool) 
 
 
 def test_a_no_break_space_is_named() -> None:
-    found = lint([read_text(POD.replace("  containers", " \u00a0containers").encode(), "p.yaml")])
+    found = lint([read_text(POD.replace("      image", " \u00a0 \u00a0 image").encode(), "p.yaml")])
     assert "is not YAML: a no-break space where YAML wants spaces" in {each.message for each in found}
