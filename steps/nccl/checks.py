@@ -41,11 +41,10 @@ _NOTES = (
     "NCCL049",
     "NCCL050",
     "NCCL052",
-    "TORCH010",
     "TORCH011",
 )
 _NUMBERS = {"NCCL": 53, "TORCH": 14}
-_GONE = ("NCCL039", "NCCL046", "TORCH006", "TORCH013")
+_GONE = ("NCCL039", "NCCL046", "TORCH006", "TORCH010", "TORCH013")
 """Their names are not given again."""
 RULES: dict[str, Level] = {
     rule: "error" if rule in _ERRORS else "note" if rule in _NOTES else "warning"

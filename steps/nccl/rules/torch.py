@@ -126,24 +126,6 @@ def watchdog(scene: Scene) -> Iterator[EnvironmentFinding]:
         yield EnvironmentFinding("TORCH009", "warning", (name,), message, "600 is torch's, 1800 covers slow saves")
 
 
-_COSTLY = (
-    "TORCH_NCCL_DESYNC_DEBUG",
-    "TORCH_NCCL_NAN_CHECK",
-    "TORCH_DIST_NAN_CHECK",
-    "TORCH_NCCL_ENABLE_TIMING",
-    "TORCH_FR_CPP_STACK",
-    "TORCH_NCCL_TRACE_CPP_STACK",
-)
-
-
-def costly(scene: Scene) -> Iterator[EnvironmentFinding]:
-    """Debugging aids that cost time in each collective."""
-    for name in _COSTLY:
-        if _on(scene.text(name)) and not scene.facts.diagnosis:
-            message = f"{name} is a debugging aid and costs time in every collective"
-            yield EnvironmentFinding("TORCH010", "note", (name,), message, "remove it after the diagnosis")
-
-
 def gloo_interface(scene: Scene) -> Iterator[EnvironmentFinding]:
     """gloo's interface beside NCCL's, and in gloo's own syntax."""
     name, nccl = "GLOO_SOCKET_IFNAME", scene.text("NCCL_SOCKET_IFNAME").strip()
@@ -176,7 +158,6 @@ CHECKS = (
     cpp_log,
     strangers,
     watchdog,
-    costly,
     gloo_interface,
     launch_blocking,
 )
