@@ -44,12 +44,10 @@ def found(rule: str, env: dict[str, Value], facts: Facts) -> list[EnvironmentFin
         ("NCCL037", {"NCCL_NET_PLUGIN": "none"}, Facts(link="efa"), Facts(link="ib")),
         ("NCCL043", {"NCCL_NVLS_ENABLE": "1"}, Facts(gpu="A100"), Facts(gpu="H100")),
         ("NCCL044", {"NCCL_MNNVL_ENABLE": "1"}, Facts(gpu="NVIDIA-A100-SXM4-80GB"), Facts(gpu="GB200")),
-        ("NCCL046", {"NCCL_IGNORE_CPU_AFFINITY": "1"}, Facts(), Facts(cloud="azure")),
         ("NCCL010", {"NCCL_RAS_ENABLE": "0"}, Facts(nccl=Span.exactly("2.20.5")), Facts(nccl=Span.exactly("2.30.7"))),
         ("NCCL010", {"NCCL_SHM_MEMCPY_MODE": "1"}, Facts(nccl=Span.exactly("2.31.2")), Facts()),
         ("NCCL049", {"NCCL_DEBUG": "WARN"}, Facts(backend="gloo"), Facts(backend="nccl")),
         ("NCCL052", {"NCCL_TOPO_FILE": "/t/a.xml"}, Facts(mounts=frozenset({"/d"})), Facts(mounts=frozenset({"/t"}))),
-        ("TORCH013", {"TORCH_DIST_USE_NCCL2": "1"}, Facts(torch=Span.exactly("2.9.1")), Facts()),
         ("TORCH001", {"NCCL_BLOCKING_WAIT": "0"}, Facts(), Facts(torch=Span.exactly("2.1.2"))),
     ],
 )

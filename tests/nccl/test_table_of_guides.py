@@ -27,7 +27,6 @@ VALUES = [
     ("NCCL_IB_GID_INDEX", "3", Facts(nccl=NEW), "NCCL028", "warning"),
     ("NCCL_BUFFSIZE", "8388608", Facts(), "NCCL038", "warning"),
     ("NCCL_BUFFSIZE", "8388608", EFA, "NCCL038", "warning"),
-    ("NCCL_NTHREADS", "512", Facts(), "NCCL039", "note"),
     ("NCCL_ALGO", "Ring,Tree", HOPPER, "NCCL040", "warning"),
     ("NCCL_MIN_NRINGS", "4", Facts(), "NCCL004", "warning"),
     ("NCCL_TREE_THRESHOLD", "0", Facts(), "NCCL002", "error"),

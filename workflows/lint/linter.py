@@ -36,6 +36,12 @@ _OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART",
 _SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
 
 
+# What a tool's own tests read is wrong on purpose.
+_FIXTURE: Final = re.compile(
+    r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources)(?:/|__)"
+)
+
+
 def _left_out(root: Node) -> bool:
     return any(node.text in ("...", "....", "…") for node in root.walk())
 
@@ -72,7 +78,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
         for each in file.unreadable:
             place = (file.name, each.line, each.column, each.column + 1)
             known = Level.WARNING if each.harmless else RULES[each.rule].level
-            level = Level.NOTE if each.lossless else known
+            level = Level.NOTE if each.lossless else _lower(known, _FIXTURE.search(file.name) is not None)
             yield Finding(each.rule, level, *place, each.message, each.remedy)
 
 
@@ -80,8 +86,10 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
     templates = {file.name for file in files for each in file.unreadable if each.harmless and each.rule == "YAML001"}
     templates |= {file.name for file in files if _SKETCH.search(file.text) or any(map(_left_out, file.roots))}
+    templates |= {file.name for file in files if _FIXTURE.search(file.name)}
     idle = {id(each.document) for each in bundle.workloads if not may_train(each, bundle)}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
+    never: set[int] = set()
     for kind, things in _things(bundle).items():
         checks = [(rule, rule.checks[kind]) for rule in RULES.values() if kind in rule.checks]
         for thing in things:
@@ -89,23 +97,31 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
             for rule, check in checks:
                 for problem in islice(check(thing, bundle), _MOST):
                     finding = _finding(rule, problem, lines)
-                    if finding.file in templates or (document is not None and bundle.is_patch(document)):
-                        finding = replace(finding, level=Level(max(Level.NOTE, finding.level - 1)))
-                    most = min(_most(problem.node, finding.rule), finding.level)
+                    part = finding.file in templates or (document is not None and bundle.is_patch(document))
+                    most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
                     if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
                     finding = replace(finding, level=most)
+                    if finding.rule == "API001" and finding.message.endswith("does not exist"):
+                        never.add(id(document))
                     causes[_cause(finding, document, bundle)].append(finding)
-    yield from (_joined(found) for found in causes.values())
+    # A version that never was is a draft of another: what the fields of today's want of it is worth no warning.
+    for cause, found in causes.items():
+        joined = _joined(found)
+        draft = cause[2] in never and joined.level is Level.WARNING
+        yield replace(joined, level=Level.NOTE) if draft else joined
+
+
+def _lower(level: Level, part: bool) -> Level:
+    """What is said of a thing that is no whole manifest: a level less."""
+    return Level(max(Level.NOTE, level - part))
 
 
 def _most(node: Node, rule: str) -> Level:
     """The worst that may be said of a value: not much of one that another program fills in."""
     if node.is_mapping and node.open:  # {{ x }} without quotes: YAML001 says so
         return Level.NOTE
-    if node.replaced(small=rule in _SMALL):
-        return Level.NOTE if rule in _SMALL else Level.WARNING
-    return Level.ERROR
+    return Level.NOTE if node.placed or (rule in _SMALL and node.in_capitals) else Level.ERROR
 
 
 def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple[object, ...]:
@@ -113,7 +129,7 @@ def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple
     if finding.rule == "API001":  # one release of one project made all of its kinds go
         return finding.rule, finding.level, finding.file, finding.message.partition(" of ")[2]
     workload = bundle.workload(document) if document is not None else None
-    message = finding.message
+    message = "metadata" if finding.remedy.startswith("it belongs to metadata.") else finding.message
     for role in workload.roles if workload is not None and workload.family != "argo" else ():
         message = message.removeprefix(f"{role.name}: ").replace(f".{role.name}.", ".") if role.name else message
     return finding.rule, finding.level, id(document), finding.file, message

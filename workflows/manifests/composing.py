@@ -17,6 +17,7 @@ LONGEST: Final = 1 << 20
 DEEPEST: Final = 100
 """Values inside of values; the composer of PyYAML crashes at some thousands."""
 _BRACKETS: Final = re.compile(r"[\[{]+|[\]}]+")
+_JSON: Final = re.compile(r"^\}[ \t\r]*\n+(?=\{|null\b)", re.MULTILINE)
 _DASHES: Final = re.compile(r"^(?:[ ]*[-?:][ ])+", re.MULTILINE)
 
 
@@ -40,7 +41,9 @@ def compose(text: str) -> Iterator[yaml.Node | TooMuch]:
         if found is not None:
             yield found
             return
-    for composed in yaml.compose_all(text, Loader=LOADER):
+    # kubectl takes objects of JSON one after the other, YAML only with dashes between them.
+    several = _JSON.sub(r"\g<0>--- ", text) if text.lstrip()[:1] == "{" else text
+    for composed in yaml.compose_all(several, Loader=LOADER):
         if composed is not None:
             yield _too_much(composed) or composed
 

@@ -6,6 +6,7 @@ from typing import Final
 
 TORCH: Final = ("torchrun", "torch.distributed.launch")
 """They exit with 1 whatever their ranks exited with."""
-LAUNCHERS: Final = (*TORCH, "accelerate", "deepspeed", "mpirun", "mpiexec", "orterun", "horovodrun")
+MPI: Final = ("mpirun", "mpiexec", "orterun", "horovodrun")
+LAUNCHERS: Final = (*TORCH, "accelerate", "deepspeed", *MPI)
 TRAINERS: Final = (*LAUNCHERS, *("colossalai", "composer", "axolotl", "llamafactory-cli", "ft_launcher", "dlrover-run"))
 """Launchers, and the commands of libraries that start one."""

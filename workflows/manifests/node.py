@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import yaml
 
+from argosy.workflows.manifests.placeholder import filled_later, in_capitals, placed, variable
+
 _NULL: Final = "tag:yaml.org,2002:null"
 _BOOL: Final = "tag:yaml.org,2002:bool"
 _INT: Final = "tag:yaml.org,2002:int"
@@ -25,20 +27,6 @@ _NO_STRING: Final = re.compile(
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE"
     r"|n|N|no|No|NO|off|Off|OFF|false|False|FALSE"
 )
-# What somebody fills in later: Argo's {{…}}, the kubelet's $(…), envsubst's ${…}, a guide's <…>, the __X__, @X@, %X%
-# that vendors' scripts replace (github.com/GoogleCloudPlatform/container-engine-accelerators), Python's {x} and %(x)s,
-# <%= x %>, [[ .x ]], Chainsaw's ($x), an ellipsis. Never guessed.
-_FILLED_LATER: Final = re.compile(
-    r"\{\{|\$\(|\$\{|<%|\[\[ ?\.|%\(\w+\)s|^\S*<[A-Za-z][^<>\n]*>\S*$|^\S*\{\w+\}\S*$|^\(\$\w+\)$|^(?:\.{3,}|…)$"
-    r"|PLACEHOLDER|__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__|([@%#])[A-Z][A-Z0-9_]*\1"
-)
-# What a reader of a guide writes something else for; a word that a script replaces, where no capitals can stand.
-_REPLACED: Final = re.compile(
-    r"(?i)\S*(\byour[-_]|change[-_]?me|replace[-_]?(me|with|this)|placeholder|\btodo\b|\bx{3,}\b)\S*"
-)
-_CAPITALS: Final = re.compile(r"(?<![A-Za-z0-9 ])[A-Z][A-Z_]+(?![a-z])")
-# envsubst's other form, as the whole value of a key: among the words of a command it is a shell's, or a mistake.
-_ONE_VARIABLE: Final = re.compile(r"\$[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +129,19 @@ class Node:
         if isinstance(self.yaml, yaml.MappingNode):  # an unquoted {{ x }}, or {x}
             return any(isinstance(key, yaml.MappingNode) for key, _ in self.yaml.value) or unquoted(self.yaml)
         # Within a string, a bare {{…}} was replaced by as many x, to be YAML at all (reading.py).
-        text = self.text
-        if _FILLED_LATER.search(text) is not None or (not self.origin.editable and "xxxxx" in text):
+        if filled_later(self.text) or (not self.origin.editable and "xxxxx" in self.text):
             return True
-        return isinstance(self.key, str) and _ONE_VARIABLE.fullmatch(text) is not None
+        return isinstance(self.key, str) and variable(self.text)
 
-    def replaced(self, *, small: bool) -> bool:
-        """Whether its words ask for others; ``small``: capitals have no place here but for a script to replace."""
-        return _REPLACED.fullmatch(self.text) is not None or (small and _CAPITALS.search(self.text) is not None)
+    @property
+    def placed(self) -> bool:
+        """Whether it is still to be written, by a script or by a guide's reader: there is nothing to judge yet."""
+        return placed(self.text)
+
+    @property
+    def in_capitals(self) -> bool:
+        """Whether it holds a word in capitals, which a script replaces where no capitals can stand."""
+        return in_capitals(self.text)
 
     @property
     def number(self) -> int | None:
@@ -282,7 +275,8 @@ class Node:
 
 def unquoted(held: yaml.MappingNode) -> bool:
     """Whether it is a bare ``{x}``, for Python to fill in: no field of Kubernetes takes a mapping to nothing."""
-    return bool(held.flow_style) and [(type(key), value.value) for key, value in held.value] == [(yaml.ScalarNode, "")]
+    written = [(type(key), value.tag, value.value) for key, value in held.value]
+    return bool(held.flow_style) and written == [(yaml.ScalarNode, _NULL, "")]
 
 
 def _float(text: str) -> float | str:

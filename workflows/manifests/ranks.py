@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.launchers import LAUNCHERS, TORCH
+from argosy.workflows.manifests.launchers import LAUNCHERS, MPI, TORCH
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Pod, Role
 from argosy.workflows.manifests.process import Process
@@ -35,6 +35,11 @@ def torch_launch(pod: Pod, bundle: Bundle) -> tuple[Container, Process] | None:
     """The first torchrun of a pod; None without one."""
     found = ((each, process) for each, process in launches(pod, bundle) if process.program in TORCH)
     return next(found, None)
+
+
+def stays(process: Process) -> bool:
+    """Whether mpirun is told of no other host, and starts all ranks in its own pod."""
+    return process.program in MPI and process.option("host", "H", "hostfile", "machinefile", "hosts", "f") is None
 
 
 def waits_for_all(workload: Workload, bundle: Bundle) -> bool:
@@ -111,7 +116,9 @@ def _one_group(workload: Workload) -> bool:
 
 def _is_rank(role: Role, bundle: Bundle) -> bool:
     for container, process in launches(role.pod, bundle):
-        if process.program not in TORCH or (option(process, container, bundle, "nnodes") or "1") != "1":
+        one_node = process.program in TORCH and (option(process, container, bundle, "nnodes") or "1") == "1"
+        alone = one_node or ((role.replicas or 1) > 1 and stays(process))
+        if not alone:
             return True
     main = role.pod.main
     if main is None:

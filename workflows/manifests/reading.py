@@ -30,10 +30,12 @@ _FILLED_IN: Final = re.compile(
     r"[ \t]*(?:- )?(?:[\w./-]+:)?(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|__\w+__|\$\w+|\$?\{\w+\}|<[\w. -]+>)[ \t]*"
 )
 _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
+_OF_OBJECTS: Final = ("metadata", "spec", "resources", "patches")
+"""A chart's values may have a kind, too; a Kustomization may have no version."""
 # A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
-_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{\[%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
+_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
-_LEFT_OUT: Final = re.compile(r"^[ \t]+(?:- )?(?:\[?\.{3,}\]?|…)[ \t]*(?:#.*)?$", re.MULTILINE)
+_LEFT_OUT: Final = re.compile(r"^[ \t]*(?:- )?(?:\[?\.{3,}\]?|…)[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,19 +157,22 @@ def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
     if root["kind"].text.endswith("List") and root["items"].is_list:
         for item in root["items"]:
             yield from _objects(item, index, text)
-    elif root.is_mapping and (root["kind"] or root["apiVersion"]):
+    elif root["apiVersion"] or any(root["kind"] and root[key] for key in _OF_OBJECTS):
         document = Document(root, index)
         yield document
         yield from _nested(document, text)
 
 
 def _nested(host: Document, text: str) -> Iterator[Document]:
-    """Objects that an object creates: a resource template's manifest, a raw artifact, a Sensor's source."""
+    """Objects that an object creates: a resource template's manifest, a plugin's, a raw artifact, a Sensor's source."""
     if host.group != "argoproj.io":
         return
     for node in host.root.walk():
         if _is_manifest(node):
             yield from _manifest(node, host, text)
+        elif node.key == "plugin":  # an executor's: github.com/argoproj-labs/argo-executor-plugin-samples
+            objects = (each for each in node.walk() if each["apiVersion"] and each["kind"])
+            yield from (Document(each, host.index, host) for each in objects)
         elif node.parent is not None and (node.parent.key, node.key, host.kind) == ("source", "resource", "Sensor"):
             inner = Document(node, host.index, host)
             yield inner
@@ -262,6 +267,8 @@ _FEW: Final = 50
 
 def _holds(whole: yaml.Node, part: yaml.Node) -> bool:
     """Whether one says all that the other does, so that nothing is lost when it takes the other's place."""
+    if not part.value and not _is_scalar(part):
+        return True
     if isinstance(whole, yaml.MappingNode) and isinstance(part, yaml.MappingNode):
         said = {str(key.value): value for key, value in whole.value}
         return all(str(key.value) in said and _holds(said[str(key.value)], value) for key, value in part.value)
@@ -285,4 +292,6 @@ def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
     if any("\t" in each for each in text.split("\n")[line - 1 : line]):
         what = "a tab where YAML wants spaces"
+    elif any("\u00a0" in each[: len(each) - len(each.lstrip())] for each in text.split("\n")[line - 2 : line]):
+        what = "a no-break space where YAML wants spaces"
     return Unreadable("YAML001", line, column, f"is not YAML: {what}", "mend the line, or the one before it")

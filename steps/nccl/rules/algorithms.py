@@ -1,4 +1,4 @@
-"""NCCL038-NCCL044: buffers, threads, algorithms, channels and NVLink SHARP."""
+"""NCCL038-NCCL044: buffers, algorithms, channels and NVLink SHARP."""
 
 from __future__ import annotations
 
@@ -22,20 +22,6 @@ def buffer_size(scene: Scene) -> Iterator[EnvironmentFinding]:
     why = "; over EFA it also overrides what the plugin tunes" if scene.link == "efa" else ""
     message = f"NCCL_BUFFSIZE={value} changes the memory of every channel and peer, without a known gain{why}"
     yield EnvironmentFinding("NCCL038", "warning", (name,), message, "remove it", Remove(name))
-
-
-def threads(scene: Scene) -> Iterator[EnvironmentFinding]:
-    """Threads of a communication kernel."""
-    name = "NCCL_NTHREADS"
-    value = scene.number(name)
-    if value is None:
-        return
-    if value == 512:
-        message = "NCCL_NTHREADS=512 is what NCCL takes on NVLink machines, and too much on PCIe ones"
-        yield EnvironmentFinding("NCCL039", "note", (name,), message, "remove it", Remove(name))
-    else:
-        message = f"NCCL_NTHREADS={value} overrides the number of threads that NCCL computes for this GPU"
-        yield EnvironmentFinding("NCCL039", "warning", (name,), message, "remove it", Remove(name))
 
 
 def algorithms(scene: Scene) -> Iterator[EnvironmentFinding]:
@@ -132,4 +118,4 @@ def multi_node_nvlink(scene: Scene) -> Iterator[EnvironmentFinding]:
         yield EnvironmentFinding("NCCL044", "warning", (name,), message, "remove it", Remove(name))
 
 
-CHECKS = (buffer_size, threads, algorithms, protocols, channels, nvls, multi_node_nvlink)
+CHECKS = (buffer_size, algorithms, protocols, channels, nvls, multi_node_nvlink)

@@ -1,4 +1,4 @@
-"""NCCL018, NCCL019, NCCL045, NCCL046: what a diagnosis left behind, and the drawers that are not for production."""
+"""NCCL018, NCCL019, NCCL045: what a diagnosis left behind, and the drawers that are not for production."""
 
 from __future__ import annotations
 
@@ -36,15 +36,6 @@ def transports_off(scene: Scene) -> Iterator[EnvironmentFinding]:
         yield EnvironmentFinding("NCCL045", level, (name,), message, remedy)
 
 
-def affinity(scene: Scene) -> Iterator[EnvironmentFinding]:
-    """IGNORE_CPU_AFFINITY is for machines that lie about their CPUs."""
-    name = "NCCL_IGNORE_CPU_AFFINITY"
-    if scene.number(name) == 1 and not scene.in_cloud("azure", "oci", "gcp", "crusoe"):
-        message = f"{name}=1 lets NCCL's threads leave the CPUs they were given; it is for virtual machines"
-        remedy = "remove it on bare metal"
-        yield EnvironmentFinding("NCCL046", "note", (name,), message, remedy)
-
-
 def debugging_drawer(scene: Scene, covered: frozenset[str]) -> Iterator[EnvironmentFinding]:
     """Variables of the guide's Debugging section; ``covered`` have a finding of their own."""
     for name in sorted(scene.env.keys() & variables().keys() - covered - scene.demanded() - _RAS):
@@ -70,5 +61,5 @@ def undocumented(scene: Scene, covered: frozenset[str]) -> Iterator[EnvironmentF
             )
 
 
-CHECKS = (transports_off, affinity)
+CHECKS = (transports_off,)
 LAST = (debugging_drawer, undocumented)

@@ -30,7 +30,8 @@ def gid_index(scene: Scene) -> Iterator[EnvironmentFinding]:
             "in a container the index may be absent ('ibv_modify_qp failed with 22 Invalid argument')"
         )
         remedy = "remove it; where it must be narrowed use NCCL_IB_ADDR_FAMILY and NCCL_IB_ADDR_RANGE"
-        yield EnvironmentFinding("NCCL028", "warning", (name,), message, remedy, Remove(name))
+        level: Level = "note" if scene.facts.host_network else "warning"  # the node's own table, which its site knows
+        yield EnvironmentFinding("NCCL028", level, (name,), message, remedy, Remove(name))
 
 
 def queue_pairs(scene: Scene) -> Iterator[EnvironmentFinding]:

@@ -84,10 +84,7 @@ def cpp_log(scene: Scene) -> Iterator[EnvironmentFinding]:
     """TORCH_CPP_LOG_LEVEL."""
     name = "TORCH_CPP_LOG_LEVEL"
     value = scene.text(name).strip().upper()
-    if value in ("INFO", "0"):
-        message = f"{name}={value} logs the inner life of torch's libraries; useful beside TORCH_DISTRIBUTED_DEBUG"
-        yield EnvironmentFinding("TORCH006", "note", (name,), message, "remove it after the diagnosis")
-    elif value and value not in ("WARNING", "ERROR", "FATAL", "1", "2", "3"):
+    if value and value not in ("INFO", "WARNING", "ERROR", "FATAL", "0", "1", "2", "3"):
         message = f"{name}={scene.text(name)} is none of INFO, WARNING, ERROR, FATAL: torch ignores it"
         yield EnvironmentFinding("TORCH008", "warning", (name,), message, "write WARNING or remove it", Remove(name))
 
@@ -129,24 +126,6 @@ def watchdog(scene: Scene) -> Iterator[EnvironmentFinding]:
         yield EnvironmentFinding("TORCH009", "warning", (name,), message, "600 is torch's, 1800 covers slow saves")
 
 
-_COSTLY = (
-    "TORCH_NCCL_DESYNC_DEBUG",
-    "TORCH_NCCL_NAN_CHECK",
-    "TORCH_DIST_NAN_CHECK",
-    "TORCH_NCCL_ENABLE_TIMING",
-    "TORCH_FR_CPP_STACK",
-    "TORCH_NCCL_TRACE_CPP_STACK",
-)
-
-
-def costly(scene: Scene) -> Iterator[EnvironmentFinding]:
-    """Debugging aids that cost time in each collective."""
-    for name in _COSTLY:
-        if _on(scene.text(name)) and not scene.facts.diagnosis:
-            message = f"{name} is a debugging aid and costs time in every collective"
-            yield EnvironmentFinding("TORCH010", "note", (name,), message, "remove it after the diagnosis")
-
-
 def gloo_interface(scene: Scene) -> Iterator[EnvironmentFinding]:
     """gloo's interface beside NCCL's, and in gloo's own syntax."""
     name, nccl = "GLOO_SOCKET_IFNAME", scene.text("NCCL_SOCKET_IFNAME").strip()
@@ -160,19 +139,6 @@ def gloo_interface(scene: Scene) -> Iterator[EnvironmentFinding]:
     elif nccl and not nccl.startswith("^") and not scene.has(name) and scene.many_nodes() and not scene.facts.diagnosis:
         message = "NCCL_SOCKET_IFNAME chooses the interface for NCCL alone; gloo, used beside it, guesses its own"
         yield EnvironmentFinding("TORCH011", "note", (name, "NCCL_SOCKET_IFNAME"), message, f"set {name} too")
-
-
-def old_engine(scene: Scene) -> Iterator[EnvironmentFinding]:
-    """TORCH_DIST_USE_NCCL2."""
-    name = "TORCH_DIST_USE_NCCL2"
-    if not scene.has(name):
-        return
-    if scene.facts.torch.older_than("2.14"):
-        message = f"{name} is read by torch 2.14 and newer; this one ignores it"
-        yield EnvironmentFinding("TORCH013", "warning", (name,), message, "remove it", Remove(name))
-    elif _off(scene.text(name)):
-        message = f"{name}=0 keeps torch's older NCCL engine: a way out that will close"
-        yield EnvironmentFinding("TORCH013", "note", (name,), message, "remove it when the problem is solved")
 
 
 def launch_blocking(scene: Scene) -> Iterator[EnvironmentFinding]:
@@ -192,8 +158,6 @@ CHECKS = (
     cpp_log,
     strangers,
     watchdog,
-    costly,
     gloo_interface,
-    old_engine,
     launch_blocking,
 )

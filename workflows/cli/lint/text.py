@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -14,13 +14,23 @@ from argosy.workflows.manifests.reading import SourceFile
 
 _COLOUR: Final = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
 _WIDEST: Final = 160
+_PLACES: Final = 8
+"""Places that are named; --format json has all."""
 
 
 def as_text(findings: Sequence[Finding], files: Sequence[SourceFile]) -> Iterator[str]:
-    """One paragraph per finding."""
+    """One paragraph per finding; what is said in the same words of other places is said once, and names them."""
     lines = {file.name: file.text.split("\n") for file in files}
+    same: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for finding in findings:
-        yield "\n".join(_paragraph(finding, lines[finding.file])) + "\n"
+        same[finding.rule, finding.level, finding.message, finding.remedy].append(finding)
+    for first, *others in same.values():
+        paragraph = [*_paragraph(first, lines[first.file])]
+        if others:
+            places = ", ".join(harmless(f"{each.file}:{each.line}") for each in others[:_PLACES])
+            more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
+            paragraph.append(f"  the same in {places}{more}")
+        yield "\n".join(paragraph) + "\n"
 
 
 def _paragraph(finding: Finding, lines: list[str]) -> Iterator[str]:

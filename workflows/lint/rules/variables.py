@@ -19,6 +19,7 @@ from argosy.workflows.lint.finding import Edit, Level, Problem
 from argosy.workflows.lint.rule import declare, rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.environment import Variable
+from argosy.workflows.manifests.launchers import MPI
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.node_labels import selected_labels
 from argosy.workflows.manifests.pod import Container
@@ -26,7 +27,6 @@ from argosy.workflows.manifests.process import Process as Command
 from argosy.workflows.manifests.training import trains
 
 _FIRST: Final = "NCCL001"
-_MPI: Final = ("mpirun", "mpiexec", "orterun", "horovodrun")
 _DIAGNOSIS: Final = re.compile(r"nccl[-_]?tests?\b|preflight|all_reduce_perf|diagnos")
 _PREFIXES: Final = (
     *("NCCL_", "TORCH_", "GLOO_", "FI_", "OFI_", "RDMAV_", "UCX_", "CUDA_", "PET_", "PYTORCH_", "MELLANOX_"),
@@ -72,7 +72,7 @@ def _environments(container: Container, bundle: Bundle) -> Iterator[tuple[Proces
     if not container.init and main is not None and main.node.yaml is not container.node.yaml:
         kind = "sidecar"
     commands = [each for each in bundle.processes(container) if each.assignments]
-    launchers = [each for each in bundle.processes(container) if each.program in _MPI]
+    launchers = [each for each in bundle.processes(container) if each.program in MPI]
     if launchers and kind == "ranks":
         passed = {set_.name for each in launchers for set_ in each.assignments if set_.how == "-x"}
         rest = {name: each for name, each in bundle.environment(container).items() if name not in passed}

@@ -120,6 +120,7 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     type_name = trail[-1][0]
     known = fields_of(type_name)
     of_a_pod = any(each.startswith("Pod") or each.endswith(("Container", "Script")) for each, _ in trail)
+    of_a_pod = of_a_pod or known.get("spec") == "PodSpec"  # a template of pods, under whatever name
     kubernetes = not _OF_PROJECTS.match(trail[0][0])
     # A pod's fields are known; a project's next release may have one more, and its CRD may keep what it does not know.
     known_whole = kubernetes or of_a_pod

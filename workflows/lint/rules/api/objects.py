@@ -138,7 +138,8 @@ def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 )
     for role in workload.roles:
         own = role.job["selector"]
-        if own and role.job["manualSelector"].flag is not True:
+        filled = any(each.entries or each.items for each in own.entries.values())
+        if filled and role.job["manualSelector"].flag is not True:
             message = "a Job with a selector of its own, which the API refuses: it makes one for each Job"
             yield Problem(own, message, "remove it", _remove(own))
 

@@ -12,11 +12,14 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import also, rule
+from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
+from argosy.workflows.manifests.ranks import holds_only
 from argosy.workflows.manifests.script import Command, commands
 from argosy.workflows.manifests.training import trains
+from argosy.workflows.manifests.workload import Workload
 
 _FOREVER: Final = re.compile(r"(sleep (infinity|inf|\d+d|\d{6,})|tail -[fF])\b|while (true|:)")
 _STRICT: Final = re.compile(r"-[a-z]*e[a-z]*")
@@ -57,6 +60,8 @@ def pipe(container: Container) -> Iterator[Problem]:
         command = held[index]
         if command.after == "|" and not keeps_pipe_errors(held, container):
             follower = held[index + 1].name if index + 1 < len(held) else "the last command"
+            if command.name.startswith("python") and (follower.startswith("python") or follower in ("jq", "xargs")):
+                continue  # what it prints is data, and no log
             yield Problem(
                 script,
                 f"the exit code of the pipe is that of {follower}: a training that failed ends the container with 0",
@@ -167,6 +172,18 @@ def never_ends(container: Container) -> Iterator[Problem]:
                     inside=match[0],
                 )
                 return
+
+
+@also("ARGV043", on=Workload)
+def only_holds(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+    """``sleep infinity`` and nothing else; MPI's workers and Ray's pods wait for others' work."""
+    for role in workload.roles if workload.family not in ("mpi", "ray") else ():
+        held = [(each, " ".join(process.words)) for each in role.pod.containers for process in bundle.processes(each)]
+        for container, words in held if role.pod.gpus and holds_only(role, bundle) else ():
+            if _FOREVER.search(words):
+                what = f"{words} is all that the pod does: it keeps its GPUs until somebody deletes it"
+                yield Problem(container.argv[0], what, "delete it when nobody works in it", level=Level.NOTE)
+                break
 
 
 @rule("ARGV044", Level.ERROR, on=Container)

@@ -15,6 +15,8 @@ from argosy.workflows.manifests.training import named_training
 from argosy.workflows.manifests.workload import Workload
 
 _HIDDEN: Final = ("", "void", "none")
+_ALL: Final = 8
+"""GPUs of a whole node, whose others' pods get none."""
 
 
 @rule("MEM015", Level.WARNING, on=Container)
@@ -28,6 +30,7 @@ def all_devices(container: Container, bundle: Bundle) -> Iterator[Problem]:
         variable.place,
         f"NVIDIA_VISIBLE_DEVICES={variable.value} shows the container {which}, whoever they are given to",
         "remove it and ask for GPUs in resources.limits: the device plugin sets the variable",
+        level=Level.NOTE if (container.gpus or 0) >= _ALL else None,
     )
 
 

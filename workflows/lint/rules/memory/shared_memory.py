@@ -155,7 +155,8 @@ def too_small(container: Container) -> Iterator[Problem]:
     """NCCL alone wants a GiB between the GPUs of a node."""
     for path, volume in _memory_volumes(container):
         size = quantity(volume["sizeLimit"].text)
-        if path == _DEV_SHM and size is not None and size < _ENOUGH and (container.gpus is None or container.gpus > 1):
+        gpus = 8 if container.gpus is None else min(container.gpus, 8)
+        if path == _DEV_SHM and size is not None and gpus > 1 and size < _ENOUGH * gpus // 8:
             yield Problem(
                 volume["sizeLimit"],
                 f"/dev/shm of {volume['sizeLimit'].text} for several GPUs: NCCL's buffers between them do not fit",

@@ -38,6 +38,8 @@ def dialled(workload: Workload, bundle: Bundle) -> Iterator[tuple[Launch, Given,
 @rule("REND010", Level.WARNING, on=Workload)
 def no_such_pod(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A name that is meant to be one of the workload's pods, and is none."""
+    if workload.document.metadata["ownerReferences"]:
+        return  # whoever made the pod makes its Service, too
     own = _names(workload)
     for _, given, address in dialled(workload, bundle):
         if workload.family == "pod" and _bare(address, workload, bundle):

@@ -9,6 +9,8 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.launch import Launch
+from argosy.workflows.manifests.launchers import MPI
+from argosy.workflows.manifests.ranks import stays
 from argosy.workflows.manifests.training import named_training
 from argosy.workflows.manifests.workload import Workload
 
@@ -129,7 +131,7 @@ def started_by_each(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     for each in bundle.launches(workload):
         over_ssh = each.program == "deepspeed" and each.several_nodes and each.option("no-ssh") is None
-        if not (over_ssh or each.program in ("mpirun", "mpiexec", "horovodrun")) or (each.role.replicas or 1) < 2:
+        if not (over_ssh or (each.program in MPI and not stays(each.process))) or (each.role.replicas or 1) < 2:
             continue
         text = each.process.node.text if each.process.in_shell else ""
         if re.search(r"\b(if|case)\b|\[\[? ", text) or not each.container.gpus:

@@ -8,6 +8,7 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.launch import Given, Launch
+from argosy.workflows.manifests.launchers import MPI
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Role
 from argosy.workflows.manifests.training import named_training
@@ -40,7 +41,7 @@ def mpi(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         said = " ".join([*each.process.words, *each.environment]).upper()
         elsewhere = workload.document.spec["mpiImplementation"].text not in ("", "OpenMPI") or "OVERSUBSCRIBE" in said
         elsewhere = elsewhere or bool(each.option("host", "H", "hostfile", "machinefile"))
-        if given is None or given.number is None or each.program not in ("mpirun", "mpiexec", "orterun", "horovodrun"):
+        if given is None or given.number is None or each.program not in MPI:
             continue
         if given.number > total and not elsewhere:
             yield Problem(

@@ -84,6 +84,8 @@ def of_the_kind(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             # More slots than GPUs is one way to share them, and who writes the option does not ask the field.
             given = any(each.option("nproc-per-node") or each.program == "python" for each in bundle.launches(workload))
             more = workload.family == "mpi" or given
+            if any(each.option("N", "npernode", "map-by") for each in bundle.launches(workload)):
+                return  # mpirun is told how many of a worker's slots it may take
             for problem in _against(field, "", f"{field.key} {number}", number, gpus):
                 yield replace(problem, level=Level.WARNING if more else problem.level)
             return

@@ -29,6 +29,7 @@ def workers_stay(workload: Workload) -> Iterator[Problem]:
         f"{written}: the workers {holds}run on when the launcher has ended, until somebody deletes the MPIJob",
         "write runPolicy: {cleanPodPolicy: Running}",
         edits,
+        level=Level.NOTE if policy and not holds else None,  # who writes the default has thought of it
     )
 
 
@@ -49,5 +50,5 @@ def cluster_stays(workload: Workload) -> Iterator[Problem]:
         node,
         "shutdownAfterJobFinishes is not true: the Ray cluster stays, and holds its nodes, when the job has ended",
         "write shutdownAfterJobFinishes: true and ttlSecondsAfterFinished",
-        level=Level.NOTE if node.flag is False else None,  # who writes the default has thought of it
+        level=Level.NOTE if node.flag is False or spec["submissionMode"].text == "InteractiveMode" else None,
     )
