@@ -66,6 +66,17 @@ def put_checkpoint(
         raise InputError(
             f"SCRIPT: {trainer.where}: {trainer.library} saves where only a run could tell; {trainer.remedy}"
         )
+    if trainer is not None and opaque is None and (trainer.folder or "").startswith(OUTSIDE):
+        raise InputError(
+            f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
+            "in, which is all that is kept; name a folder below that one there, as in 'out'"
+        )
+    if facts.removed is not None and opaque is None:
+        where, gone = facts.removed
+        raise InputError(
+            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
+            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
+        )
     folder, patterns, why = _saved(facts, opaque, include)
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")

@@ -9,7 +9,7 @@ import shlex
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, held, to_write
+from argosy.workflows.cli.init_account import account, goes_on, held, to_write
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import NUMBERED
@@ -87,7 +87,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
             "argosy.Checkpointer there, and call argosy init again"
         )
     if any(each.glob or each.flags for each in (*facts.seen_saves, *facts.seen_loads)):
-        click.echo(f"{account(facts)}\n{to_write(facts)}", err=True)
+        click.echo(f"{account(facts)}\n{to_write(facts)}{_going_on(facts)}", err=True)
     way = facts.resume_flag()
     goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
@@ -109,6 +109,17 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
         f"SCRIPT: {seen}, so a killed run could not resume; name the folder (relative, as the script writes it) and "
         f"its checkpoints, {say}, or use argosy.Checkpointer in the script"
     )
+
+
+def _going_on(facts: ScriptFacts) -> str:
+    """What is to be said beside the lines where nothing was seen that makes it go on."""
+    saved = {each.glob.rpartition("/")[2] for each in facts.seen_saves if each.glob}
+    again = any(each.glob.rpartition("/")[2] in saved for each in facts.seen_loads)
+    if again or goes_on(facts) or facts.loads or facts.trainer is not None or facts.asked_for is not None:
+        return ""
+    told = "\nNothing was seen that makes it go on: every restart may begin anew."
+    more = "" if facts.loop is None else f" For it to go on write:\n{facts.loop.lines('FOLDER/argosy.pt')}"
+    return f"{told}{more}"
 
 
 def _of_default(facts: ScriptFacts, folder: str) -> Flag | None:

@@ -33,6 +33,9 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         return list(given), ""
     words, why = _words(facts, folder, patterns)
     words = [*words, *facts.switches] if words else []
+    if (words or facts.loads) and facts.trainer is None and facts.loop is not None and facts.loop.anew:
+        why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
+        why += f" again, unless {facts.loop.counter} is saved and loaded, too"
     if facts.stops is not None and (words or facts.loads or facts.trainer is not None):
         name, where = facts.stops
         return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"

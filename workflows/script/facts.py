@@ -14,7 +14,7 @@ from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
-from argosy.workflows.script.going_on import enough, loaded
+from argosy.workflows.script.going_on import enough, loaded, removed
 from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import put_inside
 from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
@@ -81,6 +81,8 @@ class ScriptFacts:
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
+    removed: tuple[str, str] | None = None
+    """Where it removes at each start what it saves into, and the folder."""
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None
@@ -153,8 +155,15 @@ def read_script(
         InputError: no such file, a folder, too large, not text, or not Python.
     """
     source = read_source(path, folders)
-    source.calls = reached_calls(source)
-    return _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ)
+    known = len(source.roots)
+    for _ in range(2):  # modules in folders that the script adds to its path have flags, too
+        source.calls = reached_calls(source)
+        facts = _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ)
+        if len(source.roots) == known:
+            break
+        source = read_source(path, [*folders, *source.roots[known:]])
+        known = len(source.roots)
+    return facts
 
 
 def _facts(
@@ -181,6 +190,7 @@ def _facts(
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
+        removed=removed(source, values, fixed(places)),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),

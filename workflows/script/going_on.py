@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.saves import SavedAt
-from argosy.workflows.script.source import Source, argument, last_name
+from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
@@ -65,6 +66,27 @@ def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag
             if any(fnmatchcase(path, str(PurePosixPath(one.folder, one.pattern))) for path in paths for one in places):
                 return source.where(call)
     return ""
+
+
+def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
+    """Where the script removes, at each start, a folder that it saves into or one above; and the folder."""
+    late, at = _late(source, values, places), {each.where for each in places}
+    saves = [call for call in source.calls if source.where(call) in at]
+    for call in values.machine.sure if values.machine.followed else ():
+        if last_name(call.func) != "rmtree" or not call.args or call in late or _is_in_loop(call, source):
+            continue
+        around = source.function_of(call)
+        near = any(source.function_of(each) is around and not _is_in_loop(each, source) for each in saves)
+        asked = any(_READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
+        for folder in () if near or asked else values.folders(call.args[0]):
+            if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
+                return source.where(call), folder
+    return None
+
+
+def _is_in_loop(node: ast.AST, source: Source) -> bool:
+    inside = takewhile(lambda each: not isinstance(each, Function), source.above(node))
+    return any(isinstance(each, ast.For | ast.While) for each in inside)
 
 
 def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:

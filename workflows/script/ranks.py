@@ -51,7 +51,17 @@ def spread(source: Source, values: Values) -> Spread:
     plugged = any(last_name(call.func) == "Accelerator" and "plugin" in ast.unparse(call) for call in source.calls)
     alike = group or (by is not None and by[0] == "Accelerator" and not plugged)
     node = next((f"{source.where(call)} takes the rank on its node for that in the group" for call in own), "")
+    taken = (call for call in source.calls if last_name(call.func) == "set_device" and any(map(_is_global, [
+        *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
+    node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike)
+
+
+def _is_global(node: ast.expr) -> bool:
+    """``dist.get_rank()``, ``int(os.environ["RANK"])``."""
+    inside = [each for each in ast.walk(node) if isinstance(each, ast.Call | ast.Constant | ast.BinOp)]
+    kinds = {last_name(each.func) if isinstance(each, ast.Call) else getattr(each, "value", "%") for each in inside}
+    return bool(kinds & {"get_rank", "RANK"}) and not kinds & {"%", "LOCAL_RANK"}
 
 
 def _files_of_ranks(source: Source) -> str:
