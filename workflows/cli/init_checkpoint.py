@@ -64,7 +64,7 @@ def put_checkpoint(
         if trainer.lines:
             click.echo(f"What makes it save into one folder and go on:\n{trainer.lines}", err=True)
         raise InputError(
-            f"SCRIPT: {trainer.where}: {trainer.library} saves where only a run could tell; {trainer.remedy}"
+            f"SCRIPT: {trainer.where}: {trainer.library} {trainer.lacks}; {trainer.remedy}"
         )
     if trainer is not None and opaque is None and (trainer.folder or "").startswith(OUTSIDE):
         raise InputError(

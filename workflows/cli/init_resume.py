@@ -147,7 +147,8 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tupl
         return _of_model(facts, *facts.of_model, folder, patterns)
     maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
     if maybe is not None and facts.trainer is None:
-        return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
+        why = f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
+        return [], f"{why}{_lines(facts, folder)}"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if lines := _lines(facts, folder):
         return [], f"{why}{lines}"

@@ -16,7 +16,7 @@ from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
 from argosy.workflows.script.going_on import enough, loaded, removed
 from argosy.workflows.script.lines import Loop, loop_of
-from argosy.workflows.script.outside import put_inside
+from argosy.workflows.script.outside import copies_all, put_inside
 from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
@@ -77,6 +77,8 @@ class ScriptFacts:
     finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
     inside: tuple[str, str] | None = None
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
+    copies: str = ""
+    """What else to leave out then: it copies all that it runs in."""
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
@@ -199,6 +201,7 @@ def _facts(
         launched=launched(source, flags, settings),
         launcher=launcher(source, values),
         inside=put_inside(source, values, places),
+        copies=copies_all(source),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole),

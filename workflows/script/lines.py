@@ -158,9 +158,12 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
 
 def _is_whole(loop: ast.For, call: ast.Call, first: str, values: Values) -> bool:
     """Whether each start takes all turns: nothing but constants and flags bound it, and nothing leaves a turn out."""
-    known = all(isinstance(each, ast.Constant) or values.flag(last_name(each)) is not None for each in call.args)
+    names = [each for one in call.args for each in ast.walk(one) if isinstance(each, ast.Attribute)]
+    flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
+    known = all(isinstance(each, ast.Constant | ast.Attribute | ast.BinOp) for each in call.args) and names
     left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
-    return first.isdecimal() and known and bool(call.args) and not any(left)
+    set_later = {*values.bindings.attributes} & {flag.attribute for flag in flags}
+    return bool(known) and len(flags) == len(names) and not set_later and not any(left)
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:

@@ -10,7 +10,7 @@ from posixpath import normpath
 
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.saves import SavedAt
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, last_name, plain
 from argosy.workflows.script.values import OUTSIDE, Values
 
 
@@ -33,6 +33,13 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
             line = f"{text} = {kind}('out')" if path else f"{text} = 'out'"
             made.append((max(map(len, begins)), line, source.where(last)))
     return min(made)[1:] if made else None
+
+
+def copies_all(source: Source) -> str:
+    """``copytree(".", snapshot)``: a folder inside would be copied into itself, without an end."""
+    calls = (call for call in source.calls if last_name(call.func) == "copytree" and call.args)
+    found = (source.where(call) for call in calls if plain(call.args[0]) in (".", "./"))
+    return next((f", leave {where} out, which copies the folder that it runs in" for where in found), "")
 
 
 def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | None:

@@ -91,7 +91,9 @@ def launcher(source: Source, values: Values) -> Flag | None:
 
 def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
     """Names that stand where the script comes to as its flags are."""
-    for node in source.nodes:
+    come_to = {call.func for call in source.calls}
+    left = {node.func for node in source.nodes if isinstance(node, ast.Call)} - come_to
+    for node in (each for each in source.nodes if each not in left):
         name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
         compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
         if (
