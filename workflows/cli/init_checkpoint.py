@@ -63,9 +63,7 @@ def put_checkpoint(
     if trainer is not None and opaque is None and trainer.folder is None:
         if trainer.lines:
             click.echo(f"What makes it save into one folder and go on:\n{trainer.lines}", err=True)
-        raise InputError(
-            f"SCRIPT: {trainer.where}: {trainer.library} {trainer.lacks}; {trainer.remedy}"
-        )
+        raise InputError(f"SCRIPT: {trainer.where}: {trainer.library} {trainer.lacks}; {trainer.remedy}")
     if trainer is not None and opaque is None and (trainer.folder or "").startswith(OUTSIDE):
         raise InputError(
             f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
@@ -186,7 +184,9 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     apart = {each.folder for each in usable}
-    if facts.loads and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
+    way = facts.resume_flag()
+    finds = facts.loads or (way is not None and way.attribute in facts.endings)
+    if finds and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
         # It may look for any of them by itself: the model in one folder, its optimizer in another.
         patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
         return above, list(include) or patterns, f"{first.where} saves there"

@@ -52,6 +52,8 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
         flag = None  # a file of somebody's choice; its own it finds itself
     if flag is not None and not flag.takes_value and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
+    if facts.loads and flag is not None and not flag.takes_value and other is not None and other != flag:
+        return [], f"{facts.loads} looks for it and goes on by itself"
     if flag is not None and not flag.takes_value and other is not None and other != flag:
         # The switch only says how far to go on from what the other flag names.
         path, why = _told(facts, other, folder, patterns)
@@ -73,6 +75,12 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
     """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
+    if flag.attribute in facts.endings:
+        return _name_of(facts, flag, facts.endings[flag.attribute], checkpoint)
+    named = [each for seen in facts.seen_loads for each in seen.flags if each.attribute in facts.files]
+    if flag.truth and named:
+        told, why = _valued(facts, named[0], folder, patterns)
+        return [*words_of(flag.name, flag.truth), *told] if told else [], f"{declares}, which is True or False; {why}"
     if flag.truth:
         count = {each.name for seen in facts.seen_loads for each in seen.flags if COUNTS.search(each.attribute)}
         which = f", and which file {', '.join(sorted(count))} say: name them with --resume-arg" if count else ""
@@ -93,6 +101,17 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
     if same and (word := facts.newest.get(flag.attribute)):
         return words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest"
     return None
+
+
+def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> tuple[list[str], str]:
+    """Of a flag with the name of a file in the folder: the one that each save writes anew, or the newest number."""
+    why = f"{flag.where} declares {flag.name}, which names a file in {Path(checkpoint).parent}"
+    names = (Path(each.pattern).name for each in facts.saves if each.pattern.endswith(ending))
+    if last := next((name for name in names if LAST.fullmatch(name)), ""):
+        return words_of(flag.name, last.removesuffix(ending)), f"{why}; {last} is written anew by each save"
+    if ending and Path(checkpoint).name == f"*{ending}":
+        return words_of(flag.name, STEP), f"{why}; {STEP} stands for the number in the name of what was written last"
+    return [], f"{why}: say which with --resume-arg"
 
 
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:

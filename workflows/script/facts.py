@@ -20,6 +20,7 @@ from argosy.workflows.script.outside import copies_all, put_inside
 from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
+    endings,
     file_flags,
     finds_a_state,
     folder_flags,
@@ -103,6 +104,8 @@ class ScriptFacts:
     """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
+    endings: Mapping[str, str] = field(default_factory=dict)
+    """The flags that name a file in a folder that is known, and what the script puts behind the name."""
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
     reads_beside: bool = False
@@ -214,6 +217,7 @@ def _facts(
         variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
         files=file_flags(source, values),
+        endings=endings(source, values),
         stops=stops(source, values, told),
         loop=loop_of(source, values, ranks.by is not None) if ranks.by is None or ranks.alike else None,
         newest=words_for_newest(source),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
 
@@ -49,8 +49,12 @@ def declared(source: Source) -> tuple[Flag, ...]:
     found: dict[str, Flag] = {}
     read = {getattr(node, "attr", getattr(node, "id", getattr(node, "value", None))) for node in source.nodes
             if isinstance(node, ast.Attribute | ast.Name | ast.Constant)}  # fmt: skip
+    commands = {ast.unparse(node.targets[0]) for node in source.nodes if isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Call) and last_name(node.value.func) == "add_parser"}  # fmt: skip
     for call in source.calls:
         flag = _argument(call, source) or _of_absl(call, source)
+        if flag is not None and flag.required and ast.unparse(call.func).rpartition(".")[0] in commands:
+            flag = replace(flag, required=False)  # of one command among others
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
     for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source), *_of_tables(source), *_of_dicts(source)):

@@ -131,10 +131,8 @@ def _path_words(call: ast.Call) -> list[ast.expr]:
 def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
     """``manager.latest_step()``, ``checkpoint.restore(manager.latest_checkpoint)``, a callback that goes on."""
     name = last_name(call.func)
-    if any(
-        last_name(each) == _NEWEST
-        for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
-    ):
+    shown = [*call.args, *(one for each in call.args for one in values.bindings.origins(each))]
+    if any(last_name(each.func if isinstance(each, ast.Call) else each) == _NEWEST for each in shown):
         return name.startswith(("restore", "load"))
     told = values.machine.seen.get(argument(call, "resume", 1) or call, [])  # of resume_or_load
     asked = any(each is False or isinstance(each, Absent) for each in told)

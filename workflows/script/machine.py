@@ -291,7 +291,10 @@ class Machine(Calls):
     def flags_in(self, node: ast.expr) -> Iterator[Flag]:
         """The flags without a value that a path is made of, the first first."""
         for value in self.seen.get(node, []):
-            for each in self.text(value) if not isinstance(value, dict | list) else "":
-                hole = self.holes[ord(each) - FIRST_HOLE] if ord(each) >= FIRST_HOLE else None
-                if hole is not None and hole.flag is not None:
-                    yield hole.flag
+            yield from self.flags_of(self.text(value) if not isinstance(value, dict | list) else "")
+
+    def flags_of(self, text: str) -> Iterator[Flag]:
+        """Those of a text with holes."""
+        for each in (one for one in text if ord(one) >= FIRST_HOLE):
+            if (flag := self.holes[ord(each) - FIRST_HOLE].flag) is not None:
+                yield flag

@@ -19,10 +19,13 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
     lies below; None where no name says so.
     """
     folders = [each.folder for each in places]
-    made = list[tuple[int, str, str]]()
-    for call in source.calls if folders and all(each.startswith(OUTSIDE) for each in folders) else ():
+    made = list[tuple[int, str, str, bool]]()
+    calls = source.calls if folders and all(each.startswith(OUTSIDE) for each in folders) else []
+    # Where nothing makes it, what it is put together of.
+    some = [call for call in calls if last_name(call.func) in ("makedirs", "mkdir")]
+    for call in (*some, *(each for each in calls if last_name(each.func) == "join")):
         name = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
-        if last_name(call.func) not in ("makedirs", "mkdir") or not isinstance(name, ast.Name | ast.Attribute):
+        if not isinstance(name, ast.Name | ast.Attribute) or (made and call not in some):
             continue
         begins = [normpath(each.replace(UNKNOWN, "*")) for each in values.machine.globs(name)]
         last = _last_named(call, name, source)
@@ -31,8 +34,8 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
             text = ast.unparse(name)
             kind = "Path" if (source.file(call), "Path") in source.imports else f"type({text})"
             line = f"{text} = {kind}('out')" if path else f"{text} = 'out'"
-            made.append((max(map(len, begins)), line, source.where(last)))
-    return min(made)[1:] if made else None
+            made.append((max(map(len, begins)), line, source.where(last), call in some))
+    return (min(made) if made[0][3] else max(made))[1:3] if made else None
 
 
 def copies_all(source: Source) -> str:

@@ -51,18 +51,18 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     """The places, those with a whole state first; and where it saves to a path that only a run could tell, with the
     flag that would tell it.
     """
-    found: dict[tuple[str, str], SavedAt] = {}
-    unclear, wrappers, written, states = [], wrappers_of(source), list[str](), list[str]()
-    known = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
-    for call in _come_to(known, source, values, wrappers):
+    found, wrappers = dict[tuple[str, str], SavedAt](), wrappers_of(source)
+    unclear, written, states = [], list[str](), list[str]()
+    calls = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
+    for call in _come_to(calls, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
-            globs = _branches(values.folders(target) if ending[:1] == "/" else values.guesses(target))
-            by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
-            by_rank = ("", "") if _by_one_rank(call, source) else by_rank
+            known = values.guesses(target) if ending[:1] != "/" else values.folders(target)
+            globs = _branches([each for each in known if each.strip("*/")])
+            several = ending[:1] == "/" and not _by_one_rank(call, source)
+            by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if several else ("", "")
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
             whole = (bool(ending) and (ending.endswith(BY_SAVER) or not model_only)) or _holds_a_state(
-                call, source, values
-            )
+                call, source, values)  # fmt: skip
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if (

@@ -92,8 +92,9 @@ def _names(source: Source, setting: str) -> bool:
 def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
     made = [call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
             or last_name(call.func) in ("Trainer", "LightningCLI")]  # fmt: skip
-    if (values.machine.followed or values.machine.finished) and not any(call in values.machine.calls or not source.file(call) for call in made):
-        made = []  # a module beside it has one
+    near = any(call in values.machine.calls or not source.file(call) for call in made)
+    if (values.machine.followed or values.machine.finished) and not near:
+        return None  # a module beside it has one, which nothing comes to
     if (trainer := next(iter(made), None)) is None:
         return None
     saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
