@@ -115,7 +115,14 @@ def _going_on(facts: ScriptFacts) -> str:
     """What is to be said beside the lines where nothing was seen that makes it go on."""
     saved = {each.glob.rpartition("/")[2] for each in facts.seen_saves if each.glob}
     again = any(each.glob.rpartition("/")[2] in saved for each in facts.seen_loads)
-    if again or goes_on(facts) or facts.loads or facts.trainer is not None or facts.asked_for is not None:
+    if (
+        again
+        or not (facts.saves or facts.unclear_saves)
+        or goes_on(facts)
+        or facts.loads
+        or facts.trainer is not None
+        or facts.asked_for is not None
+    ):
         return ""
     told = "\nNothing was seen that makes it go on: every restart may begin anew."
     more = "" if facts.loop is None else f" For it to go on write:\n{facts.loop.lines('FOLDER/argosy.pt')}"

@@ -65,17 +65,27 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
     if flag is not None:
         switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
-        return switch or _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+        found = switch or _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+        return _from_folder(found, facts.endings.get(flag.attribute, ""))
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return _by_script(facts, folder, patterns)
+
+
+def _from_folder(found: tuple[list[str], str], folder: str) -> tuple[list[str], str]:
+    """The same where the script puts a folder, as "out/", before the path that a flag is given."""
+    words, why = found
+    if not folder.endswith("/") or folder[:1] in "/~$" or len(words) != 2:
+        return found
+    up = "../" * len([each for each in Path(folder).parts if each != ".."])
+    return [words[0], up + words[1]], f"{why}; the script puts {folder} before it"
 
 
 def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str] | None:
     """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
-    if flag.attribute in facts.endings:
+    if not facts.endings.get(flag.attribute, "/").endswith("/"):
         return _name_of(facts, flag, facts.endings[flag.attribute], checkpoint)
     named = [each for seen in facts.seen_loads for each in seen.flags if each.attribute in facts.files]
     if flag.truth and named:

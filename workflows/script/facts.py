@@ -105,7 +105,9 @@ class ScriptFacts:
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
     endings: Mapping[str, str] = field(default_factory=dict)
-    """The flags that name a file in a folder that is known, and what the script puts behind the name."""
+    """The flags that name a file in a folder that is known, and what is put behind the name; else the folder, as
+    "out/".
+    """
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
     reads_beside: bool = False

@@ -111,7 +111,8 @@ def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
 
 def _wholes(values: Values, places: Sequence[SavedAt]) -> list[PurePosixPath]:
     """The files that another start may find: in a folder that each start makes anew nothing old is found."""
-    wholes = (PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern)
+    wholes = (PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places
+              if "**" not in each.pattern.removesuffix("/**/*"))  # fmt: skip
     return [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
 
 

@@ -65,7 +65,7 @@ class Machine(Calls):
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
         self._saved = False
-        self.arguments, self.environ = arguments, environ
+        self.arguments, self.environ, self.configs = arguments, environ, {}
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
@@ -213,8 +213,8 @@ class Machine(Calls):
     def told(self, name: str) -> Value:
         """What the command line, or a file of settings, gives a name; None for nothing."""
         flag = self._flags.get(name)
-        if name not in self._told:
-            return None
+        if name not in self._told or name in self.configs:
+            return self.configs.get(name)
         if flag is not None and not flag.takes_value:
             return True
         return typed(self._told[name])

@@ -17,6 +17,7 @@ from argosy.workflows.script.values import Values
 DISTRIBUTED = frozenset(
     {"init_process_group", "deepspeed", "Accelerator", "init_device_mesh", "Fabric", "DDPStrategy", "FSDPStrategy"}
 )
+_CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
@@ -91,15 +92,20 @@ def launcher(source: Source, values: Values) -> Flag | None:
 
 def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
     """Names that stand where the script comes to as its flags are."""
-    come_to = {call.func for call in source.calls}
+    come_to, gone = {call.func for call in source.calls}, {None, *map(source.function_of, values.machine.calls)}
     left = {node.func for node in source.nodes if isinstance(node, ast.Call)} - come_to
     for node in (each for each in source.nodes if each not in left):
         name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+        call = next(source.above(node), None)
+        if name in _CLASSES and not (isinstance(call, ast.Call) and call.func is node):
+            continue  # an annotation
+        if name in _WRAPPERS and values.machine.followed and source.file(node) and source.function_of(node) not in gone:
+            continue  # a function beside it that nobody calls
         compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
         if (
             name in (*DISTRIBUTED, *_WRAPPERS, "cuda", "nccl")
             and not compared
-            and not _is_alone(next(source.above(node), None), node)
+            and not _is_alone(call, node)
             and values.conditions.runs(node) is not False
         ):
             yield name, source.where(node)
@@ -107,8 +113,10 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
 
 def _is_alone(call: ast.AST | None, function: ast.AST) -> bool:
     """Whether a group of one is made, where nobody has made another: ``init_process_group(world_size=1, rank=0)``."""
-    own = isinstance(call, ast.Call) and call.func is function
-    return own and plain(argument(call, "world_size")) == "1"  # type: ignore[arg-type]
+    if not isinstance(call, ast.Call) or call.func is not function:
+        return False
+    fabric = last_name(call.func) == "Fabric" and plain(argument(call, "num_nodes")) in (None, "1")
+    return plain(argument(call, "world_size")) == "1" or (fabric and plain(argument(call, "devices")) == "1")
 
 
 def own_ranks(source: Source, values: Values) -> str:

@@ -88,8 +88,13 @@ def endings(source: Source, values: Values) -> dict[str, str]:
     """The flags of which the name of a file is made, in a folder that is known, and what is put behind them:
     ``torch.load(os.path.join(folder, args.resume + ".pth"))``.
     """
-    paths = [call.args[0] for call in source.calls if last_name(call.func) in LOADS and call.args]
-    return {flag.attribute: ending for path in paths for flag, ending in values.endings(path)}
+    loads = [call for call in source.calls if last_name(call.func) in LOADS and call.args]
+    found = {flag.attribute: ending for call in loads for flag, ending in values.endings(call.args[0])}
+    for call in loads:
+        for folder in (each for each in values.machine.globs(call.args[0]) if each[-1:] == "/"):
+            for flag in (each for each in values.machine.needed(call) or () if each.takes_value):
+                found.setdefault(flag.attribute, folder)  # nothing, as long as the flag is not given
+    return found
 
 
 def file_flags(source: Source, values: Values) -> frozenset[str]:

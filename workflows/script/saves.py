@@ -195,13 +195,9 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
         at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
         if parts[:1] == ["*"]:
             continue
-        below = (
-            [*parts[at:], each.pattern]
-            if each.folder in of_runs
-            else [parts[at], "**/*"]
-            if at < len(parts)
-            else [each.pattern]
-        )
+        named = next((index for index, part in enumerate(parts) if "*" in part and _of_save(part)), at)
+        tree = [*parts[at : named + 1], "**/*"] if at < len(parts) else [each.pattern]
+        below = [*parts[at:], each.pattern] if each.folder in of_runs else tree
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
         found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
     told = [_numbered(each, [*found.values()]) for each in found.values()]
