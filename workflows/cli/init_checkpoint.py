@@ -209,10 +209,10 @@ def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str)
     """The files, too, that it reads beside the checkpoint when it goes on, as long as {newest} is none of them."""
     flag = facts.resume_flag()
     named = flag is not None and flag.takes_value and stands_for(flag) != STEP
-    path = f"{folder}/{[*patterns, '*'][0]}"
+    newest = f"{folder}/{[*patterns, '*'][0]}"
     if flag is not None and flag.attribute in facts.folders:
-        path = str(Path(path).parent)
-    for path, where in () if named and "*" in path else facts.beside.items():
+        newest = str(Path(newest).parent)
+    for path, where in () if named and "*" in newest else facts.beside.items():
         above, name = str(Path(path).parent), Path(path).name
         if folder != above and above.startswith(f"{folder}/"):
             above, name = folder, os.path.relpath(path, folder)

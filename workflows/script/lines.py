@@ -158,9 +158,11 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
 
 def _is_whole(loop: ast.For, call: ast.Call, first: str, values: Values) -> bool:
     """Whether each start takes all turns: nothing but constants and flags bound it, and nothing leaves a turn out."""
-    names = [each for one in call.args for each in ast.walk(one) if isinstance(each, ast.Attribute)]
+    parts = [part for each in call.args
+             for part in ((each.left, each.right) if isinstance(each, ast.BinOp) else (each,))]  # fmt: skip
+    names = [each for each in parts if isinstance(each, ast.Attribute)]
     flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
-    known = all(isinstance(each, ast.Constant | ast.Attribute | ast.BinOp) for each in call.args) and names
+    known = names and all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
     left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
     set_later = {*values.bindings.attributes} & {flag.attribute for flag in flags}
     return bool(known) and len(flags) == len(names) and not set_later and not any(left)

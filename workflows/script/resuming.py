@@ -94,7 +94,8 @@ def endings(source: Source, values: Values) -> dict[str, str]:
         for folder in (each for each in values.machine.globs(call.args[0]) if each[-1:] == "/"):
             for flag in (each for each in values.machine.needed(call) or () if each.takes_value):
                 found.setdefault(flag.attribute, folder)  # nothing, as long as the flag is not given
-    return found
+    alone = file_flags(source, values)
+    return {name: ending for name, ending in found.items() if name not in alone}
 
 
 def file_flags(source: Source, values: Values) -> frozenset[str]:
