@@ -52,7 +52,7 @@ def goes_on(facts: ScriptFacts) -> list[str]:
     told = (one for each in facts.seen_loads for one in each.flags if one.takes_value and not one.default)
     flag = flag or next(told, None)
     value = "{step}" if flag is not None and NUMBERED.search(flag.attribute) else "{newest}"
-    return [] if flag is None else [flag.name, *([value] if flag.takes_value else [])]
+    return [] if flag is None else words_of(flag.name, value) if flag.takes_value else [flag.name]
 
 
 def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
@@ -64,3 +64,8 @@ def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
         if (flag := next(kept, None)) is not None:
             return f"{each.where} saves only if {tests}, and {flag.name} is {said(flag)}", flag
     return None
+
+
+def words_of(flag: str, value: str) -> list[str]:
+    """``--flag value``, and ``key=value`` for Hydra, to which a ``=`` in a path says something if it is not quoted."""
+    return [flag + (f"'{value}'" if "{newest" in value else value)] if flag.endswith("=") else [flag, value]

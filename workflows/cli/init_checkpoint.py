@@ -14,7 +14,8 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for, words_of
+from argosy.workflows.cli.init_account import words_of
+from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
@@ -212,10 +213,17 @@ def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str)
     newest = f"{folder}/{[*patterns, '*'][0]}"
     if flag is not None and flag.attribute in facts.folders:
         newest = str(Path(newest).parent)
-    for path, where in () if named and "*" in newest else facts.beside.items():
+    first = patterns[0].split("/")[0] if patterns else ""
+    alone = len(patterns) == 1 and any(each.whole for each in facts.saves) and "/" in patterns[0]
+    for path, where in facts.beside.items():
         above, name = str(Path(path).parent), Path(path).name
         if folder != above and above.startswith(f"{folder}/"):
             above, name = folder, os.path.relpath(path, folder)
+        if named and "*" in newest:
+            top, _, below = name.partition("/")
+            if not (alone and above == folder and below and fnmatchcase(top, first)):
+                continue
+            name = f"{first}/{below}"  # beside each of them
         if folder != above and folder.startswith(f"{above}/"):
             patterns = [f"{os.path.relpath(folder, above)}/{each}" for each in patterns]
             folder = above

@@ -9,7 +9,7 @@ import shlex
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, goes_on, held, to_write
+from argosy.workflows.cli.init_account import account, goes_on, held, to_write, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import NUMBERED
@@ -147,8 +147,3 @@ def is_empty(path: str) -> bool:
 def stands_for(flag: Flag) -> str:
     """What the flag is given: the number of the newest checkpoint, or its path."""
     return STEP if NUMBERED.search(flag.attribute) else "{newest}"
-
-
-def words_of(flag: str, value: str) -> list[str]:
-    """``--flag value``, and ``key=value`` for Hydra, to which a ``=`` in a path says something if it is not quoted."""
-    return [flag + (f"'{value}'" if "{newest" in value else value)] if flag.endswith("=") else [flag, value]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from argosy.workflows.cli.init_account import account
-from argosy.workflows.cli.init_refused import STEP, stands_for, words_of
+from argosy.workflows.cli.init_account import account, words_of
+from argosy.workflows.cli.init_refused import STEP, stands_for
 from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
@@ -168,6 +168,12 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tupl
         return _joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from"
     if facts.init_from is not None:
         return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
+    if facts.loads and (linked := {*facts.links} & {Path(each).name for each in patterns}):
+        where = facts.links[name := min(linked)]
+        return [], (
+            f"{facts.loads} looks for {name}, which {where} makes a link, and links are not kept: write "
+            "shutil.copyfile (of the whole path) in its place, or every restart begins anew"
+        )
     if facts.loads:
         return [], f"{facts.loads} looks for it and goes on by itself"
     if facts.asked_for is not None:

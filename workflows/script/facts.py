@@ -14,7 +14,7 @@ from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
-from argosy.workflows.script.going_on import enough, loaded, removed
+from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
 from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import copies_all, put_inside
 from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
@@ -78,14 +78,13 @@ class ScriptFacts:
     finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
     inside: tuple[str, str] | None = None
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
-    copies: str = ""
-    """What else to leave out then: it copies all that it runs in."""
+    copies: str = ""  # what else to leave out then: it copies all that it runs in
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
-    removed: tuple[str, str] | None = None
-    """Where it removes at each start what it saves into, and the folder."""
+    removed: tuple[str, str] | None = None  # where it removes at each start what it saves into, and the folder
+    links: Mapping[str, str] = field(default_factory=dict)  # the links that it makes, by name, and where
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None
@@ -191,13 +190,14 @@ def _facts(
     flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None else ()))
     facts = ScriptFacts(
         flags=flags,
-        unread=_unread(values, flags) if trainer is None else frozenset(),
+        unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
         removed=removed(source, values, fixed(places)),
+        links=links(source, values),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),

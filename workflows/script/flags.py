@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
+_OF_HUGGING_FACE = frozenset({"HfArgumentParser", "TrlParser"})
 _PARSERS_CALLED = {"HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "draccus"}
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
@@ -229,7 +230,8 @@ def _fields(source: Source) -> list[Flag]:
             value = node.value
             if isinstance(value, ast.Call):
                 value = argument(value, "default")
-            found.append(Flag(f"--{node.target.id}", True, plain(value), False, source.where(node)))
+            truth = "True" if ast.unparse(node.annotation) == "bool" and used & _OF_HUGGING_FACE else ""
+            found.append(Flag(f"--{node.target.id}", True, plain(value), False, source.where(node), truth=truth))
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import PurePosixPath
@@ -68,6 +69,13 @@ def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag
     return ""
 
 
+def told_inside(flags: Sequence[Flag], told: Mapping[str, str | None], places: Sequence[SavedAt]) -> frozenset[str]:
+    """The flags that are given a folder that is saved into: with them it finds there what it goes on from."""
+    folders = {each.folder for each in places} - {"."}
+    return frozenset(each.attribute for each in flags if "resume" in each.attribute
+                     and posixpath.normpath(told.get(each.attribute) or ".") in folders)  # fmt: skip
+
+
 def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
     """Where the script removes, at each start, a folder that it saves into or one above; and the folder."""
     late, at = _late(source, values, places), {each.where for each in places}
@@ -82,6 +90,12 @@ def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[
             if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
                 return source.where(call), folder
     return None
+
+
+def links(source: Source, values: Values) -> dict[str, str]:
+    """What the script makes links, by name -> where: they are not kept, what they lead to is."""
+    made = (call for call in source.calls if last_name(call.func) == "symlink" and len(call.args) == 2)
+    return {PurePosixPath(glob).name: source.where(call) for call in made for glob in values.guesses(call.args[1])}
 
 
 def _is_in_loop(node: ast.AST, source: Source) -> bool:
@@ -106,6 +120,8 @@ def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
     if values.conditions.runs(call) is False or values.machine.needed(call):
         return True
     tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
+    tests = [each for each in tests if not any(getattr(one, "attr", "") in values.conditions.given
+                                               for one in ast.walk(each))]  # fmt: skip
     return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
 
 

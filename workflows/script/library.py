@@ -33,6 +33,7 @@ _SAME = frozenset({
     "abspath", "realpath", "normpath", "fspath", "expanduser", "expandvars", "resolve", "absolute", "as_posix",
     "deepcopy", "copy", "clone", "freeze", "str", "PurePath", "Path", "PosixPath", "PurePosixPath", "to_container",
     "to_object", "AttrDict", "FrozenConfigDict", "as_text", "upath", "UPath", "to_dict", "instantiate_paths",
+    "to_absolute_path",
 })  # fmt: skip
 _ANEW = frozenset({
     "now", "today", "utcnow", "strftime", "ctime", "uuid4", "uuid1", "mkdtemp", "time", "isoformat", "asctime",

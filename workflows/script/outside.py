@@ -23,11 +23,12 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
     calls = source.calls if folders and all(each.startswith(OUTSIDE) for each in folders) else []
     # Where nothing makes it, what it is put together of.
     some = [call for call in calls if last_name(call.func) in ("makedirs", "mkdir")]
-    for call in (*some, *(each for each in calls if last_name(each.func) == "join")):
+    rest = [each for each in calls if each not in some and each.args and isinstance(each.args[0], ast.Attribute)]
+    for call in (*some, *(each for each in calls if last_name(each.func) == "join"), *rest):
         name = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
         if not isinstance(name, ast.Name | ast.Attribute) or (made and call not in some):
             continue
-        begins = [normpath(each.replace(UNKNOWN, "*")) for each in values.machine.globs(name)]
+        begins = [normpath(re.sub(rf"[*{UNKNOWN}]+", "*", each)) for each in values.machine.globs(name)]
         last = _last_named(call, name, source)
         if last is not None and any(len(each) > 2 and all(one.startswith(each) for one in folders) for each in begins):
             path = any(isinstance(each, PurePath) for each in values.machine.seen.get(name, []))
@@ -51,4 +52,6 @@ def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | No
     found = [node for node in source.nodes if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < call.lineno
              and source.file(node) == source.file(call) and source.function_of(node) is around
              and given.match(ast.unparse(node))]  # fmt: skip
-    return max(found, key=lambda node: node.lineno, default=None)
+    anywhere = [node for node in source.nodes if isinstance(node, ast.Assign) and isinstance(name, ast.Attribute)
+                and ast.unparse(node.targets[0]) == ast.unparse(name)]  # fmt: skip
+    return max(found or anywhere[:1] * (len(anywhere) == 1), key=lambda node: node.lineno, default=None)

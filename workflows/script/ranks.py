@@ -127,7 +127,10 @@ def own_ranks(source: Source, values: Values) -> str:
             if told is not None and told != "env://":
                 return source.where(node)
     if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
-        return ""
+        # What MPI tells is written where torchrun's words stand.
+        tells = (node for node in source.nodes if isinstance(node, ast.Assign) and "mpi4py" in source.packages
+                 and re.search(r"environ\['(RANK|WORLD_SIZE)'\]$", ast.unparse(node.targets[0])))  # fmt: skip
+        return next((source.where(node) for node in tells), "")
     # Of several ways to start, the one that its flags lead to.
     starts = [call for call in source.calls if (last_name(call.func) in ("spawn", "init_process_group")
               and not _is_alone(call, call.func)) or source.origin(call.func) in _STARTERS]  # fmt: skip

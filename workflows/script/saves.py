@@ -102,7 +102,8 @@ def _branches(globs: Sequence[str]) -> list[str]:
         pure = PurePosixPath(each)
         near = pure.parent.name[:1] if pure.parent.name not in ("", "..") else each
         found.setdefault((f"{pure.parent.parent}/{near}", pure.name), []).append(each)
-    return [either(each) for each in found.values()]
+    globs = [either(each) for each in found.values()]
+    return [each for each in globs if not any(each != other and fnmatchcase(each, other) for other in globs)]
 
 
 def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers: set[str]) -> list[ast.Call]:

@@ -97,7 +97,9 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         return None  # a module beside it has one, which nothing comes to
     if (trainer := next(iter(made), None)) is None:
         return None
-    saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
+    kinds = ("ModelCheckpoint", *(name for name, known in values.bindings.classes.items() for kind in known
+                                  if any(last_name(base) == "ModelCheckpoint" for base in kind.bases)))  # fmt: skip
+    saver = next((call for call in source.calls if last_name(call.func) in kinds), None)
     # Before Lightning 1.0 one text named the folder and the files.
     old = None if saver is None else argument(saver, "filepath")
     place = old or (argument(saver, "dirpath", 0) if saver is not None else _written_place(source))
