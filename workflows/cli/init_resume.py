@@ -65,8 +65,8 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
     if flag is not None:
         switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
-        found = switch or _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
-        return _from_folder(found, facts.endings.get(flag.attribute, ""))
+        told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+        return switch or _from_folder(told, facts.endings.get(flag.attribute, ""))
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return _by_script(facts, folder, patterns)

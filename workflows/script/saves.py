@@ -103,7 +103,9 @@ def _branches(globs: Sequence[str]) -> list[str]:
         near = pure.parent.name[:1] if pure.parent.name not in ("", "..") else each
         found.setdefault((f"{pure.parent.parent}/{near}", pure.name), []).append(each)
     globs = [either(each) for each in found.values()]
-    return [each for each in globs if not any(each != other and fnmatchcase(each, other) for other in globs)]
+    wider = {each: [other for other in globs if other != each and fnmatchcase(each, other)] for each in globs}
+    same = {each for each in globs for other in wider[each] if PurePosixPath(each).name == PurePosixPath(other).name}
+    return [each for each in globs if each not in same]
 
 
 def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers: set[str]) -> list[ast.Call]:
