@@ -52,7 +52,11 @@ def declared(source: Source) -> tuple[Flag, ...]:
             if isinstance(node, ast.Attribute | ast.Name | ast.Constant)}  # fmt: skip
     commands = {ast.unparse(node.targets[0]) for node in source.nodes if isinstance(node, ast.Assign)
                 and isinstance(node.value, ast.Call) and last_name(node.value.func) == "add_parser"}  # fmt: skip
-    for call in source.calls:
+    made = {source.file(call) for call in source.calls if last_name(call.func) == "ArgumentParser"}
+    parsed = {source.file(call) for call in source.calls if last_name(call.func) in ("parse_args", "parse_known_args")
+              and source.function_of(call) is None}  # fmt: skip
+    apart = made & parsed - {""} if "" in made else set()  # parsers of other programs, which are imported
+    for call in (each for each in source.calls if source.file(each) not in apart):
         flag = _argument(call, source) or _of_absl(call, source)
         if flag is not None and flag.required and ast.unparse(call.func).rpartition(".")[0] in commands:
             flag = replace(flag, required=False)  # of one command among others

@@ -35,7 +35,8 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
             text = ast.unparse(name)
             kind = "Path" if (source.file(call), "Path") in source.imports else f"type({text})"
             line = f"{text} = {kind}('out')" if path else f"{text} = 'out'"
-            made.append((max(map(len, begins)), line, source.where(last), call in some))
+            behind = re.sub(r"\d+$", str(last.end_lineno), source.where(last))
+            made.append((max(map(len, begins)), line, behind, call in some))
     return (min(made) if made[0][3] else max(made))[1:3] if made else None
 
 
