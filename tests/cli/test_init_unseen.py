@@ -368,7 +368,8 @@ REFUSED = {
     ),
     "a constant outside": (
         f"{TORCH}ROOT = '/media/me/model'\n{STATE}os.path.join(ROOT, 'm.pt'))\n",
-        "saves outside the folder that it runs in, which is all that is kept (line 4: /media/me/model)",
+        "line 4 saves into /media/me/model, outside the folder that it runs in, which is all that is kept; write "
+        "`ROOT = 'out'` behind line 3",
     ),
     "a save that a setting keeps it from": (
         f"{TORCH}class Args:\n    save: bool = False\nargs = Args()\nif args.save:\n    {STATE}f'o/{{n}}.pt')\n",

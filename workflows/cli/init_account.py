@@ -32,7 +32,7 @@ def to_write(facts: ScriptFacts) -> str:
     names = [posixpath.relpath(each, above) for each in globs] if above else [each.rpartition("/")[2] for each in globs]
     lines = ["[checkpoint]", 'mode = "opaque"', f'path = "{above or FOLDER}"']
     lines.append(f"include = {json.dumps(names or ['GLOB'])}")
-    if words := _goes_on(facts):
+    if words := goes_on(facts):
         lines.append(f"resume_args = {json.dumps(words)}")
     told = "" if above else f" ({FOLDER}: where it writes, below the folder that it runs in)"
     return f"What to write into run.toml{told}:" + "".join(f"\n    {line}" for line in lines)
@@ -44,21 +44,28 @@ def _fixed(glob: str) -> str:
     return "/".join(parts[: next((place for place, part in enumerate(parts) if "*" in part), len(parts))]) or "."
 
 
-def _goes_on(facts: ScriptFacts) -> list[str]:
+def goes_on(facts: ScriptFacts) -> list[str]:
+    """The words that make it go on, as far as they are known; [] for none."""
     flag = facts.resume_flag()
     if flag is None and facts.numbered:
         return [*facts.numbered, "{step}"]
-    flag = flag or next((one for each in facts.seen_loads for one in each.flags if one.takes_value), None)
+    told = (one for each in facts.seen_loads for one in each.flags if one.takes_value and not one.default)
+    flag = flag or next(told, None)
     value = "{step}" if flag is not None and NUMBERED.search(flag.attribute) else "{newest}"
-    return [] if flag is None else [flag.name, *([value] if flag.takes_value else [])]
+    return [] if flag is None else words_of(flag.name, value) if flag.takes_value else [flag.name]
 
 
 def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
     """What keeps the script from its saves, and the flag that says so; None where that is not a flag."""
     for each in facts.seen_saves:
-        tests = " and ".join(each.tests)
+        tests = " and ".join(test for test in each.tests if " or " not in test)
         asked = (one for one in each.flags if re.search(rf"\b{one.attribute}\b", tests))
         kept = (one for one in asked if said(one).startswith(_NOTHING) and f"not args.{one.attribute}" not in tests)
         if (flag := next(kept, None)) is not None:
             return f"{each.where} saves only if {tests}, and {flag.name} is {said(flag)}", flag
     return None
+
+
+def words_of(flag: str, value: str) -> list[str]:
+    """``--flag value``, and ``key=value`` for Hydra, to which a ``=`` in a path says something if it is not quoted."""
+    return [flag + (f"'{value}'" if "{newest" in value else value)] if flag.endswith("=") else [flag, value]

@@ -14,7 +14,8 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for, words_of
+from argosy.workflows.cli.init_account import words_of
+from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
@@ -63,8 +64,17 @@ def put_checkpoint(
     if trainer is not None and opaque is None and trainer.folder is None:
         if trainer.lines:
             click.echo(f"What makes it save into one folder and go on:\n{trainer.lines}", err=True)
+        raise InputError(f"SCRIPT: {trainer.where}: {trainer.library} {trainer.lacks}; {trainer.remedy}")
+    if trainer is not None and opaque is None and (trainer.folder or "").startswith(OUTSIDE):
         raise InputError(
-            f"SCRIPT: {trainer.where}: {trainer.library} saves where only a run could tell; {trainer.remedy}"
+            f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
+            "in, which is all that is kept; name a folder below that one there, as in 'out'"
+        )
+    if facts.removed is not None and opaque is None:
+        where, gone = facts.removed
+        raise InputError(
+            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
+            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
         )
     folder, patterns, why = _saved(facts, opaque, include)
     guess.lines += ["", "[checkpoint]"]
@@ -175,7 +185,9 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     apart = {each.folder for each in usable}
-    if facts.loads and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
+    way = facts.resume_flag()
+    finds = facts.loads or (way is not None and way.attribute in facts.endings)
+    if finds and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
         # It may look for any of them by itself: the model in one folder, its optimizer in another.
         patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
         return above, list(include) or patterns, f"{first.where} saves there"
@@ -198,10 +210,20 @@ def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str)
     """The files, too, that it reads beside the checkpoint when it goes on, as long as {newest} is none of them."""
     flag = facts.resume_flag()
     named = flag is not None and flag.takes_value and stands_for(flag) != STEP
-    for path, where in () if named and "*" in f"{folder}/{[*patterns, '*'][0]}" else facts.beside.items():
+    newest = f"{folder}/{[*patterns, '*'][0]}"
+    if flag is not None and flag.attribute in facts.folders:
+        newest = str(Path(newest).parent)
+    first = patterns[0].split("/")[0] if patterns else ""
+    alone = len(patterns) == 1 and any(each.whole for each in facts.saves) and "/" in patterns[0]
+    for path, where in facts.beside.items():
         above, name = str(Path(path).parent), Path(path).name
         if folder != above and above.startswith(f"{folder}/"):
             above, name = folder, os.path.relpath(path, folder)
+        if named and "*" in newest:
+            top, _, below = name.partition("/")
+            if not (alone and above == folder and below and fnmatchcase(top, first)):
+                continue
+            name = f"{first}/{below}"  # beside each of them
         if folder != above and folder.startswith(f"{above}/"):
             patterns = [f"{os.path.relpath(folder, above)}/{each}" for each in patterns]
             folder = above

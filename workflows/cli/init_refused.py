@@ -9,7 +9,7 @@ import shlex
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, held, to_write
+from argosy.workflows.cli.init_account import account, goes_on, held, to_write, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import NUMBERED
@@ -55,7 +55,7 @@ def refused(facts: ScriptFacts) -> InputError:
         line, where = facts.inside
         return InputError(
             f"SCRIPT: {facts.saves[0].where} saves into {facts.saves[0].folder}, outside the folder that it runs in, "
-            f"which is all that is kept; write `{line}` behind {where}, and call argosy init again"
+            f"which is all that is kept; write `{line}` behind {where}{facts.copies}, and call argosy init again"
         )
     lines = [f"{each.where}: {each.folder}" for each in facts.saves]
     seen_at = {each.where for each in facts.saves}
@@ -87,7 +87,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
             "argosy.Checkpointer there, and call argosy init again"
         )
     if any(each.glob or each.flags for each in (*facts.seen_saves, *facts.seen_loads)):
-        click.echo(f"{account(facts)}\n{to_write(facts)}", err=True)
+        click.echo(f"{account(facts)}\n{to_write(facts)}{_going_on(facts)}", err=True)
     way = facts.resume_flag()
     goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
@@ -111,6 +111,24 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     )
 
 
+def _going_on(facts: ScriptFacts) -> str:
+    """What is to be said beside the lines where nothing was seen that makes it go on."""
+    saved = {each.glob.rpartition("/")[2] for each in facts.seen_saves if each.glob}
+    again = any(each.glob.rpartition("/")[2] in saved for each in facts.seen_loads)
+    if (
+        again
+        or not (facts.saves or facts.unclear_saves)
+        or goes_on(facts)
+        or facts.loads
+        or facts.trainer is not None
+        or facts.asked_for is not None
+    ):
+        return ""
+    told = "\nNothing was seen that makes it go on: every restart may begin anew."
+    more = "" if facts.loop is None else f" For it to go on write:\n{facts.loop.lines('FOLDER/argosy.pt')}"
+    return f"{told}{more}"
+
+
 def _of_default(facts: ScriptFacts, folder: str) -> Flag | None:
     """The flag whose default, which is more than a text, begins a folder that lies outside."""
     for flag in facts.flags if folder.startswith(OUTSIDE) else ():
@@ -129,8 +147,3 @@ def is_empty(path: str) -> bool:
 def stands_for(flag: Flag) -> str:
     """What the flag is given: the number of the newest checkpoint, or its path."""
     return STEP if NUMBERED.search(flag.attribute) else "{newest}"
-
-
-def words_of(flag: str, value: str) -> list[str]:
-    """``--flag value``, and ``key=value`` for Hydra, to which a ``=`` in a path says something if it is not quoted."""
-    return [flag + (f"'{value}'" if "{newest" in value else value)] if flag.endswith("=") else [flag, value]

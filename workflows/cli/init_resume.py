@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from argosy.workflows.cli.init_account import account
-from argosy.workflows.cli.init_refused import STEP, stands_for, words_of
+from argosy.workflows.cli.init_account import account, words_of
+from argosy.workflows.cli.init_refused import STEP, stands_for
 from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
@@ -33,6 +33,9 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         return list(given), ""
     words, why = _words(facts, folder, patterns)
     words = [*words, *facts.switches] if words else []
+    if (words or facts.loads) and facts.trainer is None and facts.loop is not None and facts.loop.anew:
+        why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
+        why += f" again, unless {facts.loop.counter} is saved and loaded, too"
     if facts.stops is not None and (words or facts.loads or facts.trainer is not None):
         name, where = facts.stops
         return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
@@ -49,6 +52,8 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
         flag = None  # a file of somebody's choice; its own it finds itself
     if flag is not None and not flag.takes_value and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
+    if facts.loads and flag is not None and not flag.takes_value and other is not None and other != flag:
+        return [], f"{facts.loads} looks for it and goes on by itself"
     if flag is not None and not flag.takes_value and other is not None and other != flag:
         # The switch only says how far to go on from what the other flag names.
         path, why = _told(facts, other, folder, patterns)
@@ -60,16 +65,32 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
     if flag is not None:
         switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
-        return switch or _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+        told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+        return switch or _from_folder(told, facts.endings.get(flag.attribute, ""))
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return _by_script(facts, folder, patterns)
+
+
+def _from_folder(found: tuple[list[str], str], folder: str) -> tuple[list[str], str]:
+    """The same where the script puts a folder, as "out/", before the path that a flag is given."""
+    words, why = found
+    if not folder.endswith("/") or folder[:1] in "/~$" or len(words) != 2:
+        return found
+    up = "../" * len([each for each in Path(folder).parts if each != ".."])
+    return [words[0], up + words[1]], f"{why}; the script puts {folder} before it"
 
 
 def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str] | None:
     """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
+    if not facts.endings.get(flag.attribute, "/").endswith("/"):
+        return _name_of(facts, flag, facts.endings[flag.attribute], checkpoint)
+    named = [each for seen in facts.seen_loads for each in seen.flags if each.attribute in facts.files]
+    if flag.truth and named:
+        told, why = _valued(facts, named[0], folder, patterns)
+        return [*words_of(flag.name, flag.truth), *told] if told else [], f"{declares}, which is True or False; {why}"
     if flag.truth:
         count = {each.name for seen in facts.seen_loads for each in seen.flags if COUNTS.search(each.attribute)}
         which = f", and which file {', '.join(sorted(count))} say: name them with --resume-arg" if count else ""
@@ -90,6 +111,17 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
     if same and (word := facts.newest.get(flag.attribute)):
         return words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest"
     return None
+
+
+def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> tuple[list[str], str]:
+    """Of a flag with the name of a file in the folder: the one that each save writes anew, or the newest number."""
+    why = f"{flag.where} declares {flag.name}, which names a file in {Path(checkpoint).parent}"
+    names = (Path(each.pattern).name for each in facts.saves if each.pattern.endswith(ending))
+    if last := next((name for name in names if LAST.fullmatch(name)), ""):
+        return words_of(flag.name, last.removesuffix(ending)), f"{why}; {last} is written anew by each save"
+    if ending and Path(checkpoint).name == f"*{ending}":
+        return words_of(flag.name, STEP), f"{why}; {STEP} stands for the number in the name of what was written last"
+    return [], f"{why}: say which with --resume-arg"
 
 
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
@@ -136,6 +168,12 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tupl
         return _joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from"
     if facts.init_from is not None:
         return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
+    if facts.loads and (linked := {*facts.links} & {Path(each).name for each in patterns}):
+        where = facts.links[name := min(linked)]
+        return [], (
+            f"{facts.loads} looks for {name}, which {where} makes a link, and links are not kept: write "
+            "shutil.copyfile (of the whole path) in its place, or every restart begins anew"
+        )
     if facts.loads:
         return [], f"{facts.loads} looks for it and goes on by itself"
     if facts.asked_for is not None:
@@ -144,7 +182,8 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tupl
         return _of_model(facts, *facts.of_model, folder, patterns)
     maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
     if maybe is not None and facts.trainer is None:
-        return [], f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
+        why = f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
+        return [], f"{why}{_lines(facts, folder)}"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if lines := _lines(facts, folder):
         return [], f"{why}{lines}"

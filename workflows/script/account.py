@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -17,6 +17,8 @@ from argosy.workflows.script.writers import targets, wrappers_of
 _LOADERS = ("torch", "pickle", "joblib", "safetensors", "jax", "np", "numpy")
 _DEEPEST = 3
 _LONGEST = 120
+_SAVES = re.compile(r"^save_(checkpoint|ckpt|state)")
+_SAVER = re.compile(r"(?i)(saver|checkpoint(er|callback)?|snapshot(ter)?)$")
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,22 @@ def saved_by(source: Source, values: Values, places: Container[str]) -> tuple[Se
     """The calls that stand in these places."""
     wrappers = wrappers_of(source)
     calls = (call for call in source.calls if source.where(call) in places)
-    return tuple(_seen(call, target, source, values) for call in calls
-                 for target, _ in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
+    found = tuple(_seen(call, target, source, values) for call in calls
+                  for target, _ in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
+    return found or tuple(_by_its_name(source, values))
+
+
+def _by_its_name(source: Source, values: Values) -> Iterator[Seen]:
+    """What a library of which nothing is known is given, where its class is called a saver."""
+    for call in (each for each in source.calls if (_SAVER.search(last_name(each.func)) and source.origin(each.func))
+                 or _SAVES.search(last_name(each.func))):  # fmt: skip
+        given = [each for each in (*call.args, *(word.value for word in call.keywords))
+                 if not isinstance(each, ast.Constant) or isinstance(each.value, str)]  # fmt: skip
+        shown = (each for each in given if values.guesses(each) or _is_named(_shape(each, values)))
+        place = next((each for each in shown if not isinstance(each, ast.JoinedStr)), None)
+        if place is not None:
+            seen = _seen(call, place, source, values)
+            yield replace(seen, glob=f"{seen.glob}*")  # it says how the name goes on
 
 
 def loaded_by(source: Source, values: Values) -> tuple[Seen, ...]:

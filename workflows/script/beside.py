@@ -23,7 +23,7 @@ def beside(source: Source, values: Values, flag: Flag | None) -> dict[str, str]:
     read = {
         PurePosixPath(path).name: source.where(call)
         for call in calls
-        if _READS.search(last_name(call.func)) and not _is_for_writing(call) and _needs(call, values, flag)
+        if _READS.search(last_name(call.func)) and not _is_for_writing(call) and _needs(call, source, values, flag)
         for path in _paths(call, values, numbered)
     }
     written = {
@@ -36,9 +36,15 @@ def beside(source: Source, values: Values, flag: Flag | None) -> dict[str, str]:
     return {path: read[name] for path in sorted(written) if (name := PurePosixPath(path).name) in read}
 
 
-def _needs(call: ast.Call, values: Values, flag: Flag | None) -> bool:
+def _needs(call: ast.Call, source: Source, values: Values, flag: Flag | None) -> bool:
     needed = values.machine.needed(call)
-    return flag is not None and needed is not None and flag in needed
+    return flag is not None and needed is not None and (flag in needed or _is_looked_for(call, source))
+
+
+def _is_looked_for(call: ast.Call, source: Source) -> bool:
+    """Whether it is done only where a file is found."""
+    tests = (node for each in source.above(call) if isinstance(each, ast.If) for node in ast.walk(each.test))
+    return any(isinstance(each, ast.Call) and last_name(each.func) in ("isfile", "is_file") for each in tests)
 
 
 def _paths(call: ast.Call, values: Values, numbered: bool) -> Iterator[str]:

@@ -232,10 +232,17 @@ class Calls(Statements, Library):
             return known
         return self.setting(name, name) if default is None else self.evaluate(default, frame)
 
+    def _keeps_apart(self, kind: ClassValue) -> bool:
+        """Whether its attributes are looked up in another table than itself: ``return self._dict[name]``."""
+        getter = self.inherited(kind, "__getattr__")
+        names = ast.walk(getter.node) if isinstance(getter, FunctionValue) else ()
+        return any(isinstance(each, ast.Attribute) and last_name(each.value) == "self" and not hasattr(dict, each.attr)
+                   for each in names)  # fmt: skip
+
     def _made(self, kind: ClassValue, args: list[Value], named: dict[str, Value]) -> Value:
         """An object of a class of the script."""
         bases = [each.name.rpartition(".")[2] for each in self._libraries_of(kind)]
-        if "dict" in bases or "CfgNode" in bases:
+        if ("dict" in bases or "CfgNode" in bases) and not self._keeps_apart(kind):
             given = next((each for each in args if isinstance(each, dict | Unknown)), {})
             return self.table(given) if isinstance(given, Unknown) else self.table({**given, **named})
         if any(each in ("Enum", "IntEnum", "StrEnum") for each in bases):
@@ -253,7 +260,9 @@ class Calls(Statements, Library):
 
     def saves(self, kind: ClassValue) -> bool:
         """Whether a class of layers is of interest: what its methods are called says so."""
-        return any("save" in each or "load" in each or "checkpoint" in each for each in kind.attributes)
+        bases = (one for base in kind.bases for one in choices(base) if isinstance(one, ClassValue))
+        own = any("save" in each or "load" in each or "checkpoint" in each for each in kind.attributes)
+        return own or any(map(self.saves, bases))
 
     def _libraries_of(self, kind: ClassValue) -> list[Unknown]:
         found = []

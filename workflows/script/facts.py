@@ -14,12 +14,13 @@ from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
-from argosy.workflows.script.going_on import enough, loaded
+from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
 from argosy.workflows.script.lines import Loop, loop_of
-from argosy.workflows.script.outside import put_inside
+from argosy.workflows.script.outside import copies_all, put_inside
 from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
+    endings,
     file_flags,
     finds_a_state,
     folder_flags,
@@ -77,10 +78,13 @@ class ScriptFacts:
     finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
     inside: tuple[str, str] | None = None
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
+    copies: str = ""  # what else to leave out then: it copies all that it runs in
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
+    removed: tuple[str, str] | None = None  # where it removes at each start what it saves into, and the folder
+    links: Mapping[str, str] = field(default_factory=dict)  # the links that it makes, by name, and where
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None
@@ -99,6 +103,10 @@ class ScriptFacts:
     """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
+    endings: Mapping[str, str] = field(default_factory=dict)
+    """The flags that name a file in a folder that is known, and what is put behind the name; else the folder, as
+    "out/".
+    """
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
     reads_beside: bool = False
@@ -153,8 +161,15 @@ def read_script(
         InputError: no such file, a folder, too large, not text, or not Python.
     """
     source = read_source(path, folders)
-    source.calls = reached_calls(source)
-    return _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ)
+    known = len(source.roots)
+    for _ in range(2):  # modules in folders that the script adds to its path have flags, too
+        source.calls = reached_calls(source)
+        facts = _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ)
+        if len(source.roots) == known:
+            break
+        source = read_source(path, [*folders, *source.roots[known:]])
+        known = len(source.roots)
+    return facts
 
 
 def _facts(
@@ -175,12 +190,14 @@ def _facts(
     flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None else ()))
     facts = ScriptFacts(
         flags=flags,
-        unread=_unread(values, flags) if trainer is None else frozenset(),
+        unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
+        removed=removed(source, values, fixed(places)),
+        links=links(source, values),
         end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
@@ -189,6 +206,7 @@ def _facts(
         launched=launched(source, flags, settings),
         launcher=launcher(source, values),
         inside=put_inside(source, values, places),
+        copies=copies_all(source),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole),
@@ -201,6 +219,7 @@ def _facts(
         variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
         files=file_flags(source, values),
+        endings=endings(source, values),
         stops=stops(source, values, told),
         loop=loop_of(source, values, ranks.by is not None) if ranks.by is None or ranks.alike else None,
         newest=words_for_newest(source),

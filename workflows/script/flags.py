@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
+_OF_HUGGING_FACE = frozenset({"HfArgumentParser", "TrlParser"})
 _PARSERS_CALLED = {"HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "draccus"}
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
@@ -49,8 +50,16 @@ def declared(source: Source) -> tuple[Flag, ...]:
     found: dict[str, Flag] = {}
     read = {getattr(node, "attr", getattr(node, "id", getattr(node, "value", None))) for node in source.nodes
             if isinstance(node, ast.Attribute | ast.Name | ast.Constant)}  # fmt: skip
-    for call in source.calls:
+    commands = {ast.unparse(node.targets[0]) for node in source.nodes if isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Call) and last_name(node.value.func) == "add_parser"}  # fmt: skip
+    made = {source.file(call) for call in source.calls if last_name(call.func) == "ArgumentParser"}
+    parsed = {source.file(call) for call in source.calls if last_name(call.func) in ("parse_args", "parse_known_args")
+              and source.function_of(call) is None}  # fmt: skip
+    apart = made & parsed - {""} if "" in made else set()  # parsers of other programs, which are imported
+    for call in (each for each in source.calls if source.file(each) not in apart):
         flag = _argument(call, source) or _of_absl(call, source)
+        if flag is not None and flag.required and ast.unparse(call.func).rpartition(".")[0] in commands:
+            flag = replace(flag, required=False)  # of one command among others
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
     for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source), *_of_tables(source), *_of_dicts(source)):
@@ -225,7 +234,8 @@ def _fields(source: Source) -> list[Flag]:
             value = node.value
             if isinstance(value, ast.Call):
                 value = argument(value, "default")
-            found.append(Flag(f"--{node.target.id}", True, plain(value), False, source.where(node)))
+            truth = "True" if ast.unparse(node.annotation) == "bool" and used & _OF_HUGGING_FACE else ""
+            found.append(Flag(f"--{node.target.id}", True, plain(value), False, source.where(node), truth=truth))
     return found
 
 

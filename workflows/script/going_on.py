@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.saves import SavedAt
-from argosy.workflows.script.source import Source, argument, last_name
+from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
@@ -67,6 +69,40 @@ def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag
     return ""
 
 
+def told_inside(flags: Sequence[Flag], told: Mapping[str, str | None], places: Sequence[SavedAt]) -> frozenset[str]:
+    """The flags that are given a folder that is saved into: with them it finds there what it goes on from."""
+    folders = {each.folder for each in places} - {"."}
+    return frozenset(each.attribute for each in flags if "resume" in each.attribute
+                     and posixpath.normpath(told.get(each.attribute) or ".") in folders)  # fmt: skip
+
+
+def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
+    """Where the script removes, at each start, a folder that it saves into or one above; and the folder."""
+    late, at = _late(source, values, places), {each.where for each in places}
+    saves = [call for call in source.calls if source.where(call) in at]
+    for call in values.machine.sure if values.machine.followed else ():
+        if last_name(call.func) != "rmtree" or not call.args or call in late or _is_in_loop(call, source):
+            continue
+        around = source.function_of(call)
+        near = any(source.function_of(each) is around and not _is_in_loop(each, source) for each in saves)
+        asked = any(_READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
+        for folder in () if near or asked else values.folders(call.args[0]):
+            if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
+                return source.where(call), folder
+    return None
+
+
+def links(source: Source, values: Values) -> dict[str, str]:
+    """What the script makes links, by name -> where: they are not kept, what they lead to is."""
+    made = (call for call in source.calls if last_name(call.func) == "symlink" and len(call.args) == 2)
+    return {PurePosixPath(glob).name: source.where(call) for call in made for glob in values.guesses(call.args[1])}
+
+
+def _is_in_loop(node: ast.AST, source: Source) -> bool:
+    inside = takewhile(lambda each: not isinstance(each, Function), source.above(node))
+    return any(isinstance(each, ast.For | ast.While) for each in inside)
+
+
 def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:
     """The calls that are first come to after a save: what they look for, this start has written."""
     at, come_to = {each.where for each in places}, [*values.machine.calls]
@@ -84,12 +120,15 @@ def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
     if values.conditions.runs(call) is False or values.machine.needed(call):
         return True
     tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
+    tests = [each for each in tests if not any(getattr(one, "attr", "") in values.conditions.given
+                                               for one in ast.walk(each))]  # fmt: skip
     return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
 
 
 def _wholes(values: Values, places: Sequence[SavedAt]) -> list[PurePosixPath]:
     """The files that another start may find: in a folder that each start makes anew nothing old is found."""
-    wholes = (PurePosixPath(each.folder, each.pattern) for each in places if "**" not in each.pattern)
+    wholes = (PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places
+              if "**" not in each.pattern.removesuffix("/**/*"))  # fmt: skip
     return [each for each in wholes if not (values.named_anew and "*" in str(each.parent))]
 
 
@@ -109,10 +148,8 @@ def _path_words(call: ast.Call) -> list[ast.expr]:
 def _asks_its_library(call: ast.Call, source: Source, values: Values) -> bool:
     """``manager.latest_step()``, ``checkpoint.restore(manager.latest_checkpoint)``, a callback that goes on."""
     name = last_name(call.func)
-    if any(
-        last_name(each) == _NEWEST
-        for each in (*call.args, *(one.func for one in call.args if isinstance(one, ast.Call)))
-    ):
+    shown = [*call.args, *(one for each in call.args for one in values.bindings.origins(each))]
+    if any(last_name(each.func if isinstance(each, ast.Call) else each) == _NEWEST for each in shown):
         return name.startswith(("restore", "load"))
     told = values.machine.seen.get(argument(call, "resume", 1) or call, [])  # of resume_or_load
     asked = any(each is False or isinstance(each, Absent) for each in told)

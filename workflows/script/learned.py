@@ -40,6 +40,8 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
             steps.append(name)
     for name in _prepared(loop, source):
         (steps if any(word in name.lower() for word in _STEPS) else models).append(name)
+    anew = {ast.unparse(each) for node in ast.walk(loop) if isinstance(node, ast.Assign) for each in node.targets}
+    saved = [name for name in saved if name not in anew]  # as what is made for each evaluation is
     if (models or saved) and steps:
         whole = [name for name in models if not any(name.startswith(f"{other}.") for other in models)]
         yield from (*whole, *steps, *saved)

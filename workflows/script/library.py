@@ -32,7 +32,8 @@ from argosy.workflows.script.settings import typed
 _SAME = frozenset({
     "abspath", "realpath", "normpath", "fspath", "expanduser", "expandvars", "resolve", "absolute", "as_posix",
     "deepcopy", "copy", "clone", "freeze", "str", "PurePath", "Path", "PosixPath", "PurePosixPath", "to_container",
-    "to_object", "AttrDict", "as_text", "upath", "UPath", "to_dict", "instantiate_paths",
+    "to_object", "AttrDict", "FrozenConfigDict", "as_text", "upath", "UPath", "to_dict", "instantiate_paths",
+    "to_absolute_path",
 })  # fmt: skip
 _ANEW = frozenset({
     "now", "today", "utcnow", "strftime", "ctime", "uuid4", "uuid1", "mkdtemp", "time", "isoformat", "asctime",
@@ -86,6 +87,8 @@ class Library(Builtins):
     arguments: Sequence[str] = ()
     environ: Mapping[str, str] = MappingProxyType({})
     """Variables that the script will find."""
+    configs: dict[str, Value]
+    """Settings that a function of a file makes, which a flag of ml_collections names."""
     parsed = False
     """Whether its flags were asked for."""
 
@@ -115,6 +118,11 @@ class Library(Builtins):
                 return Known(way(args, named, owner))
             except WRONG:
                 return None
+        if name == "DEFINE_config_file" and args and isinstance(path := self.setting(args[0], args[0]), str):
+            module = self.module_of(path.partition(":")[0])
+            made = None if module is None else module.frame.names.get("get_config")
+            if made is not None:  # what stands behind a colon is the function's own
+                self.configs[args[0]] = self.apply(made, [path.partition(":")[2]] if ":" in path else [], {}, None)
         if name.startswith("DEFINE_") and args and isinstance(args[0], str):
             return Known(Unknown(args[0], attributes={"value": self.setting(args[0], args[0])}))
         if name in _PARSED or function.name.endswith(_CLASS_PARSERS):

@@ -41,6 +41,8 @@ class Loop:
     """Whether several ranks come to it."""
     imports: str
     """What its file does not import, and needs."""
+    anew: str = ""
+    """The number that it counts from whatever was loaded; "" where that is not certain."""
     turn: str = ""
     """The loop inside in which the counter is counted on; "" where that is the loop itself."""
 
@@ -141,7 +143,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
         asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
         counter = next((name for name in counts if name in asked), counts[0] if counts else "")
         made = Loop(source.where(loop), "", "", "", counter, states, counts, distributed, ", ".join(lacks),
-                    _turn_of(counter, loop, source))  # fmt: skip
+                    turn=_turn_of(counter, loop, source))  # fmt: skip
         return made if counter else None
     holder = _turns(loop, source, values)
     if holder is None or len(holder[1].args) > 2 or any(word.arg in ("start", "step") for word in holder[1].keywords):
@@ -149,8 +151,21 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
     start = next(name for name in ("start", "start_at", "_start") if name not in named)
     header, first = _begun_at(*holder, start)
+    anew = first if _is_whole(loop, holder[1], first, values) else ""
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
-                ", ".join(lacks))  # fmt: skip
+                ", ".join(lacks), anew)  # fmt: skip
+
+
+def _is_whole(loop: ast.For, call: ast.Call, first: str, values: Values) -> bool:
+    """Whether each start takes all turns: nothing but constants and flags bound it, and nothing leaves a turn out."""
+    parts = [part for each in call.args
+             for part in ((each.left, each.right) if isinstance(each, ast.BinOp) else (each,))]  # fmt: skip
+    names = [each for each in parts if isinstance(each, ast.Attribute)]
+    flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
+    known = names and all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
+    left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
+    set_later = {*values.bindings.attributes} & {flag.attribute for flag in flags}
+    return bool(known) and len(flags) == len(names) and not set_later and not any(left)
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:

@@ -65,7 +65,7 @@ class Machine(Calls):
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
         self._saved = False
-        self.arguments, self.environ = arguments, environ
+        self.arguments, self.environ, self.configs = arguments, environ, {}
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
@@ -213,8 +213,8 @@ class Machine(Calls):
     def told(self, name: str) -> Value:
         """What the command line, or a file of settings, gives a name; None for nothing."""
         flag = self._flags.get(name)
-        if name not in self._told:
-            return None
+        if name not in self._told or name in self.configs:
+            return self.configs.get(name)
         if flag is not None and not flag.takes_value:
             return True
         return typed(self._told[name])
@@ -291,7 +291,10 @@ class Machine(Calls):
     def flags_in(self, node: ast.expr) -> Iterator[Flag]:
         """The flags without a value that a path is made of, the first first."""
         for value in self.seen.get(node, []):
-            for each in self.text(value) if not isinstance(value, dict | list) else "":
-                hole = self.holes[ord(each) - FIRST_HOLE] if ord(each) >= FIRST_HOLE else None
-                if hole is not None and hole.flag is not None:
-                    yield hole.flag
+            yield from self.flags_of(self.text(value) if not isinstance(value, dict | list) else "")
+
+    def flags_of(self, text: str) -> Iterator[Flag]:
+        """Those of a text with holes."""
+        for each in (one for one in text if ord(one) >= FIRST_HOLE):
+            if (flag := self.holes[ord(each) - FIRST_HOLE].flag) is not None:
+                yield flag

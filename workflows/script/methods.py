@@ -49,6 +49,8 @@ class Methods(Texts):
             return self.lifted(lambda *given: self._str_method(of, name, [*given], named), *args)
         if isinstance(of, PurePosixPath):
             return self.lifted(lambda *given: self._path_method(of, name, [*given]), *args)
+        if isinstance(of, Instance):
+            return of
         if isinstance(of, File):
             return Unknown() if name in ("write", "close") else of
         if isinstance(of, dict):

@@ -31,6 +31,8 @@ from argosy.workflows.script.memory import Memory
 
 _OF_PATHS = frozenset({"joinpath", "parent", "stem", "with_suffix", "with_name", "mkdir", "exists", "is_dir", "is_file",
                        "glob", "rglob", "iterdir", "open"})  # fmt: skip
+_OF_LAYERS = frozenset({"to", "cuda", "cpu", "half", "float", "bfloat16", "train", "eval", "requires_grad_"})
+"""What layers have of torch gives them back."""
 _CONSTANTS: dict[str, Value] = {"pardir": "..", "curdir": ".", "sep": "/"}
 
 
@@ -168,8 +170,16 @@ class Names(Memory):
             return self._certain(found, name)
         if (getter := self.method(owner, "__getattr__")) is not None:
             return self.apply(getter, [name], {}, None)
+        if name in _OF_LAYERS and self._has_layers(owner.kind):
+            return Method(owner, name)
         owner.attributes[name] = self.setting(name, f"self.{name}")
         return owner.attributes[name]
+
+    def _has_layers(self, kind: ClassValue) -> bool:
+        bases = [each for base in kind.bases for each in choices(base)]
+        known = (each.name.endswith("Module") if isinstance(each, Unknown) else
+                 isinstance(each, ClassValue) and self._has_layers(each) for each in bases)  # fmt: skip
+        return any(known)
 
     def inherited(self, kind: ClassValue, name: str, depth: int = 12) -> Value:
         """What the class, or one that it inherits from, has by that name; None for nothing."""

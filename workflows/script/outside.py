@@ -10,7 +10,7 @@ from posixpath import normpath
 
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.saves import SavedAt
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import Source, last_name, plain
 from argosy.workflows.script.values import OUTSIDE, Values
 
 
@@ -19,20 +19,32 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
     lies below; None where no name says so.
     """
     folders = [each.folder for each in places]
-    made = list[tuple[int, str, str]]()
-    for call in source.calls if folders and all(each.startswith(OUTSIDE) for each in folders) else ():
+    made = list[tuple[int, str, str, bool]]()
+    calls = source.calls if folders and all(each.startswith(OUTSIDE) for each in folders) else []
+    # Where nothing makes it, what it is put together of.
+    some = [call for call in calls if last_name(call.func) in ("makedirs", "mkdir")]
+    rest = [each for each in calls if each not in some and each.args and isinstance(each.args[0], ast.Attribute)]
+    for call in (*some, *(each for each in calls if last_name(each.func) == "join"), *rest):
         name = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
-        if last_name(call.func) not in ("makedirs", "mkdir") or not isinstance(name, ast.Name | ast.Attribute):
+        if not isinstance(name, ast.Name | ast.Attribute) or (made and call not in some):
             continue
-        begins = [normpath(each.replace(UNKNOWN, "*")) for each in values.machine.globs(name)]
+        begins = [normpath(re.sub(rf"[*{UNKNOWN}]+", "*", each)) for each in values.machine.globs(name)]
         last = _last_named(call, name, source)
         if last is not None and any(len(each) > 2 and all(one.startswith(each) for one in folders) for each in begins):
             path = any(isinstance(each, PurePath) for each in values.machine.seen.get(name, []))
             text = ast.unparse(name)
             kind = "Path" if (source.file(call), "Path") in source.imports else f"type({text})"
             line = f"{text} = {kind}('out')" if path else f"{text} = 'out'"
-            made.append((max(map(len, begins)), line, source.where(last)))
-    return min(made)[1:] if made else None
+            behind = re.sub(r"\d+$", str(last.end_lineno), source.where(last))
+            made.append((max(map(len, begins)), line, behind, call in some))
+    return (min(made) if made[0][3] else max(made))[1:3] if made else None
+
+
+def copies_all(source: Source) -> str:
+    """``copytree(".", snapshot)``: a folder inside would be copied into itself, without an end."""
+    calls = (call for call in source.calls if last_name(call.func) == "copytree" and call.args)
+    found = (source.where(call) for call in calls if plain(call.args[0]) in (".", "./"))
+    return next((f", leave {where} out, which copies the folder that it runs in" for where in found), "")
 
 
 def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | None:
@@ -41,4 +53,6 @@ def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | No
     found = [node for node in source.nodes if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < call.lineno
              and source.file(node) == source.file(call) and source.function_of(node) is around
              and given.match(ast.unparse(node))]  # fmt: skip
-    return max(found, key=lambda node: node.lineno, default=None)
+    anywhere = [node for node in source.nodes if isinstance(node, ast.Assign) and isinstance(name, ast.Attribute)
+                and ast.unparse(node.targets[0]) == ast.unparse(name)]  # fmt: skip
+    return max(found or anywhere[:1] * (len(anywhere) == 1), key=lambda node: node.lineno, default=None)

@@ -17,6 +17,7 @@ from argosy.workflows.script.values import Values
 DISTRIBUTED = frozenset(
     {"init_process_group", "deepspeed", "Accelerator", "init_device_mesh", "Fabric", "DDPStrategy", "FSDPStrategy"}
 )
+_CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
@@ -51,7 +52,17 @@ def spread(source: Source, values: Values) -> Spread:
     plugged = any(last_name(call.func) == "Accelerator" and "plugin" in ast.unparse(call) for call in source.calls)
     alike = group or (by is not None and by[0] == "Accelerator" and not plugged)
     node = next((f"{source.where(call)} takes the rank on its node for that in the group" for call in own), "")
+    taken = (call for call in source.calls if last_name(call.func) == "set_device" and any(map(_is_global, [
+        *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
+    node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike)
+
+
+def _is_global(node: ast.expr) -> bool:
+    """``dist.get_rank()``, ``int(os.environ["RANK"])``."""
+    inside = [each for each in ast.walk(node) if isinstance(each, ast.Call | ast.Constant | ast.BinOp)]
+    kinds = {last_name(each.func) if isinstance(each, ast.Call) else getattr(each, "value", "%") for each in inside}
+    return bool(kinds & {"get_rank", "RANK"}) and not kinds & {"%", "LOCAL_RANK"}
 
 
 def _files_of_ranks(source: Source) -> str:
@@ -81,13 +92,20 @@ def launcher(source: Source, values: Values) -> Flag | None:
 
 def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
     """Names that stand where the script comes to as its flags are."""
-    for node in source.nodes:
+    come_to, gone = {call.func for call in source.calls}, {None, *map(source.function_of, values.machine.calls)}
+    left = {node.func for node in source.nodes if isinstance(node, ast.Call)} - come_to
+    for node in (each for each in source.nodes if each not in left):
         name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+        call = next(source.above(node), None)
+        if name in _CLASSES and not (isinstance(call, ast.Call) and call.func is node):
+            continue  # an annotation
+        if name in _WRAPPERS and values.machine.followed and source.file(node) and source.function_of(node) not in gone:
+            continue  # a function beside it that nobody calls
         compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
         if (
             name in (*DISTRIBUTED, *_WRAPPERS, "cuda", "nccl")
             and not compared
-            and not _is_alone(next(source.above(node), None), node)
+            and not _is_alone(call, node)
             and values.conditions.runs(node) is not False
         ):
             yield name, source.where(node)
@@ -95,8 +113,10 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
 
 def _is_alone(call: ast.AST | None, function: ast.AST) -> bool:
     """Whether a group of one is made, where nobody has made another: ``init_process_group(world_size=1, rank=0)``."""
-    own = isinstance(call, ast.Call) and call.func is function
-    return own and plain(argument(call, "world_size")) == "1"  # type: ignore[arg-type]
+    if not isinstance(call, ast.Call) or call.func is not function:
+        return False
+    fabric = last_name(call.func) == "Fabric" and plain(argument(call, "num_nodes")) in (None, "1")
+    return plain(argument(call, "world_size")) == "1" or (fabric and plain(argument(call, "devices")) == "1")
 
 
 def own_ranks(source: Source, values: Values) -> str:
@@ -107,7 +127,10 @@ def own_ranks(source: Source, values: Values) -> str:
             if told is not None and told != "env://":
                 return source.where(node)
     if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
-        return ""
+        # What MPI tells is written where torchrun's words stand.
+        tells = (node for node in source.nodes if isinstance(node, ast.Assign) and "mpi4py" in source.packages
+                 and re.search(r"environ\['(RANK|WORLD_SIZE)'\]$", ast.unparse(node.targets[0])))  # fmt: skip
+        return next((source.where(node) for node in tells), "")
     # Of several ways to start, the one that its flags lead to.
     starts = [call for call in source.calls if (last_name(call.func) in ("spawn", "init_process_group")
               and not _is_alone(call, call.func)) or source.origin(call.func) in _STARTERS]  # fmt: skip

@@ -51,18 +51,18 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     """The places, those with a whole state first; and where it saves to a path that only a run could tell, with the
     flag that would tell it.
     """
-    found: dict[tuple[str, str], SavedAt] = {}
-    unclear, wrappers, written, states = [], wrappers_of(source), list[str](), list[str]()
-    known = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
-    for call in _come_to(known, source, values, wrappers):
+    found, wrappers = dict[tuple[str, str], SavedAt](), wrappers_of(source)
+    unclear, written, states = [], list[str](), list[str]()
+    calls = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
+    for call in _come_to(calls, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
-            globs = _branches(values.folders(target) if ending[:1] == "/" else values.guesses(target))
-            by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if ending[:1] == "/" else ("", "")
-            by_rank = ("", "") if _by_one_rank(call, source) else by_rank
+            known = values.guesses(target) if ending[:1] != "/" else values.folders(target)
+            globs = _branches([each for each in known if each.strip("*/")])
+            several = ending[:1] == "/" and not _by_one_rank(call, source)
+            by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if several else ("", "")
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
             whole = (bool(ending) and (ending.endswith(BY_SAVER) or not model_only)) or _holds_a_state(
-                call, source, values
-            )
+                call, source, values)  # fmt: skip
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if (
@@ -102,7 +102,10 @@ def _branches(globs: Sequence[str]) -> list[str]:
         pure = PurePosixPath(each)
         near = pure.parent.name[:1] if pure.parent.name not in ("", "..") else each
         found.setdefault((f"{pure.parent.parent}/{near}", pure.name), []).append(each)
-    return [either(each) for each in found.values()]
+    globs = [either(each) for each in found.values()]
+    wider = {each: [other for other in globs if other != each and fnmatchcase(each, other)] for each in globs}
+    same = {each for each in globs for other in wider[each] if PurePosixPath(each).name == PurePosixPath(other).name}
+    return [each for each in globs if each not in same]
 
 
 def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers: set[str]) -> list[ast.Call]:
@@ -195,13 +198,9 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
         at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
         if parts[:1] == ["*"]:
             continue
-        below = (
-            [*parts[at:], each.pattern]
-            if each.folder in of_runs
-            else [parts[at], "**/*"]
-            if at < len(parts)
-            else [each.pattern]
-        )
+        named = next((index for index, part in enumerate(parts) if "*" in part and _of_save(part)), at)
+        tree = [*parts[at : named + 1], "**/*"] if at < len(parts) else [each.pattern]
+        below = [*parts[at:], each.pattern] if each.folder in of_runs else tree
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
         found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
     told = [_numbered(each, [*found.values()]) for each in found.values()]

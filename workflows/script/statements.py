@@ -31,6 +31,8 @@ _MOST_TURNS = 8
 _SMALL = 40
 """A loop whose body has at most so many nodes is gone round for each of many elements."""
 _MANY = 400
+_MOST_NODES = 2000
+"""Of a larger body, in all turns together."""
 _OF_FIRST = re.compile(r"^\w*rank\w*(\(\))? == 0$")
 _OF_PYTHON = ("property", "staticmethod", "classmethod", "dataclass")
 
@@ -112,8 +114,9 @@ class Statements(Expressions):
     def _for_(self, node: ast.For | ast.AsyncFor, frame: Frame) -> str:
         several = self.evaluate(node.iter, frame)
         elements = self.elements(several)
-        small = sum(1 for _ in ast.walk(node)) <= _SMALL
-        known = elements is not None and 0 < len(elements) <= (_MANY if small else _MOST_TURNS)
+        size = sum(1 for _ in ast.walk(node))
+        most = _MANY if size <= _SMALL else max(_MOST_TURNS, _MOST_NODES // size)
+        known = elements is not None and 0 < len(elements) <= most
         one = several if isinstance(several, Unknown) and several.kind == NUMBER else self.any_of(elements)
         for each in elements if known and elements else [one]:
             self.bind(node.target, each, frame)

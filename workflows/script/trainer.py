@@ -27,6 +27,8 @@ class TrainerFacts:
     where: str
     folder: str | None
     remedy: str = ""
+    lacks: str = "saves where only a run could tell"
+    """What keeps it from a checkpoint, where there is no folder."""
     lines: str = ""
     """What makes it save into one folder and go on, by place."""
     include: tuple[str, ...] = ()

@@ -90,11 +90,16 @@ def _names(source: Source, setting: str) -> bool:
 
 
 def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
-    made = (call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
-            or last_name(call.func) in ("Trainer", "LightningCLI"))  # fmt: skip
-    if (trainer := next(made, None)) is None:
+    made = [call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
+            or last_name(call.func) in ("Trainer", "LightningCLI")]  # fmt: skip
+    near = any(call in values.machine.calls or not source.file(call) for call in made)
+    if (values.machine.followed or values.machine.finished) and not near:
+        return None  # a module beside it has one, which nothing comes to
+    if (trainer := next(iter(made), None)) is None:
         return None
-    saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
+    kinds = ("ModelCheckpoint", *(name for name, known in values.bindings.classes.items() for kind in known
+                                  if any(last_name(base) == "ModelCheckpoint" for base in kind.bases)))  # fmt: skip
+    saver = next((call for call in source.calls if last_name(call.func) in kinds), None)
     # Before Lightning 1.0 one text named the folder and the files.
     old = None if saver is None else argument(saver, "filepath")
     place = old or (argument(saver, "dirpath", 0) if saver is not None else _written_place(source))
@@ -120,6 +125,8 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         if isinstance(root := told.get("default_root_dir"), str | PurePath):
             folder = posixpath.normpath(posixpath.join(values.machine.glob(str(root)), folder))
             folder = None if {"*", UNKNOWN} & {*folder} else folder
+    bare = saver is not None and _is_true(_setting(saver, "save_weights_only"))
+    folder = None if bare else folder
     named = saver is not None and argument(saver, "filename", 1) is not None
     named = named or (old is not None and "{epoch" not in ast.unparse(old))
     return TrainerFacts(
@@ -127,6 +134,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         where=source.where(saver or trainer),
         folder=folder,
         remedy="write the lines above into it, and call argosy init again",
+        lacks="saves weights only, which it cannot go on from" if bare else _SOME.lacks,
         lines=_lines(source, trainer),
         include=include,
         unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
@@ -207,6 +215,10 @@ def _setting(call: ast.Call, name: str) -> ast.expr | None:
 
 def _is_false(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _deepspeed(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:

@@ -1,0 +1,319 @@
+"""init on what it was sure of and wrong about, or knew no lines for, in three lots of public programs."""
+
+from __future__ import annotations
+
+import pytest
+
+PARSER = "import argparse, glob, os, pickle, shutil, torch\np = argparse.ArgumentParser()\n"
+PARSED = "args = p.parse_args()\n"
+STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
+RESUME = f"{PARSER}p.add_argument('--resume', default='')\n"
+LOADED = "    optimizer.load_state_dict(torch.load(path)['optimizer'])\n"
+LOOP = "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+TURN = "    model(x).backward()\n    optimizer.step()\n"
+LIGHTNING = "import pytorch_lightning as pl\nfrom pytorch_lightning.callbacks import ModelCheckpoint\n"
+ONE, NODE = (1, 1), (1, 2)
+
+CASES = {
+    "modules in a folder that the script adds have flags, too": (
+        {
+            "run/train.py": f"import _paths\nimport torch\nfrom opts import parse\nargs = parse()\n"
+            f"{STATE}args.out + '/m.pt')\n",
+            "run/_paths.py": "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), 'lib'))\n",
+            "run/lib/opts.py": f"{PARSER}p.add_argument('--out', default='kept')\ndef parse():\n"
+            f"    return p.parse_args()\n",
+        },
+        [],
+        ("kept", ["m.pt"], None, ONE, ""),
+    ),
+    "a counter that flags alone bound begins anew whatever was loaded": (
+        {
+            "train.py": f"{RESUME}p.add_argument('--first', type=int, default=1)\n"
+            f"p.add_argument('--epochs', type=int)\n{PARSED}{LOOP}"
+            f"path = args.resume\nif path:\n{LOADED}for epoch in range(args.first, args.epochs + 1):\n"
+            f"{TURN}    {STATE}'o/m.pt')\n"
+        },
+        [],
+        ("o", ["m.pt"], ["--resume", "o/m.pt"], ONE, "counts from args.first whatever was loaded: a restart takes"),
+    ),
+    "a rank of all nodes that is taken for a GPU's number": (
+        {
+            "train.py": f"{PARSER}torch.distributed.init_process_group('nccl')\nrank = torch.distributed.get_rank()\n"
+            f"torch.cuda.set_device(rank)\n{STATE}'o/m.pt')\n"
+        },
+        [],
+        ("o", ["m.pt"], None, NODE, "takes the rank of all nodes for a GPU's number: one node only"),
+    ),
+    "a folder that is removed only without a resume": (
+        {
+            "train.py": f"{RESUME}{PARSED}if not args.resume:\n    shutil.rmtree('o')\npath = args.resume\n"
+            f"if path:\n{LOADED}"
+            f"for n in range(9):\n    {STATE}'o/m.pt')\n"
+        },
+        [],
+        ("o", ["m.pt"], ["--resume", "o/m.pt"], ONE, ""),
+    ),
+    "a group that a function beside it makes, which nobody calls": (
+        {
+            "train.py": f"import torch\nfrom tools import collate\ncollate(1)\n{STATE}'o/m.pt')\n",
+            "tools.py": "import torch\ndef collate(x):\n    return x\ndef start():\n"
+            "    torch.distributed.init_process_group('nccl')\n"
+            "    return torch.nn.parallel.DistributedDataParallel(1)\n",
+        },
+        [],
+        ("o", ["m.pt"], None, ONE, "neither DDP, FSDP nor deepspeed"),
+    ),
+    "Fabric with one device": (
+        {"train.py": f"import lightning as L, torch\nL.Fabric(devices=1).launch()\n{STATE}'o/m.pt')\n"},
+        [],
+        ("o", ["m.pt"], None, ONE, ""),
+    ),
+    "ranks that MPI tells": (
+        {
+            "train.py": f"import os, torch\nfrom mpi4py import MPI\nos.environ['RANK'] = str(MPI.COMM_WORLD.rank)\n"
+            f"torch.distributed.init_process_group('nccl', init_method='env://')\n{STATE}'o/m.pt')\n"
+        },
+        [],
+        ("o", ["m.pt"], None, ONE, "line 3: the script starts and counts its ranks itself"),
+    ),
+    "a table that is kept apart from the object, and layers that are given back": (
+        {
+            "train.py": f"{PARSER}import yaml\nclass Config(dict):\n    def __init__(self, path):\n"
+            "        self._told = yaml.safe_load(open(path))\n        self._told['PATH'] = os.path.dirname(path)\n"
+            "    def __getattr__(self, name):\n        if self._told.get(name) is not None:\n"
+            "            return self._told[name]\n"
+            "        return None\nclass Base(torch.nn.Module):\n    def __init__(self, name, config):\n"
+            "        self.file = os.path.join(config.PATH, name + '.pth')\n    def save(self):\n"
+            "        torch.save({'epoch': 1}, self.file)\n"
+            "class Net(Base):\n    def __init__(self, config):\n        super().__init__('net', config)\n"
+            f"p.add_argument('--path', default='./kept')\n"
+            f"{PARSED}Net(Config(os.path.join(args.path, 'c.yml'))).to('cpu').save()\n"
+        },
+        [],
+        ("kept", ["net.pth"], None, ONE, ""),
+    ),
+    "a name that the script makes a file of, and the folders of one checkpoint": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--continue', dest='continue_from')\n{PARSED}def save(name):\n"
+            f"    torch.save({{'epoch': 1, 'model': 1}}, os.path.join('o/models', name))\n"
+            f"    {STATE}os.path.join('o/states', name))\n"
+            "if args.continue_from is not None:\n"
+            "    torch.load(os.path.join('o/models', args.continue_from + '.pth'))\n"
+            "    path = os.path.join('o/states', args.continue_from + '.pth')\n"
+            f"{LOADED}for n in range(9):\n    save('latest.pth')\n    save(str(n) + '.pth')\n"
+        },
+        [],
+        ("o", ["models/*.pth", "states/*.pth"], ["--continue", "latest"], ONE, "latest.pth is written anew"),
+    ),
+    "a path that the script puts its folder before": (
+        {
+            "train.py": f"{RESUME}p.add_argument('--out', default='o/kept')\n{PARSED}if args.resume:\n"
+            f"    path = os.path.join(args.out, args.resume)\n{LOADED}for n in range(9):\n"
+            f"    {STATE}os.path.join(args.out, f'{{n}}.pt'))\n"
+        },
+        [],
+        ("o/kept", ["*.pt"], ["--resume", "../../{newest}"], ONE, "the script puts o/kept/ before it"),
+    ),
+    "a path beside a flag that is true or false": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--resume', type=bool, default=False)\n"
+            f"p.add_argument('--checkpoint', default='')\n{PARSED}"
+            "if args.checkpoint:\n    state = torch.load(args.checkpoint)\n    if args.resume:\n"
+            f"        optimizer.load_state_dict(state['optimizer'])\nfor n in range(9):\n    {STATE}f'o/{{n}}.pt')\n"
+        },
+        [],
+        ("o", ["*.pt"], ["--resume", "True", "--checkpoint", "{newest}"], ONE, ""),
+    ),
+    "a folder that the command line gives to go on from": (
+        {
+            "train.py": f"{RESUME}p.add_argument('--out')\n"
+            f"{PARSED}if args.resume and os.path.exists(os.path.join(args.resume, 'last.pth')):\n"
+            f"    path = os.path.join(args.resume, 'last.pth')\n{LOADED}{STATE}os.path.join(args.out, 'last.pth'))\n"
+        },
+        ["--", "--out", "o", "--resume", "o"],
+        ("o", ["last.pth"], None, ONE, "looks for it and goes on by itself"),
+    ),
+    "settings that a loop lays over defaults": (
+        {
+            "train.py": f"{PARSER}import yaml\nfrom easydict import EasyDict\n"
+            f"c = EasyDict({{{', '.join(f'{key!r}: 0' for key in 'abcdefghijk')}}})\n"
+            "c.OUT = ''\ndef lay(file):\n    for key, value in yaml.safe_load(open(file)).items():\n"
+            "        if key in c:\n"
+            "            if isinstance(value, dict):\n"
+            "                print('a table', key, value, 1 + 1, [2, 3], {4: 5}, (6, 7))\n"
+            "            elif key == 'SCALES':\n                c[key][0] = tuple(value)\n            else:\n"
+            "                c[key] = value\n"
+            "        else:\n            raise ValueError('{} is not known'.format(key))\n"
+            f"p.add_argument('--cfg')\n{PARSED}lay(args.cfg)\n{STATE}os.path.join(c.OUT, 'm.pt'))\n",
+            "c.yaml": "".join(f"{key}: 1\n" for key in "abcdefghijk") + "OUT: kept\n",
+        },
+        ["--", "--cfg", "c.yaml"],
+        ("kept", ["m.pt"], None, ONE, ""),
+    ),
+    "settings that a function of a file makes, and a folder named like a checkpoint": (
+        {
+            "train.py": "import os, torch, ml_collections\nfrom absl import app, flags\n"
+            "from ml_collections import config_flags\n"
+            "config_flags.DEFINE_config_file('config', None, 'its settings')\nFLAGS = flags.FLAGS\ndef train(config):\n"
+            "    config = ml_collections.FrozenConfigDict(config)\n    if os.path.exists(config.ckpts):\n"
+            "        found = os.listdir(config.ckpts)\n"
+            "        if found:\n            torch.load(os.path.join(config.ckpts, max(found), 'step.pth'))\n"
+            "    for n in range(9):\n"
+            "        torch.save({'step': n}, os.path.join(config.ckpts, f'{n}.ckpt', 'step.pth'))\n"
+            "def main(argv):\n    config = FLAGS.config\n"
+            "    config.ckpts = os.path.join(config.out, name(argv), 'ckpts')\n    train(config)\napp.run(main)\n",
+            "c.py": "import ml_collections\ndef get_config():\n    c = ml_collections.ConfigDict()\n"
+            "    c.out = 'work'\n    return c\n",
+        },
+        ["--", "--config=c.py"],
+        ("work", ["*/ckpts/*.ckpt/**/*"], None, ONE, "line 9 looks for it and goes on by itself"),
+    ),
+    "what is pickled beside the files of a folder": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--start_from', default=None)\n{PARSED}"
+            "args.start_from = args.start_from or 'o'\ndef keep(thing, file):\n    pickle.dump(thing, file)\n"
+            "if os.path.isfile(os.path.join(args.start_from, 'infos.pkl')):\n"
+            "    infos = pickle.load(open(os.path.join(args.start_from, 'infos.pkl'), 'rb'))\n"
+            "if os.path.isfile(os.path.join(args.start_from, 'm.pth')):\n"
+            "    optimizer.load_state_dict(torch.load(os.path.join(args.start_from, 'm.pth'))['o'])\n"
+            f"def save(append):\n    {STATE}'o/m%s.pth' % append)\n"
+            "    with open('o/infos%s.pkl' % append, 'wb') as f:\n        keep(1, f)\nsave('')\nsave('-best')\n"
+        },
+        [],
+        ("o", ["m.pth", "m-best.pth", "infos.pkl"], ["--start_from", "o"], ONE, "reads infos.pkl to go on"),
+    ),
+    "a switch of Hugging Face's dataclasses takes a value": (
+        {
+            "train.py": "from dataclasses import dataclass, field\nimport transformers\n@dataclass\n"
+            "class Mine(transformers.TrainingArguments):\n"
+            "    resume_from_checkpoint: bool = field(default=False)\n"
+            "(t,) = transformers.HfArgumentParser((Mine,)).parse_args_into_dataclasses()\n"
+            "transformers.Trainer(args=t).train(resume_from_checkpoint=t.resume_from_checkpoint)\n"
+        },
+        ["--", "--output_dir", "o"],
+        ("o", None, ["--resume_from_checkpoint", "True"], ONE, "which is True or False"),
+    ),
+    "the settings of a run beside its file, and the first free name": (
+        {
+            "train.py": f"{RESUME}import yaml\nfrom pathlib import Path\n"
+            f"p.add_argument('--fresh', action='store_true')\n{PARSED}"
+            "def free(path):\n    path = Path(path)\n    if path.exists() and not args.fresh:\n"
+            "        path = Path(f'{path}{len(glob.glob(str(path)))}')\n    return path\n"
+            "folder = free('runs/exp')\nif args.resume:\n"
+            "    with open(Path(args.resume).parent.parent / 'opt.yaml') as f:\n        yaml.safe_load(f)\n"
+            f"    path = args.resume\n{LOADED}with open(folder / 'opt.yaml', 'w') as f:\n    yaml.dump(1, f)\n"
+            f"{STATE}folder / 'weights' / 'last.pt')\n"
+        },
+        [],
+        ("runs", ["exp*/weights/last.pt", "exp*/opt.yaml"], ["--resume", "{newest:exp*/weights/last.pt}"], ONE, ""),
+    ),
+    "a link, which is not kept": (
+        {
+            "train.py": f"{PARSER}try:\n    torch.load('o/last.pt')\nexcept FileNotFoundError:\n    pass\n"
+            f"{STATE}f'o/last-{{n}}.pt')\nos.symlink(f'last-{{n}}.pt', 'o/last.pt')\n{STATE}'o/last.pt')\n"
+        },
+        [],
+        ("o", ["last-*.pt", "last.pt"], None, ONE, "which line 8 makes a link, and links are not kept"),
+    ),
+    "one command's flags are not required by another": (
+        {
+            "train.py": f"{PARSER}some = p.add_subparsers()\ntrain = some.add_parser('train')\n"
+            f"export = some.add_parser('export')\n"
+            f"export.add_argument('--out_dir', required=True)\n{PARSED}print(args.out_dir)\n{STATE}'o/m.pt')\n"
+        },
+        ["--", "train"],
+        ("o", ["m.pt"], None, ONE, ""),
+    ),
+    "flags of a parser that a module beside it has for itself": (
+        {
+            "train.py": f"{PARSER}from nets import Net\np.add_argument('--lr')\n{PARSED}Net()\n"
+            f"for n in range(9):\n    {STATE}f'o/{{n}}.pt')\n",
+            "nets.py": f"{RESUME}{PARSED}def Net():\n    return args.resume\n",
+        },
+        [],
+        ("o", ["*.pt"], None, ONE, ""),
+    ),
+    "lines for a loop that makes another model for each evaluation": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--load')\n{PARSED}{LOOP}for epoch in range(9):\n"
+            f"    model.train()\n{TURN}"
+            f"    copy = Net()\n    copy.load_state_dict(model.state_dict())\n"
+            f"    torch.save(model.state_dict(), f'o/{{epoch}}.pth')\n"
+        },
+        [],
+        ("o", ["*.pth"], None, ONE, "instead of line 7:\n        for epoch in range(start, 9):"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_it_writes(name: str, initialized) -> None:
+    files, argv, (folder, include, resume, ranks, words) = CASES[name]
+    code, found, said = initialized(files, *argv)
+    assert code == 0, said
+    kept, gang = found["checkpoint"], found["gang"]
+    assert (kept["path"], kept.get("include"), kept.get("resume_args")) == (folder, include, resume), said
+    assert (gang["nnodes"], gang["nproc_per_node"]) == ranks, said
+    assert words in said
+    assert "requires" not in said
+
+
+REFUSED = {
+    "a save that either of two tests asks for": (
+        f"{PARSER}p.add_argument('--every', type=int, default=-1)\np.add_argument('--at')\n{PARSED}"
+        "def training(args):\n    if n % args.every == args.every - 1 or n in args.at:\n"
+        f"        {STATE}unknown())\nbegin()['training'](args)\n",
+        "saves where only a run could tell (line 8)",
+    ),
+    "a trainer that saves outside": (
+        "from transformers import Trainer, TrainingArguments\n"
+        "Trainer(args=TrainingArguments(output_dir='/tmp/o')).train()\n",
+        "saves into /tmp/o, outside the folder that it runs in",
+    ),
+    "a folder that is removed at each start": (
+        f"{RESUME}{PARSED}if os.path.exists('o'):\n    shutil.rmtree('o')\nfor n in range(9):\n"
+        f"    {STATE}f'o/{{n}}.pt')\n",
+        "line 6 removes o when it starts, and with it what it saved",
+    ),
+    "weights only": (
+        f"{LIGHTNING}pl.Trainer(callbacks=[ModelCheckpoint(dirpath='o', save_weights_only=True)]).fit(m, "
+        f"ckpt_path=found)\n",
+        "saves weights only, which it cannot go on from; write the lines above",
+    ),
+    "an heir of ModelCheckpoint": (
+        f"{LIGHTNING}class Mine(ModelCheckpoint):\n    pass\n"
+        f"pl.Trainer(callbacks=[Mine(dirpath=unknown())]).fit(m, ckpt_path=found)\n",
+        "saves where only a run could tell; write the lines above",
+    ),
+    "a folder outside, and all that it runs in copied there": (
+        f"{PARSER}out = '../kept'\nos.makedirs(out)\nshutil.copytree('.', out + '/code')\n{STATE}out + '/m.pt')\n",
+        "write `out = 'out'` behind line 3, leave line 5 out, which copies the folder that it runs in",
+    ),
+    "a folder outside that is put together elsewhere": (
+        f"{PARSER}p.add_argument('--name', default='x')\ndef told():\n"
+        f"    {PARSED}    args.save = '../kept/{{}}'.format(\n        args.name)\n"
+        f"    return args\nargs = told()\nmake(args.save)\n{STATE}args.save + '/m.pt')\n",
+        "write `args.save = 'out'` behind line 7, and call argosy init again",
+    ),
+    "a saver of a library that is not known": (
+        "import engine\nhooks = [engine.ModelSaver(10, conf.out + '/snap')]\n",
+        'include = ["snap*"]',
+    ),
+    "a word of Hydra": (
+        "import hydra, torch\n@hydra.main(config_path='.', config_name='c')\ndef main(cfg):\n    if cfg.resume:\n"
+        "        torch.load(cfg.resume)\n    torch.save({'epoch': 1}, unknown() / f'm-{n}.pt')\nmain()\n",
+        "resume_args = [\"resume='{newest}'\"]",
+    ),
+    "what nothing goes on from": (
+        f"{PARSER}{LOOP}for epoch in range(9):\n"
+        f"{TURN}    torch.save({{'epoch': 1}}, os.path.join(unknown(), 'm.pt'))\n",
+        "Nothing was seen that makes it go on: every restart may begin anew. For it to go on write:",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_it_refuses(name: str, initialized) -> None:
+    script, words = REFUSED[name]
+    code, _, said = initialized({"train.py": script, "c.yaml": "resume: false\n"})
+    assert (code, words in said) == (2, True), said
