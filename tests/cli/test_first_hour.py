@@ -157,10 +157,10 @@ def test_runs_are_listed_of_the_machine_and_of_a_store(folder: Path) -> None:
     (store,) = (folder / ".argosy" / "volumes").rglob("first/runs")
     root = store.parent.parent
     here = json.loads(argosy(folder, "ls", "--json")[1])["runs"]
-    assert [(each["phase"], each["step"]) for each in here] == [("Promoted", "6")]
+    assert [(each["phase"], each["step"]) for each in here] == [("Promoted", 6)]
     for place in (root, root / "first"):
         there = json.loads(argosy(folder, "ls", f"file://{place}", "--json")[1])["runs"]
-        assert [(each["run"], each["step"]) for each in there] == [("one", "6")]
+        assert [(each["run_id"], each["step"]) for each in there] == [("one", 6)]
     assert "one" in argosy(folder, "ls", f"file://{root}")[1]
     code, _, err = argosy(folder, "ls", "file:///mnt/argosy/store")  # as the report calls it
     assert code == 2

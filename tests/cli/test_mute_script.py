@@ -48,4 +48,4 @@ def test_an_exception_after_a_save_is_not_one_before_the_first_step(tmp_path: Pa
     assert "Attempt 2 began from step 20" in explained
     assert "and reached step 40. Every rank ended well" in explained
     listed = subprocess.run([*ARGOSY, "ls", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
-    assert [(each["step"], each["goodput"]) for each in json.loads(listed)["runs"]] == [("40", "-")]
+    assert [(each["step"], each["goodput"]) for each in json.loads(listed)["runs"]] == [(40, None)]

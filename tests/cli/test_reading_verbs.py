@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,6 +22,8 @@ SUMMARY_KEYS = [
     *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "spares", "streamed", "report"],
 ]
 ATTEMPT_KEYS = ["attempt", "gang", "restart", "cause", "signal", "exit_code", "node", "rank"]
+ROW_KEYS = ["run", "run_id", "phase", "step", "end_step", "loss", "tokens_per_second", "nodes", "restarts", "goodput"]
+ROW_KEYS += ["started", "ended", "seconds"]
 ATTEMPT_KEYS += ["restored_step", "last_step", "quote"]
 
 
@@ -124,7 +127,17 @@ def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> No
     _, said, _ = argosy("status")
     assert row["phase"] == "Interrupted"
     assert "Interrupted" in said
-    assert row["step"].startswith("200")
+    assert row["step"] == 200
+
+
+def test_a_list_for_programs_holds_numbers_and_times_and_no_texts(promoted, argosy) -> None:
+    for verb in ("ls", "top"):
+        _, out, _ = argosy(verb, "--json")
+        (row,) = json.loads(out)["runs"]
+        assert list(row) == ROW_KEYS
+        assert all(isinstance(row[key], int | float) for key in ("step", "nodes", "restarts", "goodput", "seconds"))
+        assert datetime.fromisoformat(row["started"]) <= datetime.fromisoformat(row["ended"])
+        assert row["run_id"]
 
 
 def test_explain_tells_cause_loss_and_way_on(promoted, argosy) -> None:
