@@ -60,7 +60,7 @@ class Row:
         self.record = build_record(self.events, state or {"name": self.run.name})
 
     def facts(self, now: float) -> dict[str, Any]:
-        """The run as numbers, ids and times, for ``--json``; None is not known. Keys are public API, frozen by a test."""
+        """The run as numbers, ids and times, for ``--json``; None is not known. A test freezes the keys."""
         record = self.record
         if record is None:
             return {"run": self.run.name, **dict.fromkeys(_FACTS[1:])}

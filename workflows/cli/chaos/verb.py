@@ -13,7 +13,7 @@ from signal import Signals
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.injection import FAULTS
+from argosy.steps.contract.injection import FAULTS, Injection
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.wording import count as counted
 from argosy.steps.record.wording import duration
@@ -24,7 +24,7 @@ from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import ENDED, RunFolder
 from argosy.workflows.cli.source import Source, compiled, is_toml, push_code, read_bytes, with_ranks
-from argosy.workflows.cli.starting import check_gpus, check_state_dir
+from argosy.workflows.cli.starting import check_faults, check_gpus, check_state_dir
 from argosy.workflows.cli.written import write_whole
 
 MOST = 1000
@@ -108,6 +108,7 @@ def command(
     """
     _check(kills, kinds)
     source = _described(file, ranks)
+    check_faults(source, [Injection(kind, 0, None, 1, 1) for kind in kinds if kind == "exit"])
     check_gpus(source)
     check_state_dir(state_dir)
     push_code(source, state_dir)
