@@ -140,6 +140,11 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
     (newest / ".argosy-fetch-0").write_text("of a call that was killed")
     assert argosy(folder, "checkpoint", "get", "one", str(newest))[0] == 0
     assert (newest / "model.json").read_bytes() == (folder / "fetched-6" / "model.json").read_bytes()
+    for word in ("3", listed[0]["digest"][:7]):
+        code, _, err = argosy(folder, "checkpoint", "get", "one", word)
+        assert (code, (folder / word).exists()) == (2, False)
+        assert f" {word} FOLDER, or ./{word} " in err
+    assert argosy(folder, "checkpoint", "get", "one", "./3")[0] == 0
     code, _, err = argosy(folder, "checkpoint", "get", "one", ".")
     assert (code, "lies there" in err) == (2, True)
 

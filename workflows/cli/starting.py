@@ -180,7 +180,7 @@ def check_faults(source: Source, faults: Sequence[Injection]) -> None:
         if fault.fault == "exit" and archive is not None and source.run.script in archive.files and _mute(archive):
             rule = "a rank exits in its own call of argosy.report, and no Python file of the code names argosy"
             raise InputError(
-                f"inject = {fault.text!r}: {rule}; inject kill or term instead, or call argosy.report(step)"
+                f"inject = {fault.text!r}: {rule}; use kill or term, or let the script call argosy.report(step)"
             )
 
 

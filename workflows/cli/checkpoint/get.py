@@ -10,7 +10,7 @@ import click
 from argosy.steps.checkpoint.node_paths import merged
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.wording import count, short, size
-from argosy.workflows.cli.checkpoint.run import CheckpointedRun, choose, find_checkpoints
+from argosy.workflows.cli.checkpoint.run import PREFIX_DIGITS, CheckpointedRun, choose, find_checkpoints
 from argosy.workflows.cli.options import as_json, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 
@@ -39,6 +39,9 @@ def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) ->
     if len(checkpoint) > 1:
         raise InputError(f"FOLDER {into!r}: write get RUN [CHECKPOINT] FOLDER, not {len(words) + 1} words")
     found, folder = find_checkpoints(state_dir, run), Path(into)
+    if not checkpoint and _is_checkpoint(found, into):
+        ways = f"{found.command('checkpoint get', into, 'FOLDER')}, or ./{into} for a folder of that name"
+        raise InputError(f"FOLDER {into!r}: reads like a CHECKPOINT, and no folder is named; write {ways}")
     digest, files = fetch(found, "".join(checkpoint) or None, folder)
     if as_json:
         emit({"run": found.name, "digest": digest, "folder": str(folder), "files": files})
@@ -80,6 +83,12 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
         # In a folder of code it would be packed as code, and the next run be another one.
         (folder / _IGNORE).write_text("# fetched by argosy checkpoint get, so no code\n*\n")
     return chosen.digest, {file.path: file.size for file in files}
+
+
+def _is_checkpoint(found: CheckpointedRun, word: str) -> bool:
+    """A number is hardly meant for a folder, whether there is such a step or not; hex digits may be."""
+    digests = (commit.digest for commit in found.store.explain().commits)
+    return word.isdecimal() or (len(word) >= PREFIX_DIGITS and any(each.startswith(word.lower()) for each in digests))
 
 
 def _lying(folder: Path) -> set[str]:
