@@ -149,6 +149,15 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
     assert (code, "lies there" in err) == (2, True)
 
 
+@pytest.mark.parametrize("verb", ["status", "logs", "explain", "checkpoint get", "rm"])
+def test_a_shell_completes_the_runs_of_this_machine(folder: Path, verb: str) -> None:
+    words = f"argosy {verb} fir"
+    shell = {"_ARGOSY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run([ARGOSY], cwd=folder, env={**os.environ, **shell}, capture_output=True, text=True)
+    (run,) = (folder / ".argosy" / "runs").iterdir()
+    assert (done.stdout, done.stderr) == (f"plain,{run.name}\n", "")
+
+
 def test_a_corrupt_checkpoint_is_not_handed_over(folder: Path, tmp_path: Path) -> None:
     _copy(folder, tmp_path / "work")
     for shard in (tmp_path / "work" / ".argosy" / "volumes").rglob("runs/one/data/**/model.json*"):

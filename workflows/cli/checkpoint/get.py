@@ -11,7 +11,7 @@ from argosy.steps.checkpoint.node_paths import merged
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.wording import count, short, size
 from argosy.workflows.cli.checkpoint.run import PREFIX_DIGITS, CheckpointedRun, choose, find_checkpoints
-from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 
 _PART = ".argosy-fetch-"
@@ -20,7 +20,7 @@ _IGNORE = ".argosyignore"
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=known_runs)
 @click.argument("words", metavar="[CHECKPOINT] FOLDER", nargs=-1, required=True)
 @as_json
 @state_dir
