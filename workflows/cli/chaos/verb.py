@@ -31,6 +31,12 @@ MOST = 1000
 _NOT_OF_CHAOS = ("evaluation", "promotion", "notify", "trigger")
 """Nothing is promoted and nobody is told."""
 
+_UNLIKE = (
+    "Losses differ where a script draws other numbers after a resume than it would have: the order of its data or its "
+    "random generators (dropout's too) are not restored. Save torch.get_rng_state() and the place in the data beside "
+    "the model, and set both again (docs/exact.md); no step is lost by it."
+)
+
 
 class _Interrupted(Exception):
     """By a signal, whose number it holds; the same command goes on."""
@@ -167,14 +173,16 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
     shape = Calm(calm.last_step, tuple(each.step for each in calm.checkpoints), max(times) - min(times))
     judged: list[Judged] = []
     same: list[str] = []
+    unlike = False
     for number, faults in enumerate(draw(kinds, kills, shape, nnodes, gang.nproc_per_node, chaos.seed), 1):
         texts = tuple(fault.text for fault in faults)
         record = chaos.record(str(number), texts, nnodes + 1 + len(faults))
         judged += [judge(fault, record, calm.last_step) for fault in faults]
         told, equal, most = compared(record, calm)
         difference = f", the largest difference is {most:.3g}" if equal < told else ""
+        unlike = unlike or equal < told
         same.append(f"{record.workflow}: {equal} of {told} losses are those of the calm run{difference}")
-    return judged, same
+    return judged, [*same, *([_UNLIKE] if unlike else [])]
 
 
 def _tell(chaos: Chaos, calm: RunRecord, judged: list[Judged], same: list[str], as_json: bool) -> int:
