@@ -11,7 +11,7 @@ from argosy.steps.launch.bars import Bar, Bars
 
 Kind = Literal["own", "line", "batch", "bar", "epoch"]
 STRENGTH: dict[Kind, int] = {"own": 5, "line": 4, "batch": 3, "bar": 2, "epoch": 1}
-"""What is believed rather: the user's own pattern, a step in words, a batch of an epoch, a bar, what may be an epoch."""
+"""What is believed rather: the user's pattern, a step in words, a batch of an epoch, a bar, what may be an epoch."""
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|(?:nan|inf(?:inity)?)\b)"
 _LOSS = re.compile(
