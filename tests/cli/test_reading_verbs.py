@@ -143,6 +143,7 @@ def test_a_list_for_programs_holds_numbers_and_times_and_no_texts(promoted, argo
 def test_explain_tells_cause_loss_and_way_on(promoted, argosy) -> None:
     _, out, _ = argosy("explain")
     assert "argosy explain" not in out  # which has just been typed
+    assert "no record of the machine" not in out  # it was injected
     for said in (
         "Attempt 1 began from scratch and reached step 47.",
         "    | rank 1 on node-0 was ended by signal 9",

@@ -81,7 +81,7 @@ def refused(facts: ScriptFacts) -> InputError:
 def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     """Where nothing at all tells the folder: what to say of it, or what to write."""
     if not saves and facts.loop is not None:
-        click.echo(f"What makes it save and go on:\n{facts.loop.lines('out/argosy.pt')}", err=True)
+        click.echo(f"What makes it save and go on:\n{facts.loop.lines('out/argosy.pt', facts.end)}", err=True)
         return InputError(
             f"SCRIPT: {NOTHING}, so a killed run could not resume; write the lines above into it, or use "
             "argosy.Checkpointer there, and call argosy init again"
