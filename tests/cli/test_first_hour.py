@@ -247,6 +247,15 @@ def test_a_run_is_stopped_goes_on_later_and_is_removed_with_all_it_saved(folder:
     status = json.loads(argosy(work, "status", "--json")[1])
     assert status["phase"] == "Interrupted" or status["interrupted"], status
     assert "stopped already" in argosy(work, "stop", "two")[1]
+    engine = subprocess.Popen([ARGOSY, "run", "run.toml", "--run-id", "two"], cwd=work, stdout=subprocess.DEVNULL)
+    try:
+        while _events(work).count('"gang_created"') < 2 and time.monotonic() < until:
+            time.sleep(0.2)
+        told = argosy(work, "status")[1]
+        assert ("Running" in told, "stopped by" in told) == (True, False), told
+    finally:
+        engine.terminate()
+        engine.wait(30)
     assert argosy(work, "rm", "two", "--checkpoints")[0] == 0
     assert not any(path.is_file() for path in (work / ".argosy" / "volumes").rglob("first/runs/two/**/*"))
 

@@ -120,14 +120,17 @@ def test_a_runs_own_name_comes_before_another_that_went_on_under_it(story, argos
 
 def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> None:
     tell.killed_and_resumed(story)
+    story.at(128.0, "gang_created", attempt=3, gang="gpt-abc12-g3", nnodes=2, nproc_per_node=2, excluded=[])
     story.at(130.0, "restart_began", attempt=3, restart=0, generation=4, restored_step=200)
+    story.steps(3, 0, 201, 210, 150.0)
     story.finish("Running", None)
     _, out, _ = argosy("ls", "--json")
     (row,) = json.loads(out)["runs"]
     _, said, _ = argosy("status")
     assert row["phase"] == "Interrupted"
     assert "Interrupted" in said
-    assert row["step"] == 200
+    assert row["step"] == 210
+    assert "of 2 min 29 s" in said  # and not of what there was when training was stopped
 
 
 def test_a_list_for_programs_holds_numbers_and_times_and_no_texts(promoted, argosy) -> None:
