@@ -31,6 +31,8 @@ _THROWN = re.compile(r"\s*what\(\):\s+(.+)")
 """What ended a process is what C++ threw, not the signal that followed."""
 _ON_THE_HOST = re.compile(r"OOM when allocating.*(\b_device=\"\S*/cpu:\d|\bcpu:\d by allocator)", re.I)
 """TensorFlow names the device whose memory did not suffice, if only in the next line."""
+_OURS = "argosy: "
+"""What we said stands: words that it quotes, and ours, are read for no other cause."""
 _ALIVE_LINES = 3
 """A script that goes on for so many lines of progress has survived what it said before."""
 _SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM)
@@ -90,6 +92,8 @@ def said_in(lines: Sequence[str], guess: bool = False) -> list[Said]:
             _weigh_raised(raised, plain, found)
     worded = {index for raised in chains for index in raised.words}
     for index in found.keys() - worded:
+        if plain[index].startswith(_OURS):
+            continue
         found[index] = _loose(found[index], plain[index], " ".join(_message(plain, index, 4)))
     if guess:
         for raised in chains:

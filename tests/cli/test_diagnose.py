@@ -102,6 +102,20 @@ def test_of_a_runs_folder_what_happened_to_others_and_what_pods_mount_is_not_rea
     assert told(argosy, str(tmp_path))["cause"] == "host_oom"
 
 
+def test_what_we_said_and_what_a_launcher_says_is_read_for_no_other_cause(argosy: Argosy, tmp_path: Path) -> None:
+    ours = (
+        "argosy: user_exception at step 25: ValueError: shape (3,) != (4,); restart 1 of 5 since the last checkpoint\n"
+    )
+    (tmp_path / "train.log").write_text(ours)
+    assert told(argosy, str(tmp_path))["cause"] == "user_exception"
+    (tmp_path / "train.log").write_text(
+        "E1126 13:21:33.675000 16479 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) "
+        "local_rank: 0 (pid: 16483) of binary: /tmp/env/bin/python\nTraceback (most recent call last):\n"
+        '  File "/tmp/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 384, in wrapper\n'
+    )
+    assert told(argosy, str(tmp_path))["runner_up"]["evidence"] is None
+
+
 def test_the_code_beside_the_logs_is_no_log(argosy: Argosy, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 25\nTraceback (most recent call last):\nKeyError: 'label'\n")
     code = tmp_path / "train.py"

@@ -24,6 +24,7 @@ _OURS = frozenset(("endings.json", "index.json", "verdict.json", "summary.json",
 """What argosy itself has made of the logs that lie beside it, in a run's folder or its evidence."""
 _PROGRAMS = frozenset((".py", ".pyi", ".ipynb", ".sh", ".toml"))
 """Endings of what ran and not what it said: the code beside the logs raises many errors, and prints as many."""
+_NO_LOGS = re.compile(r"/(pods/[^/]+/volumes/(outputs|data)|volumes/argosy/store)/")
 _BINARY_BYTES = 4096
 _SHOWN_CONSEQUENCES = 5
 _MANIFEST_BYTES = 4 << 20
@@ -88,12 +89,10 @@ def _is_text(file: Path) -> bool:
 
 
 def _is_said(file: Path) -> bool:
-    """Not what a pod mounts (outputs, data, the store), an archive, or in argosy's evidence the machine's kernel log
-    where no process of the run was killed for want of memory: then what it tells of happened to others.
+    """Not a pod's data and outputs, the store, an archive, or in argosy's evidence the machine's kernel log where no
+    process of the run was killed for want of memory: then what it tells of happened to others.
     """
-    if re.search(r"/(pods/[^/]+/volumes|volumes/argosy/store)/", file.absolute().as_posix()) or file.name.endswith(
-        (".tar.gz", ".tgz")
-    ):
+    if _NO_LOGS.search(file.absolute().as_posix()) or file.name.endswith((".tar.gz", ".tgz")):
         return False
     if file.name != "kernel.log" or not (file.parent.parent / "endings.json").exists():
         return True
