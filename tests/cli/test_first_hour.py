@@ -145,6 +145,8 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
         assert (code, (folder / word).exists()) == (2, False)
         assert f" {word} FOLDER, or ./{word} " in err
     assert argosy(folder, "checkpoint", "get", "one", "./3")[0] == 0
+    code, _, err = argosy(folder, "checkpoint", "get", "one", "/proc/none")
+    assert (code, "name a folder of your own" in err) == (2, True)
     code, _, err = argosy(folder, "checkpoint", "get", "one", ".")
     assert (code, "lies there" in err) == (2, True)
 

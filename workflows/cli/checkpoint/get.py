@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 import click
@@ -75,7 +76,9 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
         raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
     try:
         found.store.fetch(replace(chosen.checkpoint, files=files), folder)
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT):
+            raise
         raise InputError(f"FOLDER {folder}: {error.strerror}; name a folder of your own") from error
     for left in folder.rglob(f"{_PART}*"):
         left.unlink(missing_ok=True)
