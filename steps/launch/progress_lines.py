@@ -11,10 +11,12 @@ from argosy.steps.launch.bars import Bar, Bars
 
 Kind = Literal["own", "line", "batch", "bar", "epoch"]
 STRENGTH: dict[Kind, int] = {"own": 5, "line": 4, "batch": 3, "bar": 2, "epoch": 1}
-"""What is believed rather: the user's own pattern, a step in words, a batch of an epoch, a bar, an epoch."""
+"""What is believed rather: the user's pattern, a step in words, a batch of an epoch, a bar, what may be an epoch."""
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|(?:nan|inf(?:inity)?)\b)"
-_LOSS = re.compile(rf"(?i)(?<!eval_)(?<!val_)(?<!valid_)(?<!test_)loss['\"]?\s*[:=|]?\s*['\"]?(?P<loss>{_NUMBER})")
+_LOSS = re.compile(
+    rf"(?i)(?<!eval_)(?<!val_)(?<!valid_)(?<!test_)(?:loss|\bmse|\bnll)['\"]?\s*[:=|]?\s*['\"]?(?P<loss>{_NUMBER})"
+)
 _STEP = re.compile(
     # "step 10/200", "global_step=10", "iter 10:", "Epoch 1 step 10", "[step:10]", '{"step": 10'
     r"(?i)\b(?:global[_ ]?)?(?:step|iter(?:ation)?)s?['\"]?\s*[:=#\[]?\s*(?P<step>\d+)(?:\s*/\s*(?P<end>\d+))?"
@@ -26,6 +28,9 @@ _BATCH = re.compile(
     # "Epoch: [3][  1/40]", "Train: 3 [  50/1251 (4%)]", "Epoch [2/24]: [50/391]"
     r"(?i)\b(?:epoch|train)\w*\s*:?\s*\[?(?P<epoch>\d+)(?:/(?P<epochs>\d+))?\]?\s*:?\s*\[\s*(?P<step>\d+)/(?P<end>\d+)"
 )
+_COUNT = re.compile(r"\[\s*(?P<step>[1-9]\d*)\s*/\s*(?P<end>\d+)\s*\]")
+"""``[10/100]``: steps, or epochs."""
+_OTHERS = re.compile(r"(?i)\b(?:eval|val|test|rank|fold)")
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str] | None:
@@ -128,6 +133,9 @@ class ProgressLines:
             return self._bar(bar)
         if found := _EPOCH.search(line):
             return Told("epoch", int(found["epoch"]), int(found["epochs"] or 0))
+        before = line[: told.start()] if (told := _LOSS.search(line)) else line
+        if len(counts := list(_COUNT.finditer(line))) == 1 and not _OTHERS.search(before):
+            return Told("epoch", int(counts[0]["step"]), int(counts[0]["end"]))
         return None
 
     def _bar(self, bar: Bar) -> Told:

@@ -24,7 +24,7 @@ from argosy.steps.record.naming import node_name
 from argosy.steps.record.order import in_order
 from argosy.steps.record.preflight import latest_preflight
 from argosy.steps.record.reading import moment, number, text, texts, whole
-from argosy.steps.record.restarts import cause_of, restarts_of, set_aside_in, stillborn_of, told_by
+from argosy.steps.record.restarts import cause_of, restarts_of, set_aside_in, stillborn_of, told_by, training_end_of
 from argosy.steps.record.slow_ranks import slow_ranks_of
 from argosy.steps.record.spares import spares_of
 from argosy.steps.record.stalling import stalled_now
@@ -58,7 +58,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished") or _concluded(state, ordered)
     restarts, gangs = restarts_of(ordered), _gangs(ordered)
-    streaming, training = streaming_of(ordered, restarts), _last(ordered, "train_ended")
+    streaming, training = streaming_of(ordered, restarts), training_end_of(ordered)
     checkpoints = _checkpoints(ordered, {each.restored_digest for each in restarts})
     snapshot = _last(ordered, "snapshot_taken")
     snapshot_fields = snapshot.fields if snapshot else {}

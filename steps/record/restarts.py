@@ -106,6 +106,12 @@ def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
     }
 
 
+def training_end_of(events: Sequence[Event]) -> Event | None:
+    """None also for one that was stopped and goes on."""
+    end = next((event for event in reversed(events) if event.kind in ("train_ended", "gang_created")), None)
+    return end if end is not None and end.kind == "train_ended" else None
+
+
 def _restart(
     began: Event,
     ended: Event | None,

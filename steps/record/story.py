@@ -106,10 +106,12 @@ def ending(each: Restart) -> str:
     return f"{each.cause}: {', '.join(parts)}" if parts else each.cause
 
 
-def meaning(each: Restart) -> str:
-    """What the cause of a failed attempt means, in a sentence."""
+def meaning(record: RunRecord, index: int) -> str:
+    """What the cause of failed attempt ``index`` means, in a sentence."""
+    each = record.restarts[index]
     if each.cause == Cause.UNKNOWN and each.signal == SIGKILL:
-        return "The process was killed from outside, and no record of the machine says by whom."
+        by = "on purpose" if injected_in(record, index) else "from outside, and no record of the machine says by whom"
+        return f"The process was killed {by}."
     return advice_for(each.cause)[0]
 
 

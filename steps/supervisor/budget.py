@@ -107,7 +107,7 @@ def decide(failure: Failure, history: Sequence[Failure], limits: Limits) -> Deci
     special = _by_class(failure) or ("", None)
     if not special[0] and not failure.mapped:
         same = [earlier for earlier in counted if earlier.cause == failure.cause]
-        special = _by_cause(failure, same)
+        special = _stuck(failure, history) or _by_cause(failure, same)
         if special[1] is None and (tries := _tries(failure.cause, limits)) is not None and len(same) >= tries:
             reason = f"{failure.cause} {len(same) + 1} times without progress in between"
             code, spent = int(ExitCode.NO_PROGRESS), len(same) + 1
@@ -167,6 +167,20 @@ def _by_class(failure: Failure) -> Rule | None:
     if code == ExitCode.SUSPECT_NODE:
         return "exclude", None
     return None
+
+
+def _stuck(failure: Failure, history: Sequence[Failure]) -> Rule | None:
+    """A script that begins anew saves again what it had saved: of the same exception, or of hangs, a third time at one
+    step no save in between is progress.
+    """
+    rule = failure.cause.restart
+    if failure.step == 0 or rule not in (RestartRule.SAME_EXCEPTION, RestartRule.HANG):
+        return None
+    here = [each for each in history if each.cause == failure.cause and each.step == failure.step]
+    times = 1 + sum(rule == RestartRule.HANG or each.root == failure.root for each in here)
+    code = ExitCode.USER_BUG if rule == RestartRule.SAME_EXCEPTION else ExitCode.NO_PROGRESS
+    reason = f"the same {failure.cause} {times} times at step {failure.step}, whatever was saved in between"
+    return (reason, code) if times > 2 else None
 
 
 def _by_cause(failure: Failure, same: Sequence[Failure]) -> Rule:

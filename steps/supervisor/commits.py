@@ -53,6 +53,10 @@ class RunCommits:
         step, progress = (-1, -1) if found is None else (found.step, progress_of(found))
         return {"commit_step": step, "progress": progress}
 
+    def made_by(self, generation: int) -> list[int]:
+        """Steps of the checkpoints of one restart, oldest first, as far as they are kept."""
+        return [found.step for found in self._store.commits() if found.generation == generation]
+
     def resume(self) -> Checkpoint | None:
         """What the next restart restores; None: from scratch.
 

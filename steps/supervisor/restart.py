@@ -205,7 +205,8 @@ class GangRestart:
         self._pods(now=True)
         most = context.settings.args.nan_losses
         states, step = as_ranks(self._states, entry["pods"]), entry["resume_step"]
-        watch = Watch(states, context.nproc, step, time.monotonic(), context.pace, most)
+        saves = context.commits.made_by(entry["generation"]) if adopted else ()
+        watch = Watch(states, context.nproc, step, time.monotonic(), context.pace, most, saves)
         if adopted:
             for report in context.record.kept(self._gang.name, self._number):
                 watch.feed(report, time.monotonic())

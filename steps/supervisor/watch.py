@@ -49,10 +49,10 @@ class Watch:
         now: float,
         pace: Pace | None = None,
         nan_losses: int = 0,
+        saves: Iterable[int] = (),
     ) -> None:
         """``pods`` of the restart, each with ``nproc`` ranks that go on from ``resume_step``; ``pace`` of the run;
-        ``nan_losses`` in a row are trouble, 0: never.
-        """
+        ``nan_losses`` in a row are trouble, 0: never; ``saves``: steps of what it committed before we came."""
         self._pace = Pace() if pace is None else pace
         self._stalled = False
         self._pods = {pod.name: PodView(pod, now) for pod in pods}
@@ -62,7 +62,7 @@ class Watch:
         self._advanced_told: float | None = None
         self._first: dict[int, int] = {}
         self._steps: dict[int, int] = {}
-        self._saves: list[int] = []
+        self._saves = [*saves]
         self._losses = Losses(nan_losses)
         self._slowness = Slowness(len(self._pods) * nproc)
         self._slow: list[SlowRank] = []

@@ -31,6 +31,8 @@ _THROWN = re.compile(r"\s*what\(\):\s+(.+)")
 """What ended a process is what C++ threw, not the signal that followed."""
 _ON_THE_HOST = re.compile(r"OOM when allocating.*(\b_device=\"\S*/cpu:\d|\bcpu:\d by allocator)", re.I)
 """TensorFlow names the device whose memory did not suffice, if only in the next line."""
+_OURS = "argosy: "
+"""What we said stands: words that it quotes, and ours, are read for no other cause."""
 _ALIVE_LINES = 3
 """A script that goes on for so many lines of progress has survived what it said before."""
 _SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM)
@@ -91,9 +93,10 @@ def said_in(lines: Sequence[str], guess: bool = False) -> list[Said]:
     worded = {index for raised in chains for index in raised.words}
     last = max((raised.exceptions[-1] for raised in chains if raised.exceptions and not raised.by_launcher), default=-1)
     for index in found.keys() - worded:
-        found[index] = _lived_without(
-            _loose(found[index], plain[index], " ".join(_message(plain, index, 4))), plain[index], last
-        )
+        if plain[index].startswith(_OURS):
+            continue
+        said = _loose(found[index], plain[index], " ".join(_message(plain, index, 4)))
+        found[index] = _lived_without(said, plain[index], last)
     if guess:
         for raised in chains:
             if raised.cut is not None and not (raised.exceptions or raised.by_launcher):

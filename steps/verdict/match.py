@@ -90,7 +90,7 @@ def topic_of(line: str, besides: Cause | None = None) -> Cause | None:
 
 def noun_of(line: str) -> Cause | None:
     """The first cause whose noun a line names beside any kind of trouble: no more than a second guess."""
-    if _ANY_TROUBLE.search(line) is None or _NO_TROUBLE.search(line):
+    if _ANY_TROUBLE.search(line) is None or _BENIGN.search(line) or _NO_TROUBLE.search(line):
         return None
     *_, words = own_words(line)
     return next((topic.cause for topic in TOPICS if topic.names(words)), None)

@@ -95,7 +95,8 @@ def test_a_script_that_begins_again_has_survived_nothing(tmp_path: Path) -> None
     assert "argosy explain tiny-chaos-" in done.stdout
 
 
-def test_interrupted_the_same_command_goes_on(folder: Path) -> None:
+def test_interrupted_the_same_command_goes_on_and_says_why_losses_differ(folder: Path) -> None:
+    described(folder, script=SCRIPT.replace("% 17", "% 17 + time.time() % 0.01"))
     words = [*ARGOSY, "chaos", "run.toml", "--kills", "1", "--kind", "segv"]
     # Also where SIGINT is ignored around us, as in a job in the background of a shell.
     heeds = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
@@ -110,6 +111,7 @@ def test_interrupted_the_same_command_goes_on(folder: Path) -> None:
     assert "--seed 1 goes on" in said
     found = json.loads(chaos(folder, *words[5:], "--json").stdout)
     assert (found["seed"], found["survived"], found["last_step"]) == (1, 1, 80)
+    assert "random generators (dropout's too) are not restored" in found["losses"][-1]
 
 
 def test_what_fails_without_any_fault_is_said(tmp_path: Path) -> None:

@@ -80,6 +80,42 @@ def test_of_a_runs_folder_and_its_evidence_the_logs_are_read_and_not_what_we_mad
     assert found["runner_up"]["cause"] != "peer_lost"
 
 
+def test_of_a_runs_folder_what_happened_to_others_and_what_pods_mount_is_not_read(
+    argosy: Argosy, tmp_path: Path
+) -> None:
+    node, pod = tmp_path / "gpt-a1/0000/gpt-a1-node-0-0", tmp_path / "nodes/node-0/pods/gpt-a1-node-0-0"
+    store = tmp_path / ".argosy/volumes/argosy/store/gpt/runs/gpt/log"
+    for folder in (node / "machine", pod / "volumes/outputs", store):
+        folder.mkdir(parents=True)
+    (node / "endings.json").write_text("[]")
+    (node / "machine/kernel.log").write_text("[64401.061927] python invoked oom-killer: gfp_mask=0xcc0\n")
+    (pod / "volumes/outputs/checkpoint-uri").write_text("file:///mnt/argosy/store/gpt/manifests/703d.json\n")
+    (store / "0000000002.json").write_text('{"kind": "commit", "manifest": "manifests/703d.json"}\n')
+    (tmp_path / "node-0.tar.gz").write_bytes((node / "machine/kernel.log").read_bytes())
+    told_by_torchrun = "traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n"
+    (pod / "log").write_text(told_by_torchrun + "  exitcode  : 137 (pid: 18690)\n")
+    found = told(argosy, str(tmp_path))
+    assert found["cause"] == "unknown"
+    assert found["runner_up"]["evidence"] is None  # a signal 9 may be that
+    assert found["consequences"] == []
+    (node / "machine/oom-kills.txt").write_text("1 since this start began\n")
+    assert told(argosy, str(tmp_path))["cause"] == "host_oom"
+
+
+def test_what_we_said_and_what_a_launcher_says_is_read_for_no_other_cause(argosy: Argosy, tmp_path: Path) -> None:
+    ours = (
+        "argosy: user_exception at step 25: ValueError: shape (3,) != (4,); restart 1 of 5 since the last checkpoint\n"
+    )
+    (tmp_path / "train.log").write_text(ours)
+    assert told(argosy, str(tmp_path))["cause"] == "user_exception"
+    (tmp_path / "train.log").write_text(
+        "E1126 13:21:33.675000 16479 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) "
+        "local_rank: 0 (pid: 16483) of binary: /tmp/env/bin/python\nTraceback (most recent call last):\n"
+        '  File "/tmp/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 384, in wrapper\n'
+    )
+    assert told(argosy, str(tmp_path))["runner_up"]["evidence"] is None
+
+
 def test_the_code_beside_the_logs_is_no_log(argosy: Argosy, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 25\nTraceback (most recent call last):\nKeyError: 'label'\n")
     code = tmp_path / "train.py"

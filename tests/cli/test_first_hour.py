@@ -140,8 +140,24 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
     (newest / ".argosy-fetch-0").write_text("of a call that was killed")
     assert argosy(folder, "checkpoint", "get", "one", str(newest))[0] == 0
     assert (newest / "model.json").read_bytes() == (folder / "fetched-6" / "model.json").read_bytes()
+    for word in ("3", listed[0]["digest"][:7]):
+        code, _, err = argosy(folder, "checkpoint", "get", "one", word)
+        assert (code, (folder / word).exists()) == (2, False)
+        assert f" {word} FOLDER, or ./{word} " in err
+    assert argosy(folder, "checkpoint", "get", "one", "./3")[0] == 0
+    code, _, err = argosy(folder, "checkpoint", "get", "one", "/proc/none")
+    assert (code, "name a folder of your own" in err) == (2, True)
     code, _, err = argosy(folder, "checkpoint", "get", "one", ".")
     assert (code, "lies there" in err) == (2, True)
+
+
+@pytest.mark.parametrize("verb", ["status", "logs", "explain", "checkpoint get", "rm"])
+def test_a_shell_completes_the_runs_of_this_machine(folder: Path, verb: str) -> None:
+    words = f"argosy {verb} fir"
+    shell = {"_ARGOSY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run([ARGOSY], cwd=folder, env={**os.environ, **shell}, capture_output=True, text=True)
+    (run,) = (folder / ".argosy" / "runs").iterdir()
+    assert (done.stdout, done.stderr) == (f"plain,{run.name}\n", "")
 
 
 def test_a_corrupt_checkpoint_is_not_handed_over(folder: Path, tmp_path: Path) -> None:
@@ -157,10 +173,10 @@ def test_runs_are_listed_of_the_machine_and_of_a_store(folder: Path) -> None:
     (store,) = (folder / ".argosy" / "volumes").rglob("first/runs")
     root = store.parent.parent
     here = json.loads(argosy(folder, "ls", "--json")[1])["runs"]
-    assert [(each["phase"], each["step"]) for each in here] == [("Promoted", "6")]
+    assert [(each["phase"], each["step"]) for each in here] == [("Promoted", 6)]
     for place in (root, root / "first"):
         there = json.loads(argosy(folder, "ls", f"file://{place}", "--json")[1])["runs"]
-        assert [(each["run"], each["step"]) for each in there] == [("one", "6")]
+        assert [(each["run_id"], each["step"]) for each in there] == [("one", 6)]
     assert "one" in argosy(folder, "ls", f"file://{root}")[1]
     code, _, err = argosy(folder, "ls", "file:///mnt/argosy/store")  # as the report calls it
     assert code == 2
@@ -233,6 +249,15 @@ def test_a_run_is_stopped_goes_on_later_and_is_removed_with_all_it_saved(folder:
     status = json.loads(argosy(work, "status", "--json")[1])
     assert status["phase"] == "Interrupted" or status["interrupted"], status
     assert "stopped already" in argosy(work, "stop", "two")[1]
+    engine = subprocess.Popen([ARGOSY, "run", "run.toml", "--run-id", "two"], cwd=work, stdout=subprocess.DEVNULL)
+    try:
+        while _events(work).count('"gang_created"') < 2 and time.monotonic() < until:
+            time.sleep(0.2)
+        told = argosy(work, "status")[1]
+        assert ("Running" in told, "stopped by" in told) == (True, False), told
+    finally:
+        engine.terminate()
+        engine.wait(30)
     assert argosy(work, "rm", "two", "--checkpoints")[0] == 0
     assert not any(path.is_file() for path in (work / ".argosy" / "volumes").rglob("first/runs/two/**/*"))
 

@@ -129,6 +129,13 @@ print("step", step)
 """
 
 
+def test_what_numbered_files_cost_is_said_with_the_line_that_saves_it(written) -> None:
+    numbered = 'import torch\nfor step in range(9):\n    torch.save({}, f"out/model_{step}.pt")\n'
+    _, out = written(numbered)
+    assert 'each commit holds all files so far; write unit = ["model_*.pt"] below it to store only the newest' in out
+    assert "each commit holds" not in written(DDP, "--force")[1]
+
+
 @pytest.mark.parametrize("flags", [(), ("--opaque", "outputs")])
 def test_a_folder_for_each_checkpoint(flags, written) -> None:
     found, out = written(FOLDERS, *flags)
@@ -178,7 +185,14 @@ def test_a_full_disk_leaves_no_half_of_a_file(argosy, tmp_path) -> None:
         code, _, err = argosy("init", "small/train.py", "-o", "small/run.toml")
         assert code == 2
         assert "No space left on device; free some" in err
-        assert sorted(path.name for path in small.iterdir()) == ["fill", "train.py"]
+        (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\ncode = ""\n')
+        code, _, err = argosy("compile", "run.toml", "-o", "small/w.yaml")
+        assert (code, "No space left on device; free some" in err) == (2, True)
+        (tmp_path / "run.toml").write_text('name = "r"\nscript = "small/train.py"\n')
+        (small / "state").mkdir()
+        code, _, err = argosy("run", "run.toml", "--state-dir", "small/state")
+        assert (code, "disk_full" in err, "free some and run the same again" in err) == (1, True, True), err
+        assert sorted(path.name for path in small.iterdir()) == ["fill", "state", "train.py"]
     finally:
         subprocess.run(["umount", str(small)], check=True)
 

@@ -72,6 +72,12 @@ def test_the_lines_that_it_says_make_the_script_go_on(script: str, read, tmp_pat
     assert "argosy.pt" in found["include"]
 
 
+def test_the_lines_save_often_enough_for_the_scripts_own_number_of_steps(read) -> None:
+    steps = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n-iters', type=int, default=80)\n"
+    script = steps + "a = p.parse_args()\n" + LOOP.replace("epoch in range(1, 4)", "i in range(1, a.n_iters)")
+    assert "if i % 8 == 0:  # so many steps a kill may cost" in read(script.replace('"epoch", epoch', '"step", i'))[2]
+
+
 OTHER_LOOPS = {
     "a bar that a with makes": (
         "import contextlib, os, torch\nnet = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"

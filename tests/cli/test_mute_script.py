@@ -21,6 +21,10 @@ else:
         time.sleep(0.1)
     raise KeyError("sample_0031")
 """
+TAKEN_OVER = """
+    while sum('"kind":"supervisor"' in each.read_text().replace(" ", "") for each in state.rglob("ledger/*.json")) < 2:
+        time.sleep(0.1)
+    raise KeyError"""
 RUN = """
 name = "mute"
 script = "train.py"
@@ -48,4 +52,15 @@ def test_an_exception_after_a_save_is_not_one_before_the_first_step(tmp_path: Pa
     assert "Attempt 2 began from step 20" in explained
     assert "and reached step 40. Every rank ended well" in explained
     listed = subprocess.run([*ARGOSY, "ls", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
-    assert [(each["step"], each["goodput"]) for each in json.loads(listed)["runs"]] == [("40", "-")]
+    assert [(each["step"], each["goodput"]) for each in json.loads(listed)["runs"]] == [(40, None)]
+
+
+def test_who_takes_a_run_over_knows_what_was_saved_before(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT.replace("\n    raise KeyError", TAKEN_OVER))
+    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
+    command = [*ARGOSY, "run", "run.toml", "--inject", "supervisor-kill@seconds=5"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    told = done.stdout + done.stderr
+    assert "injected: supervisor-kill" in told
+    assert "attempt 1: ended at step 20: user_exception" in told
+    assert done.returncode == 0, told

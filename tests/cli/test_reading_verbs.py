@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,6 +22,8 @@ SUMMARY_KEYS = [
     *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "spares", "streamed", "report"],
 ]
 ATTEMPT_KEYS = ["attempt", "gang", "restart", "cause", "signal", "exit_code", "node", "rank"]
+ROW_KEYS = ["run", "run_id", "phase", "step", "end_step", "loss", "tokens_per_second", "nodes", "restarts", "goodput"]
+ROW_KEYS += ["started", "ended", "seconds"]
 ATTEMPT_KEYS += ["restored_step", "last_step", "quote"]
 
 
@@ -117,19 +120,33 @@ def test_a_runs_own_name_comes_before_another_that_went_on_under_it(story, argos
 
 def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> None:
     tell.killed_and_resumed(story)
+    story.at(128.0, "gang_created", attempt=3, gang="gpt-abc12-g3", nnodes=2, nproc_per_node=2, excluded=[])
     story.at(130.0, "restart_began", attempt=3, restart=0, generation=4, restored_step=200)
+    story.steps(3, 0, 201, 210, 150.0)
     story.finish("Running", None)
     _, out, _ = argosy("ls", "--json")
     (row,) = json.loads(out)["runs"]
     _, said, _ = argosy("status")
     assert row["phase"] == "Interrupted"
     assert "Interrupted" in said
-    assert row["step"].startswith("200")
+    assert row["step"] == 210
+    assert "of 2 min 29 s" in said  # and not of what there was when training was stopped
+
+
+def test_a_list_for_programs_holds_numbers_and_times_and_no_texts(promoted, argosy) -> None:
+    for verb in ("ls", "top"):
+        _, out, _ = argosy(verb, "--json")
+        (row,) = json.loads(out)["runs"]
+        assert list(row) == ROW_KEYS
+        assert all(isinstance(row[key], int | float) for key in ("step", "nodes", "restarts", "goodput", "seconds"))
+        assert datetime.fromisoformat(row["started"]) <= datetime.fromisoformat(row["ended"])
+        assert row["run_id"]
 
 
 def test_explain_tells_cause_loss_and_way_on(promoted, argosy) -> None:
     _, out, _ = argosy("explain")
     assert "argosy explain" not in out  # which has just been typed
+    assert "no record of the machine" not in out  # it was injected
     for said in (
         "Attempt 1 began from scratch and reached step 47.",
         "    | rank 1 on node-0 was ended by signal 9",

@@ -70,6 +70,16 @@ def read_all(*printed: str) -> list[tuple[int, str, float | None]]:
             {"step": 121, "loss": 7.0, "kind": "batch", "per_epoch": 40},
         ),
         ("Train: 2 [  50/100 ( 50%)]  Loss: 6.9 (6.9)", {"step": 250, "loss": 6.9, "kind": "batch", "per_epoch": 100}),
+        ("[10/100] loss=2.3", {"step": 10, "end_step": 100, "loss": 2.3, "kind": "epoch"}),
+        ("2026-01-02 [INFO] [10/100] mse 0.5", {"step": 10, "end_step": 100, "loss": 0.5, "kind": "epoch"}),
+        ("iter 10 mse 0.5", {"step": 10, "loss": 0.5, "kind": "line"}),
+        ("[1/4] shards read", None),
+        ("[0/4] loss 2.3", None),  # a rank of so many
+        ("[2/25][50/391] loss 2.3", None),
+        ("eval [3/10] loss 2.3", None),
+        ("[3/10] val loss 2.3", None),
+        ("[3/10] loss 0.5 val loss 2.3", {"step": 3, "end_step": 10, "loss": 0.5, "kind": "epoch"}),
+        ("[3/10] val_mse 2.3", None),
         ("Map: 100%|##########| 1000/1000 [00:00<00:00, 9000 examples/s]", None),
         ("Loading weights: 100%|##########| 41/41 [00:00<00:00]", None),
         (BAR.format(0, 40), None),  # Hugging Face draws it before it has resumed
@@ -129,6 +139,8 @@ def test_a_loss_that_is_no_number_is_told() -> None:
             ],
             [(1, "bar", 5.845), (4, "bar", 4.6942), (7, "bar", 3.4642), (10, "bar", 2.4642)],
         ),
+        # What may be epochs is read only until steps are told.
+        (["[1/9] loss 3", "step 40 loss 2", "[2/9] loss 1"], [(1, "epoch", 3.0), (40, "line", 2.0)]),
         # A bar of each epoch.
         ([BAR.format(n, 2) for n in (1, 2, 1, 2)], [(n, "bar", None) for n in (1, 2, 3, 4)]),
     ],

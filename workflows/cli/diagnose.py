@@ -24,6 +24,7 @@ _OURS = frozenset(("endings.json", "index.json", "verdict.json", "summary.json",
 """What argosy itself has made of the logs that lie beside it, in a run's folder or its evidence."""
 _PROGRAMS = frozenset((".py", ".pyi", ".ipynb", ".sh", ".toml"))
 """Endings of what ran and not what it said: the code beside the logs raises many errors, and prints as many."""
+_NO_LOGS = re.compile(r"/(pods/[^/]+/volumes/(outputs|data)|volumes/argosy/store)/")
 _BINARY_BYTES = 4096
 _SHOWN_CONSEQUENCES = 5
 _MANIFEST_BYTES = 4 << 20
@@ -68,7 +69,7 @@ def _files(path: str) -> Iterator[str]:
         yield path
     elif Path(path).is_dir():
         files = (file for file in Path(path).rglob("*") if file.is_file() and _is_text(file))
-        logs = (file for file in files if file.name not in _OURS and file.suffix not in _PROGRAMS)
+        logs = (file for file in files if file.name not in _OURS and file.suffix not in _PROGRAMS and _is_said(file))
         within = sorted(str(file) for file in logs if not _is_manifest(file))
         if not within:
             raise InputError(f"{path}: holds no log; name one, a folder with logs, or - for standard input")
@@ -85,6 +86,17 @@ def _files(path: str) -> Iterator[str]:
 def _is_text(file: Path) -> bool:
     with file.open("rb") as source:
         return file.suffix == ".gz" or b"\0" not in source.read(_BINARY_BYTES)
+
+
+def _is_said(file: Path) -> bool:
+    """Not a pod's data and outputs, the store, an archive, or in argosy's evidence the machine's kernel log where no
+    process of the run was killed for want of memory: then what it tells of happened to others.
+    """
+    if _NO_LOGS.search(file.absolute().as_posix()) or file.name.endswith((".tar.gz", ".tgz")):
+        return False
+    if file.name != "kernel.log" or not (file.parent.parent / "endings.json").exists():
+        return True
+    return (file.parent / "oom-kills.txt").exists()
 
 
 def _is_manifest(file: Path) -> bool:

@@ -121,7 +121,7 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
     if of_it:
         again.append(f"  Evidence of its nodes: {of_it[-1].sentence} (argosy explain {record.workflow} --bundle DIR).")
     lost = lost_in(record, index)
-    told[0] += f" It ended{taken}: {ending(each)}. {meaning(each)}"
+    told[0] += f" It ended{taken}: {ending(each)}. {meaning(record, index)}"
     if each.quote:
         told.append(f"    | {each.quote}")
     told += [f"    Injected on purpose: {fault.fault}." for fault in injected_in(record, index)]

@@ -11,12 +11,12 @@ from argosy.steps.checkpoint.history import History
 from argosy.steps.record.wording import count, duration, short, size
 from argosy.workflows.cli.checkpoint.listing import facts
 from argosy.workflows.cli.checkpoint.run import find_checkpoints
-from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=known_runs)
 @as_json
 @state_dir
 def command(run: str | None, as_json: bool, state_dir: Path) -> None:

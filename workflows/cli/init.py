@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shlex
-from errno import ENOSPC
 from pathlib import Path
 
 import click
@@ -17,6 +15,7 @@ from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
+from argosy.workflows.cli.written import write_whole
 from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts, read_script
 from argosy.workflows.script.flags import Flag
@@ -238,18 +237,10 @@ def _check(text: str, path: Path) -> None:
 
 
 def _write(path: Path, text: str, force: bool) -> None:
+    if path.exists() and not force:
+        raise InputError(f"--output {path}: exists; overwrite it with --force or name another file with -o")
     # Whole or not at all: on a full disk an empty file would be taken for a description.
-    part = path.with_name(f".{path.name}.part")
-    try:
-        if path.exists() and not force:
-            raise InputError(f"--output {path}: exists; overwrite it with --force or name another file with -o")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        remedy = "free some" if error.errno == ENOSPC else "name a file in a folder that exists and is yours to write"
-        raise InputError(f"--output {path}: {error.strerror}; {remedy}") from error
+    write_whole(path, text.encode())
 
 
 def _say(path: Path, guess: Guess, missing: list[str]) -> None:

@@ -80,8 +80,11 @@ def put_checkpoint(
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")
     guess.put("path", folder, why)
+    numbered = [each for each in patterns if "*" in each and "/" not in each] if trainer is None else []
     if patterns:
-        guess.put("include", patterns, "")
+        only = f"write unit = {json.dumps(numbered)} below it to store only the newest"
+        cost = f"if the * counts up, each commit holds all files so far; {only}"
+        guess.put("include", patterns, cost if numbered else "")
     if trainer is None and opaque is None and not include:
         _say_what_is_left(guess, facts, folder, patterns)
     if trainer is not None:

@@ -81,7 +81,7 @@ def refused(facts: ScriptFacts) -> InputError:
 def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     """Where nothing at all tells the folder: what to say of it, or what to write."""
     if not saves and facts.loop is not None:
-        click.echo(f"What makes it save and go on:\n{facts.loop.lines('out/argosy.pt')}", err=True)
+        click.echo(f"What makes it save and go on:\n{facts.loop.lines('out/argosy.pt', facts.end)}", err=True)
         return InputError(
             f"SCRIPT: {NOTHING}, so a killed run could not resume; write the lines above into it, or use "
             "argosy.Checkpointer there, and call argosy init again"
@@ -125,7 +125,8 @@ def _going_on(facts: ScriptFacts) -> str:
     ):
         return ""
     told = "\nNothing was seen that makes it go on: every restart may begin anew."
-    more = "" if facts.loop is None else f" For it to go on write:\n{facts.loop.lines('FOLDER/argosy.pt')}"
+    lines = "" if facts.loop is None else facts.loop.lines("FOLDER/argosy.pt", facts.end)
+    more = lines and f" For it to go on write:\n{lines}"
     return f"{told}{more}"
 
 

@@ -195,7 +195,8 @@ def _lines(facts: ScriptFacts, folder: str) -> str:
     """What to write for it to go on, around its own loop; "" where none is known."""
     if facts.loop is None or facts.trainer is not None:
         return ""
-    return f". For it to go on write, and call argosy init again:\n{facts.loop.lines(str(Path(folder, OURS)))}"
+    lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
+    return f". For it to go on write, and call argosy init again:\n{lines}"
 
 
 def _of_model(

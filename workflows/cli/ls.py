@@ -10,7 +10,7 @@ import click
 from argosy.workflows.cli.finding import Run
 from argosy.workflows.cli.options import as_json, place, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.cli.top import COLUMNS, Rows, every_place, print_rows
+from argosy.workflows.cli.top import Rows, every_place, print_rows
 from argosy.workflows.cluster.place import ClusterPlace
 
 
@@ -33,10 +33,8 @@ def command(store: str | None, limit: int, place: ClusterPlace, as_json: bool, s
     """
     rows = Rows(lambda: _stored(store) if store else every_place(state_dir, place), limit)
     rows.look()
-    now = time.time()
     if as_json:
-        found = [dict(zip(COLUMNS, row.cells(now), strict=True)) for row in rows.shown]
-        emit({"runs": found, "total": rows.total, "warnings": rows.troubles()})
+        emit({"runs": [row.facts(time.time()) for row in rows.shown], "total": rows.total, "warnings": rows.troubles()})
         return
     if not rows.shown:
         click.echo("no run yet")

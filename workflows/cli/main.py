@@ -50,6 +50,7 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module with a click command named ``command``, its one line of help): help imports no verb."""
 
 INTERRUPTED = 130
+_FREE_SOME = "free some and run the same again, it goes on where it stopped"
 
 
 class LazyGroup(click.Group):
@@ -126,7 +127,8 @@ def invoke(argv: list[str] | None = None) -> int:
         return INTERRUPTED
     except StepError as error:
         quote = f" [{_line(error.quote)}]" if error.quote and error.quote not in str(error) else ""
-        click.echo(f"argosy: {error.cause}: {_line(str(error))}{quote}", err=True)
+        told = f"; {_FREE_SOME}" if error.cause == "disk_full" else quote
+        click.echo(f"argosy: {error.cause}: {_line(str(error))}{told}", err=True)
         return 1
     except ApiError as error:
         click.echo(f"argosy: the cluster refused it: {_line(str(error))}", err=True)
@@ -174,8 +176,7 @@ def _silence() -> None:
 def _disk_full(error: OSError) -> int:
     _silence()
     where = error.filename or "a file or the standard output"
-    remedy = "free some and run the same again, it goes on where it stopped"
-    click.echo(f"argosy: disk_full: {where}: {error.strerror}; {remedy}", err=True)
+    click.echo(f"argosy: disk_full: {where}: {error.strerror}; {_FREE_SOME}", err=True)
     return 1
 
 

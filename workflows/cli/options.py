@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.run_folder import STATE_DIR
+from argosy.workflows.cli.run_folder import STATE_DIR, every_run
 from argosy.workflows.cluster.place import ClusterPlace
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -56,7 +56,12 @@ def place(verb: Verb) -> Verb:
 
 def run_id(verb: Verb) -> Verb:
     """The optional argument ``RUN_ID``."""
-    return click.argument("run_id", required=False)(verb)
+    return click.argument("run_id", required=False, shell_complete=known_runs)(verb)
+
+
+def known_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The runs of this machine that a shell completes, newest first."""
+    return [run.name for run in every_run(ctx.params["state_dir"]) if run.name.startswith(incomplete)]
 
 
 def ranks(verb: Verb) -> Verb:

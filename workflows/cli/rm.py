@@ -12,7 +12,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import prefix_of
 from argosy.steps.record.wording import count, size
 from argosy.workflows.cli.finding import Run, find
-from argosy.workflows.cli.options import as_json, place, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, place, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cluster.place import ClusterPlace
@@ -25,7 +25,7 @@ _BLOCK = 512
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=known_runs)
 @click.option("--checkpoints", is_flag=True, help="Also its checkpoints and events in the store: the training is gone.")
 @place
 @as_json

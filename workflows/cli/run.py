@@ -27,6 +27,7 @@ from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, p
 from argosy.workflows.cli.starting import (
     ONCE,
     check_code,
+    check_faults,
     check_gpus,
     check_not_running,
     check_state_dir,
@@ -120,7 +121,7 @@ def command(
       argosy run workflow.yaml --event event.json --json
       argosy run workflow.yaml --replay s3://bucket/store/gpt/runs/gpt-x7k2p
     """
-    from argosy.steps.contract.injection import check_gang, parse
+    from argosy.steps.contract.injection import parse
 
     named = {
         "run-id": run_id,
@@ -137,10 +138,7 @@ def command(
         raise InputError(f"-j: {file} holds its number of nodes already; use -j with the run.toml it was compiled from")
     else:
         source = from_yaml(file)
-    gang = source.run.gang if source.run is not None else None
-    if gang is not None and isinstance(gang.nnodes, int):  # an elastic one has as many as there are
-        for fault in faults:
-            check_gang(fault, gang.nnodes, gang.nproc_per_node, gang.spares)
+    check_faults(source, faults)
     if replay:
         _compare(replay, state_dir, source)
     if templates:

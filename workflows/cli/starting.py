@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import tarfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from errno import EDQUOT, ENOSPC
@@ -12,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.injection import Injection, check_gang
 from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id
 from argosy.steps.contract.placeholders import VARIABLES, named
 from argosy.workflows.cli.document import gpu_requests, parameters
@@ -19,6 +22,7 @@ from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.output import typed
 from argosy.workflows.cli.run_folder import running_as
 from argosy.workflows.cli.source import Source
+from argosy.workflows.code import CodeArchive
 from argosy.workflows.spec.refusal import suggestion
 
 ONCE = "once"
@@ -159,6 +163,31 @@ def check_not_running(source: Source, parameters: Mapping[str, str], state_dir: 
     for folder in running_as(state_dir, source.run_name, run_id):
         ways = f"wait for it ({folder.command('status', folder.name)}), stop it ({folder.command('stop', folder.name)})"
         raise InputError(f"run-id = {run_id!r}: {folder.name} trains it now; {ways}, or take it over with --force")
+
+
+def check_faults(source: Source, faults: Sequence[Injection]) -> None:
+    """Say before anything starts that a fault cannot happen in this run.
+
+    Raises:
+        InputError: the gang has no such rank or node, or an exit is asked of a script that knows nothing of argosy.
+    """
+    if source.run is None:
+        return
+    gang, archive = source.run.gang, source.archive
+    for fault in faults:
+        if isinstance(gang.nnodes, int):  # an elastic one has as many as there are
+            check_gang(fault, gang.nnodes, gang.nproc_per_node, gang.spares)
+        if fault.fault == "exit" and archive is not None and source.run.script in archive.files and _mute(archive):
+            rule = "a rank exits in its own call of argosy.report, and no Python file of the code names argosy"
+            raise InputError(
+                f"inject = {fault.text!r}: {rule}; use kill or term, or let the script call argosy.report(step)"
+            )
+
+
+def _mute(archive: CodeArchive) -> bool:
+    with tarfile.open(fileobj=io.BytesIO(archive.data)) as files:
+        programs = (files.extractfile(each) for each in files if each.isfile() and each.name.endswith(".py"))
+        return not any(b"argosy" in program.read() for program in programs if program is not None)
 
 
 def check_gpus(source: Source) -> None:

@@ -23,6 +23,7 @@ from argosy.workflows.cli.options import as_json, place, run_id, state_dir
 from argosy.workflows.cli.output import emit, harmless
 from argosy.workflows.cli.run_folder import RunFolder, every_run
 from argosy.workflows.cluster.place import ClusterPlace
+from argosy.workflows.engine.gotext import rfc3339
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,27 +59,51 @@ class Row:
             self.trouble = str(error)
         self.record = build_record(self.events, state or {"name": self.run.name})
 
-    def cells(self, now: float) -> tuple[str, ...]:
-        """Texts for :data:`COLUMNS`; "-" is not known."""
+    def facts(self, now: float) -> dict[str, Any]:
+        """The run as numbers, ids and times, for ``--json``; None is not known. A test freezes the keys."""
         record = self.record
         if record is None:
-            return (self.run.name, *["-"] * (len(COLUMNS) - 1))
+            return {"run": self.run.name, **dict.fromkeys(_FACTS[1:])}
         point = next((each.points[-1] for each in reversed(record.restarts) if each.points), None)
         reached = record.last_step if point is None else point.step
-        step = "-" if not reached else f"{reached}" + (f"/{record.end_step}" if record.end_step else "")
         until = record.ended or (None if record.interrupted else now)
-        spent = None if record.started is None or until is None else until - record.started
-        return (
+        values = (
             self.run.name,
+            record.run_id or None,
             outcome(record)[0],
-            step,
-            "-" if point is None or point.loss is None else figure(point.loss),
-            "-" if point is None or point.tokens_per_second is None else f"{point.tokens_per_second:,.0f}",
-            str(record.gangs[-1].nnodes) if record.gangs else "-",
-            str(max(0, len(record.restarts) - 1)) if record.restarts else "-",
-            percent(record.goodput.ratio) if record.goodput else "-",
-            "-" if spent is None else duration(max(0.0, spent)),
+            reached or None,
+            record.end_step or None,
+            None if point is None else point.loss,
+            None if point is None else point.tokens_per_second,
+            record.gangs[-1].nnodes if record.gangs else None,
+            max(0, len(record.restarts) - 1) if record.restarts else None,
+            round(record.goodput.ratio, 4) if record.goodput else None,
+            None if record.started is None else rfc3339(record.started),
+            None if record.ended is None else rfc3339(record.ended),
+            None if record.started is None or until is None else round(max(0.0, until - record.started), 3),
         )
+        return dict(zip(_FACTS, values, strict=True))
+
+    def cells(self, now: float) -> tuple[str, ...]:
+        """Texts for :data:`COLUMNS`; "-" is not known."""
+        facts = self.facts(now)
+        return tuple("-" if facts[key] is None else _TEXTS[key](facts) for key in _TEXTS)
+
+
+_FACTS = ("run", "run_id", "phase", "step", "end_step", "loss", "tokens_per_second", "nodes", "restarts", "goodput",
+          "started", "ended", "seconds")  # fmt: skip
+_TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "run": lambda facts: str(facts["run"]),
+    "phase": lambda facts: str(facts["phase"]),
+    "step": lambda facts: f"{facts['step']}" + (f"/{facts['end_step']}" if facts["end_step"] else ""),
+    "loss": lambda facts: figure(facts["loss"]),
+    "tokens_per_second": lambda facts: f"{facts['tokens_per_second']:,.0f}",
+    "nodes": lambda facts: str(facts["nodes"]),
+    "restarts": lambda facts: str(facts["restarts"]),
+    "goodput": lambda facts: percent(facts["goodput"]),
+    "seconds": lambda facts: duration(facts["seconds"]),
+}
+"""Of each of :data:`COLUMNS` the fact and how it is shown."""
 
 
 @click.command()
@@ -99,10 +124,8 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
     """
     rows = Rows(lambda: [find(state_dir, run_id, place)] if run_id else every_place(state_dir, place))
     rows.look()
-    now = time.time()
     if as_json:
-        found = [dict(zip(COLUMNS, row.cells(now), strict=True)) for row in rows.shown]
-        emit({"runs": found, "warnings": rows.troubles()})
+        emit({"runs": [row.facts(time.time()) for row in rows.shown], "warnings": rows.troubles()})
     elif sys.stdout.isatty():
         _live(rows)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
@@ -21,5 +22,6 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        remedy = "name a file in a folder that exists and is yours to write"
+        full = error.errno in (ENOSPC, EDQUOT)
+        remedy = "free some" if full else "name a file in a folder that exists and is yours to write"
         raise InputError(f"--output {path}: {error.strerror}; {remedy}") from error

@@ -12,7 +12,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.evidence import Said, choose, progress_in, said_in, without_survived
 from argosy.steps.verdict.line import Line, node_of, rank_of, strip_prefixes, time_of
-from argosy.steps.verdict.match import noun_of, topic_of
+from argosy.steps.verdict.match import match_line, noun_of, topic_of
 from argosy.steps.verdict.neighbours import NEIGHBOURS
 
 _CONFIDENCE = {
@@ -109,8 +109,11 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
 
 def _guessed(logs: Sequence[Sequence[Line]]) -> Named:
     """What it may be though nothing says so: what the last lines name most often, the lack of memory without any."""
-    last = [line for lines in logs for line in lines[-_LAST_LINES:]]
-    named = [(cause, line) for line in last if (cause := noun_of(strip_prefixes(line.text))) is not None]
+    last = [(strip_prefixes(line.text), line) for lines in logs for line in lines[-_LAST_LINES:]]
+    unread = [
+        (text, line) for text, line in last if match_line(text) is None and not text.lstrip().startswith('File "')
+    ]
+    named = [(cause, line) for text, line in unread if (cause := noun_of(text)) is not None]
     if not named:
         return Named(NEIGHBOURS[Cause.UNKNOWN], int(NEIGHBOURS[Cause.UNKNOWN].exit_code), None)
     (cause, _), *_ = Counter(cause for cause, _ in named).most_common(1)

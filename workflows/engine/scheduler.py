@@ -72,7 +72,7 @@ class Scheduler:
     def _forget_what_was_lost(self) -> None:
         """After an engine that was killed: end its leftovers; what was running will be done again."""
         sweep(self._state.uid)
-        self._state.interrupted = ""
+        self._state.interrupted = self._state.message = ""
         for node in self._state.nodes.values():
             if node.type == "Pod" and not node.fulfilled:
                 node.phase, node.message, node.deadline = PENDING, "", None

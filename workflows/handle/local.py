@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.injection import check_gang, parse
+from argosy.steps.contract.injection import parse
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.source import push_code
-from argosy.workflows.cli.starting import check_gpus, check_not_running, check_state_dir, read_parameters
+from argosy.workflows.cli.starting import check_faults, check_gpus, check_not_running, check_state_dir, read_parameters
 from argosy.workflows.engine.api import RunOptions, check, latest_unfinished
 from argosy.workflows.engine.document import new_name
 from argosy.workflows.handle.handle import Handle
@@ -35,9 +35,7 @@ def start(source: Source, given: dict[str, str], inject: tuple[str, ...], new: b
     """
     parameters = read_parameters(source, [f"{key}={value}" for key, value in given.items()], {})
     faults = tuple(parse(text) for text in inject)
-    if source.run is not None and isinstance(nnodes := source.run.gang.nnodes, int):
-        for fault in faults:
-            check_gang(fault, nnodes, source.run.gang.nproc_per_node, source.run.gang.spares)
+    check_faults(source, faults)
     check(source.yaml, RunOptions(state_dir=state_dir, parameters=parameters))
     check_not_running(source, parameters, state_dir)
     check_gpus(source)

@@ -141,7 +141,7 @@ def _attempts(record: RunRecord) -> list[AttemptRow]:
                 seconds=max(0.0, end - each.began),
                 lost=lost_in(record, index),
                 way_on=way_on(record, index) if each.failed else "",
-                meaning=meaning(each) if each.failed else "",
+                meaning=meaning(record, index) if each.failed else "",
                 began_again=began_again(each),
                 injected=", ".join(fault.fault for fault in injected_in(record, index)),
             )

@@ -41,7 +41,10 @@ from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
 from argosy.workflows.script.values import Values
 
-STEP_TOTALS = ("steps", "max_steps", "num_steps", "total_steps", "train_steps", "max_iters", "iters", "iterations")
+STEP_TOTALS = (
+    *("steps", "max_steps", "num_steps", "n_steps", "total_steps", "train_steps", "iters", "max_iters", "num_iters"),
+    *("n_iters", "total_iters", "train_iters", "iterations", "num_iterations", "max_iterations"),
+)
 EPOCH_TOTALS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 
 

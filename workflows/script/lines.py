@@ -18,7 +18,7 @@ _LEARNS = ("backward", "manual_backward")
 _LONG = re.compile(r"(?i)epoch|round|era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _EVERY = 1000
-"""Turns between two saves of a counter of steps."""
+"""Turns between two saves of a counter of steps, at most."""
 Turning = ast.For | ast.While
 
 
@@ -46,8 +46,8 @@ class Loop:
     turn: str = ""
     """The loop inside in which the counter is counted on; "" where that is the loop itself."""
 
-    def lines(self, path: str) -> str:
-        """What to write, with the state in ``path``."""
+    def lines(self, path: str, end: int | None) -> str:
+        """What to write, with the state in ``path``; ``end``: its last step, where that is known."""
         counted = (*((self.counter,) if self.header else ()), *self.counts)
         parts = [f'"{name}": {name}.state_dict()' for name in self.states] + [f'"{name}": {name}' for name in counted]
         loads = [f'{name}.load_state_dict(state["{name}"])' for name in self.states]
@@ -57,8 +57,9 @@ class Loop:
         save = f'torch.save({{{", ".join(parts)}}}, "{path}")'
         alone = "not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0"
         tests = [alone if _LONG.search(f"{self.counter} {self.header}") else f"({alone})"] if self.ranks else []
-        tests += [] if _LONG.search(f"{self.counter} {self.header}") else [f"{self.counter} % {_EVERY} == 0"]
-        alone = f"if {' and '.join(tests)}:\n            " if tests else ""
+        tests += [] if _LONG.search(f"{self.counter} {self.header}") else [f"{self.counter} % {_every(end)} == 0"]
+        cost = "" if _LONG.search(f"{self.counter} {self.header}") else "  # so many steps a kill may cost"
+        alone = f"if {' and '.join(tests)}:{cost}\n            " if tests else ""
         top = f"    at its top:\n        import {self.imports}\n" if self.imports else ""
         folder = os.path.dirname(path)
         made = f'        os.makedirs("{folder}", exist_ok=True)\n' if folder else ""
@@ -69,6 +70,10 @@ class Loop:
             f'torch.load("{path}", map_location="cpu", weights_only=False){told}\n{instead}'
             f"    as the last lines of {self.turn or ('that' if self.header else 'its')} loop:\n        {alone}{save}"
         )
+
+
+def _every(end: int | None) -> int:
+    return _EVERY if end is None else max(1, min(_EVERY, end // 10))
 
 
 def loop_of(source: Source, values: Values, distributed: bool) -> Loop | None:

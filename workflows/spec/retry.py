@@ -33,7 +33,7 @@ def _check_codes(value: Any) -> Any:
 
 
 class Retry(Table):
-    """``[retry]``: failures count as long as no new checkpoint is committed; a new one forgives those before it."""
+    """``[retry]``: failures count until a new checkpoint forgives them, but for a third of one kind at one step."""
 
     max_same_failure: Annotated[WholeNumber, Field(ge=1)] = Field(
         default=3, description="The same root cause at most so often without a new verified checkpoint, count."

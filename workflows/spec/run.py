@@ -92,8 +92,8 @@ class TrainingRun(Table):
     progress_pattern: Annotated[Line, AfterValidator(_check_pattern)] = Field(
         default="",
         description="Regular expression with named groups step and loss that finds progress in the output of a script "
-        "that does not call argosy.report, as in 'iter (?P<step>[0-9]+) mse (?P<loss>[0-9.]+)'. Empty: a line that "
-        "has a loss, by that name, and a step, iteration, batch or epoch (step 10/200 loss 2.1), or a progress bar.",
+        "that does not call argosy.report, as in 'iter (?P<step>[0-9]+) err (?P<loss>[0-9.]+)'. Empty: a line that "
+        "has a loss, mse or nll, and a step, iteration, batch, epoch or [10/200] (step 10/200 loss 2.1), or a bar.",
     )
     storage: Storage = Field(default=Storage(), description="The run's store.")
     dataset: Dataset | None = Field(

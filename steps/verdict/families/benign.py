@@ -22,6 +22,10 @@ REGEXES = (
     (r"destroy_process_group\(\) was not called", "Warning: WARNING: destroy_process_group() was not called before"),
     (r"NET/IB : No device found", "NCCL INFO NET/IB : No device found."),
     (r"Root Cause \(first observed failure\)", "Root Cause (first observed failure):"),
+    (
+        r"To enable traceback see: ",
+        "  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html",
+    ),
     (r"^\s*(error_file|time|host|rank)\s*: ", "  error_file: <N/A>"),
     (r'^\s*"?[\w.]+"?\s*[:=]\s*(false|null|none|0|"")\s*,?\s*$', '"OOMKilled": false,'),  # a field that denies it
     (r"severity=Corrected|AER: Corrected", "pcieport 0000:00:03.0: AER: Corrected error received: 0000:00:03.0"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RUN = 'name = "r"\nscript = "train.py"\ncode = ""\n'
+OWN_CODE = 'name = "r"\nscript = "train.py"\n'
 GANG = RUN + "[gang]\n"
 
 
@@ -189,6 +190,8 @@ FLAGS = [
     flags("inject-step", "run run.toml --inject kill:rank=1@step=0", "step"),
     flags("inject-no-rank", "run run.toml --inject kill@step=4", "rank"),
     flags("inject-code", "run run.toml --inject exit:rank=0,code=999@step=4", "code"),
+    flags("inject-exit-mute", "run run.toml --inject exit:rank=0,code=3@step=4", "argosy.report", "kill", run=OWN_CODE),
+    flags("chaos-exit-mute", "chaos run.toml --kind exit", "argosy.report", "kill", run=OWN_CODE),
     flags("templates", "run run.toml --templates nowhere.yaml", "nowhere.yaml"),
     flags("gpu", "run run.toml", "gang.resources.gpu", "-j 2x1", "argo submit", run=GANG + "resources = {gpu = 1}\n"),
     flags("output-folder", "compile run.toml -o nowhere/w.yaml", "nowhere/w.yaml"),

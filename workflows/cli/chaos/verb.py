@@ -13,7 +13,7 @@ from signal import Signals
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.injection import FAULTS
+from argosy.steps.contract.injection import FAULTS, Injection
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.wording import count as counted
 from argosy.steps.record.wording import duration
@@ -24,12 +24,18 @@ from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import ENDED, RunFolder
 from argosy.workflows.cli.source import Source, compiled, is_toml, push_code, read_bytes, with_ranks
-from argosy.workflows.cli.starting import check_gpus, check_state_dir
+from argosy.workflows.cli.starting import check_faults, check_gpus, check_state_dir
 from argosy.workflows.cli.written import write_whole
 
 MOST = 1000
 _NOT_OF_CHAOS = ("evaluation", "promotion", "notify", "trigger")
 """Nothing is promoted and nobody is told."""
+
+_UNLIKE = (
+    "Losses differ where a script draws other numbers after a resume than it would have: the order of its data or its "
+    "random generators (dropout's too) are not restored. Save torch.get_rng_state() and the place in the data beside "
+    "the model, and set both again (docs/exact.md); no step is lost by it."
+)
 
 
 class _Interrupted(Exception):
@@ -108,6 +114,7 @@ def command(
     """
     _check(kills, kinds)
     source = _described(file, ranks)
+    check_faults(source, [Injection(kind, 0, None, 1, 1) for kind in kinds if kind == "exit"])
     check_gpus(source)
     check_state_dir(state_dir)
     push_code(source, state_dir)
@@ -166,14 +173,16 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
     shape = Calm(calm.last_step, tuple(each.step for each in calm.checkpoints), max(times) - min(times))
     judged: list[Judged] = []
     same: list[str] = []
+    unlike = False
     for number, faults in enumerate(draw(kinds, kills, shape, nnodes, gang.nproc_per_node, chaos.seed), 1):
         texts = tuple(fault.text for fault in faults)
         record = chaos.record(str(number), texts, nnodes + 1 + len(faults))
         judged += [judge(fault, record, calm.last_step) for fault in faults]
         told, equal, most = compared(record, calm)
         difference = f", the largest difference is {most:.3g}" if equal < told else ""
+        unlike = unlike or equal < told
         same.append(f"{record.workflow}: {equal} of {told} losses are those of the calm run{difference}")
-    return judged, same
+    return judged, [*same, *([_UNLIKE] if unlike else [])]
 
 
 def _tell(chaos: Chaos, calm: RunRecord, judged: list[Judged], same: list[str], as_json: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 import click
@@ -10,8 +11,8 @@ import click
 from argosy.steps.checkpoint.node_paths import merged
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.wording import count, short, size
-from argosy.workflows.cli.checkpoint.run import CheckpointedRun, choose, find_checkpoints
-from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.checkpoint.run import PREFIX_DIGITS, CheckpointedRun, choose, find_checkpoints
+from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 
 _PART = ".argosy-fetch-"
@@ -20,7 +21,7 @@ _IGNORE = ".argosyignore"
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=known_runs)
 @click.argument("words", metavar="[CHECKPOINT] FOLDER", nargs=-1, required=True)
 @as_json
 @state_dir
@@ -39,6 +40,9 @@ def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) ->
     if len(checkpoint) > 1:
         raise InputError(f"FOLDER {into!r}: write get RUN [CHECKPOINT] FOLDER, not {len(words) + 1} words")
     found, folder = find_checkpoints(state_dir, run), Path(into)
+    if not checkpoint and _is_checkpoint(found, into):
+        ways = f"{found.command('checkpoint get', into, 'FOLDER')}, or ./{into} for a folder of that name"
+        raise InputError(f"FOLDER {into!r}: reads like a CHECKPOINT, and no folder is named; write {ways}")
     digest, files = fetch(found, "".join(checkpoint) or None, folder)
     if as_json:
         emit({"run": found.name, "digest": digest, "folder": str(folder), "files": files})
@@ -72,7 +76,9 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
         raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
     try:
         found.store.fetch(replace(chosen.checkpoint, files=files), folder)
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT):
+            raise
         raise InputError(f"FOLDER {folder}: {error.strerror}; name a folder of your own") from error
     for left in folder.rglob(f"{_PART}*"):
         left.unlink(missing_ok=True)
@@ -80,6 +86,12 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
         # In a folder of code it would be packed as code, and the next run be another one.
         (folder / _IGNORE).write_text("# fetched by argosy checkpoint get, so no code\n*\n")
     return chosen.digest, {file.path: file.size for file in files}
+
+
+def _is_checkpoint(found: CheckpointedRun, word: str) -> bool:
+    """A number is hardly meant for a folder, whether there is such a step or not; hex digits may be."""
+    digests = (commit.digest for commit in found.store.explain().commits)
+    return word.isdecimal() or (len(word) >= PREFIX_DIGITS and any(each.startswith(word.lower()) for each in digests))
 
 
 def _lying(folder: Path) -> set[str]:

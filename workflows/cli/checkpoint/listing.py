@@ -11,12 +11,12 @@ import click
 from argosy.steps.checkpoint.history import Commit, History
 from argosy.steps.record.wording import count, duration, short, size
 from argosy.workflows.cli.checkpoint.run import find_checkpoints
-from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=known_runs)
 @click.option("--all", "everything", is_flag=True, help="Also those that were pruned: their bytes are gone.")
 @as_json
 @state_dir

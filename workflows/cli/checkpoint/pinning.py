@@ -9,12 +9,12 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.wording import short
 from argosy.workflows.cli.checkpoint.run import choose, find_checkpoints
-from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=known_runs)
 @click.argument("checkpoint")
 @click.option("--reason", default="kept by hand", show_default=True, help="Why; shown by list.")
 @as_json
@@ -40,7 +40,7 @@ def pin(run: str, checkpoint: str, reason: str, as_json: bool, state_dir: Path) 
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=known_runs)
 @click.argument("checkpoint")
 @as_json
 @state_dir

@@ -11,12 +11,12 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.wording import count, short, size
 from argosy.workflows.cli.checkpoint.run import find_checkpoints
-from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=known_runs)
 @click.option("--keep", type=click.IntRange(min=1), required=True, help="How many of the newest complete ones stay.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @as_json

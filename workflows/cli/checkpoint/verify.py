@@ -15,12 +15,12 @@ from argosy.steps.checkpoint.history import Commit
 from argosy.steps.checkpoint.reader import CorruptCheckpoint
 from argosy.steps.record.wording import count, duration, short, size
 from argosy.workflows.cli.checkpoint.run import CheckpointedRun, choose, find_checkpoints
-from argosy.workflows.cli.options import as_json, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=known_runs)
 @click.argument("checkpoint", nargs=-1)
 @as_json
 @state_dir

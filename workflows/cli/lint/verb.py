@@ -176,7 +176,9 @@ def _show(outcome: Mended, selection: Selection, style: str, *, mended: bool) ->
     else:
         _echo(as_text(shown, outcome.files))
         line = summary(shown, len(outcome.files), len(fixable(outcome.files, shown)))
-        click.echo(f"{f'{len(outcome.mended)} mended; ' if mended else ''}{line}", err=True)
+        known = any(file.documents or file.name.endswith(".toml") for file in outcome.files)
+        other = "" if shown or known else ": no object of Kubernetes and no run.toml, so nothing was looked at"
+        click.echo(f"{f'{len(outcome.mended)} mended; ' if mended else ''}{line}{other}", err=True)
         if shown:
             worst = max(shown, key=lambda finding: finding.level)  # the first of the worst
             click.echo(f"why: argosy lint --explain {worst.rule}", err=True)
