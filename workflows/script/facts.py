@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from argosy.workflows.script.account import Seen, ended_by, loaded_by, saved_by
 from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
+from argosy.workflows.script.end import end_of
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
 from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
 from argosy.workflows.script.lines import Loop, loop_of
@@ -40,12 +40,6 @@ from argosy.workflows.script.source import Source, read_source
 from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
 from argosy.workflows.script.values import Values
-
-STEP_TOTALS = (
-    *("steps", "max_steps", "num_steps", "n_steps", "total_steps", "train_steps", "iters", "max_iters", "num_iters"),
-    *("n_iters", "total_iters", "train_iters", "iterations", "num_iterations", "max_iterations"),
-)
-EPOCH_TOTALS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 
 
 @dataclass(frozen=True)
@@ -201,7 +195,7 @@ def _facts(
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
         removed=removed(source, values, fixed(places)),
         links=links(source, values),
-        end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
+        end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
         own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
@@ -263,23 +257,6 @@ def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:
 def _come_to(source: Source, calls: set[ast.Call]) -> list[ast.Call]:
     """Them in the order of the source."""
     return [node for node in source.nodes if isinstance(node, ast.Call) and node in calls]
-
-
-def _end(values: dict[str, str | None], calls: list[ast.Call]) -> int | None:
-    names = STEP_TOTALS if _prints_steps(calls) else (*STEP_TOTALS, *EPOCH_TOTALS)
-    return next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
-
-
-def _prints_steps(calls: list[ast.Call]) -> bool:
-    """Whether a text that is handed to any function looks like ``step 10``."""
-    texts = (
-        node.value
-        for call in calls
-        for argument in call.args
-        for node in ast.walk(argument)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
-    return any(re.search(r"(?i)\b(step|iter(ation)?)s?\b", text) for text in texts)
 
 
 def _checkpointer(source: Source) -> str | None:

@@ -1,0 +1,31 @@
+"""The last step of a training script, as far as its flags tell."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+
+_STEPS = (
+    *("steps", "max_steps", "num_steps", "n_steps", "total_steps", "train_steps", "iters", "max_iters", "num_iters"),
+    *("n_iters", "total_iters", "train_iters", "iterations", "num_iterations", "max_iterations"),
+)
+_EPOCHS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
+
+
+def end_of(values: Mapping[str, str | None], calls: Sequence[ast.Call]) -> int | None:
+    """From the flags' values; epochs count where no step is printed."""
+    names = _STEPS if _prints_steps(calls) else (*_STEPS, *_EPOCHS)
+    return next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
+
+
+def _prints_steps(calls: Sequence[ast.Call]) -> bool:
+    """Whether a text that is handed to any function looks like ``step 10``."""
+    texts = (
+        node.value
+        for call in calls
+        for argument in call.args
+        for node in ast.walk(argument)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    return any(re.search(r"(?i)\b(step|iter(ation)?)s?\b", text) for text in texts)
