@@ -160,7 +160,7 @@ def test_what_is_no_manifest_raises_nothing(argosy: Argosy, tmp_path: Path, text
     code, _, err = argosy("lint", str(file))
     assert code in (0, 1)
     assert "mistake of ours" not in err
-    assert ("nothing was looked at" in err) == ("kind" not in text)
+    assert ("nothing was looked at" in err) == ("spec" not in text)
 
 
 @pytest.mark.parametrize(
