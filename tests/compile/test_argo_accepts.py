@@ -15,6 +15,7 @@ from hera.workflows import models as m
 
 from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.supervisor.settings import read_settings
+from argosy.workflows.cli.main import invoke
 from tests.strange import strange
 from tests.validation import argo
 
@@ -40,8 +41,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     made = list(GOLDENS)
     for toml in EXAMPLES:
         target = folder / f"{toml.parent.name}-{toml.stem}.yaml"
-        command = [sys.executable, "-m", "argosy.workflows.cli.main", "compile", str(toml), "-o", str(target)]
-        subprocess.run(command, check=True, capture_output=True)
+        assert invoke(["compile", str(toml), "-o", str(target)]) == 0
         made.append(target)
     composing = folder / "composing"
     shutil.copytree(ROOT / "examples/hera-compose", composing, ignore=shutil.ignore_patterns(".argosy"))
