@@ -58,7 +58,6 @@ def test_data_checkpoints_and_pointer_in_s3(examples: Path, bucket: str) -> None
     description = (folder / "run.toml").read_text()
     description = description.replace("file:///mnt/argosy", bucket).replace('"60"', '"20"').replace("4.0 ", "8.0 ")
     storage = f'[storage]\nuri = "{bucket}/store"\n\n[dataset]'
-    description = description.replace("[gang]", '[gang]\npreload = ["torch"]')
     (folder / "run.toml").write_text(description.replace("[dataset]", storage, 1))
     prepare = [sys.executable, "prepare.py", "--out", f"{bucket}/datasets/stdlib-gpt", "--limit-mb", "2"]
     subprocess.run(prepare, cwd=folder, check=True, capture_output=True, timeout=60)
