@@ -21,13 +21,13 @@ $(READY): requirements/dev.txt pyproject.toml scripts/environment.sh
 demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, gated, promoted (about a minute)
 	@$(BIN)/python -m examples.demo
 
-# What collects first leaves bytecode, which eight workers would each make for themselves; so does what DDP and Ray import
+# What collects first leaves bytecode, which six workers would each make for themselves; so does what DDP and Ray import
 # as they are used. Types are checked by one process for half a minute: beside the tests.
 test: $(READY) style ## checks and tests, then those on a real cluster (root)
 	@$(MAKE) --no-print-directory types & types=$$!; \
 	$(BIN)/pytest -q --collect-only --ignore=tests/cluster -p no:cacheprovider >/dev/null 2>&1; \
 	$(BIN)/python -c "import torch._dynamo, ray.train.torch, moto.server" >/dev/null 2>&1; \
-	bash scripts/in_memory.sh bash scripts/tests.sh -n 8 --ignore=tests/cluster -m "not variant"; tests=$$?; \
+	bash scripts/in_memory.sh bash scripts/tests.sh -n 6 --ignore=tests/cluster -m "not variant"; tests=$$?; \
 	wait $$types || { echo "make types failed: see above"; exit 1; }; exit $$tests
 	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster -m "not variant" -n 2 \
 	&& echo "those that are deselected: make prove SUITE=variants"; \
