@@ -14,6 +14,7 @@ from argosy.workflows.script.values import OUTSIDE
 
 MOST = 4
 FOLDER = "FOLDER"
+STEP = "{step}"
 _NOTHING = ("-", "0", "not given", "None", "False")
 
 
@@ -48,11 +49,10 @@ def goes_on(facts: ScriptFacts) -> list[str]:
     """The words that make it go on, as far as they are known; [] for none."""
     flag = facts.resume_flag()
     if flag is None and facts.numbered:
-        return [*facts.numbered, "{step}"]
+        return [*facts.numbered, STEP]
     told = (one for each in facts.seen_loads for one in each.flags if one.takes_value and not one.default)
     flag = flag or next(told, None)
-    value = "{step}" if flag is not None and NUMBERED.search(flag.attribute) else "{newest}"
-    return [] if flag is None else words_of(flag.name, value) if flag.takes_value else [flag.name]
+    return [] if flag is None else resume_words(flag)
 
 
 def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
@@ -69,3 +69,13 @@ def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
 def words_of(flag: str, value: str) -> list[str]:
     """``--flag value``, and ``key=value`` for Hydra, to which a ``=`` in a path says something if it is not quoted."""
     return [flag + (f"'{value}'" if "{newest" in value else value)] if flag.endswith("=") else [flag, value]
+
+
+def stands_for(flag: Flag) -> str:
+    """What the flag is given: the number of the newest checkpoint, or its path."""
+    return STEP if NUMBERED.search(flag.attribute) else "{newest}"
+
+
+def resume_words(flag: Flag) -> list[str]:
+    """The flag, and what it is given if it takes a value."""
+    return words_of(flag.name, stands_for(flag)) if flag.takes_value else [flag.name]

@@ -14,8 +14,8 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import words_of
-from argosy.workflows.cli.init_refused import STEP, is_empty, refused, stands_for
+from argosy.workflows.cli.init_account import STEP, stands_for, words_of
+from argosy.workflows.cli.init_refused import is_empty, refused
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.saves import DCP, SavedAt, fixed

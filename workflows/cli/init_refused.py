@@ -9,14 +9,12 @@ import shlex
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, goes_on, held, to_write, words_of
+from argosy.workflows.cli.init_account import account, goes_on, held, resume_words, to_write, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.resuming import NUMBERED
 from argosy.workflows.script.values import OUTSIDE
 
 MOST_LINES = 3
-STEP = "{step}"
 NOTHING = "saves no checkpoint that can be seen"
 SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
 PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
@@ -89,8 +87,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     if any(each.glob or each.flags for each in (*facts.seen_saves, *facts.seen_loads)):
         click.echo(f"{account(facts)}\n{to_write(facts)}{_going_on(facts)}", err=True)
     way = facts.resume_flag()
-    goes_on = [] if way is None else words_of(way.name, stands_for(way)) if way.takes_value else [way.name]
-    added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on)
+    added = "".join(f" --resume-arg={shlex.quote(word)}" for word in (resume_words(way) if way is not None else ()))
     say = f"as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
     if facts.variables:
         name = facts.variables[0]
@@ -143,8 +140,3 @@ def _of_default(facts: ScriptFacts, folder: str) -> Flag | None:
 def is_empty(path: str) -> bool:
     """Whether it is one that its reader is meant to replace."""
     return PLACEHOLDER.search(path) is not None
-
-
-def stands_for(flag: Flag) -> str:
-    """What the flag is given: the number of the newest checkpoint, or its path."""
-    return STEP if NUMBERED.search(flag.attribute) else "{newest}"

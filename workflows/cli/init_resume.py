@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from argosy.workflows.cli.init_account import account, words_of
-from argosy.workflows.cli.init_refused import STEP, stands_for
+from argosy.workflows.cli.init_account import STEP, account, stands_for, words_of
 from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
