@@ -196,6 +196,7 @@ FLAGS = [
     flags("gpu", "run run.toml", "gang.resources.gpu", "-j 2x1", "argo submit", run=GANG + "resources = {gpu = 1}\n"),
     flags("output-folder", "compile run.toml -o nowhere/w.yaml", "nowhere/w.yaml"),
     flags("output-is-folder", "compile run.toml -o .", "--output"),
+    flags("output-too-long", f"compile run.toml -o {'w' * 300}", "too long"),
     flags("state-dir", "status --state-dir run.toml", "--state-dir"),
     flags("no-run", "status", "argosy run"),
     flags("no-run-logs", "logs", "argosy run"),
@@ -212,6 +213,7 @@ FLAGS = [
     flags("init-opaque-parent", "init train.py -o o.toml --opaque ../out", "--opaque"),
     flags("init-exists", "init train.py", "run.toml", "--force"),
     flags("init-output-folder", "init train.py -o nowhere/run.toml", "--output"),
+    flags("init-output-too-long", f"init train.py -o {'w' * 300}", "too long"),
     flags("init-flag", "init train.py --steps 3", "--steps"),
 ]
 
