@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from difflib import get_close_matches
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, ENAMETOOLONG, ENOSPC
 from importlib import import_module
 from typing import Any
 
@@ -137,6 +137,8 @@ def invoke(argv: list[str] | None = None) -> int:
         _silence()
         return 0
     except OSError as error:
+        if error.errno == ENAMETOOLONG:
+            return _refuse(f"{error.filename}: {error.strerror}; name a shorter one")
         return _disk_full(error) if error.errno in (ENOSPC, EDQUOT) else _mistake_of_ours(error)
     except Exception as error:
         return _mistake_of_ours(error)

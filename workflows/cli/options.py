@@ -87,11 +87,7 @@ def _file_or_stdout(ctx: click.Context, param: click.Parameter, value: Path | No
 def _file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     if value == Path("-"):
         raise InputError("--output -: this does not go to standard output; name a file")
-    try:
-        folder = value is not None and (not value.name or value.is_dir())
-    except OSError as error:  # a name that is too long, a folder that may not be looked into
-        raise InputError(f"--output {value}: {error.strerror}; name another file") from None
-    if folder:
+    if value is not None and (not value.name or value.is_dir()):
         raise InputError(f"--output {value}: is a folder; name a file in it")
     return value
 

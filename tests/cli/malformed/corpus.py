@@ -214,6 +214,11 @@ FLAGS = [
     flags("init-exists", "init train.py", "run.toml", "--force"),
     flags("init-output-folder", "init train.py -o nowhere/run.toml", "--output"),
     flags("init-output-too-long", f"init train.py -o {'w' * 300}", "too long"),
+    flags("script-too-long", f"init {'w' * 300}.py", "too long"),
+    flags("state-dir-too-long", f"ls --state-dir {'w' * 300}", "too long"),
+    flags("lint-too-long", f"lint {'w' * 300}.yaml", "too long"),
+    flags("import-too-long", f"import {'w' * 300}.yaml", "too long"),
+    flags("logs-too-long", f"diagnose {'w' * 300}", "too long"),
     flags("init-flag", "init train.py --steps 3", "--steps"),
 ]
 
