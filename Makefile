@@ -74,8 +74,8 @@ docs: $(READY) ## a site of docs/ and of a reference written from the code: buil
 prove: $(READY) ## large counts, resumable: make prove SUITE=engine-kill [COUNT=20] [TRANSPORT=library]
 	@$(BIN)/python -m tests.prove $(SUITE) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(TRANSPORT),--transport $(TRANSPORT))
 
-gpu: ## everything that a GPU must show, resumable: make gpu [MINUTES=9] [ONLY="saves stalls"] [CPU=1: a stand-in]
-	@PYTHON="$(PYTHON)" bash scripts/gpu.sh $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY)) $(if $(CPU),--cpu)
+gpu: ## everything that a GPU must show, resumable: make gpu [MINUTES=9] [TOGETHER=8] [ONLY="saves stalls"] [CPU=1: a stand-in]
+	@PYTHON="$(PYTHON)" bash scripts/gpu.sh $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOGETHER),--together $(TOGETHER)) $(if $(ONLY),--only $(ONLY)) $(if $(CPU),--cpu)
 
 lowest: $(READY) ## the lower bounds of pyproject.toml, installed apart and tested (without torch)
 	@uv venv -q --clear --python $(BIN)/python $(CACHE)/lowest

@@ -1,6 +1,6 @@
 """``make gpu``: everything that needs one CUDA GPU, part by part; run it again to go on where it stopped.
 
-python -m tests.gpu [--only PART ...] [--minutes 9] [--again] [--cpu] [--list]
+python -m tests.gpu [--only PART ...] [--minutes 9] [--together 8] [--again] [--cpu] [--list]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.gpu.record import KEPT, ROOT, Record
 # The cheapest and most telling first: minutes on a lent machine may end at any time.
 PARTS = (
     "machine", "saves", "stalls", "nccl_logs", "faults", "kills", "throughput", "exactness", "overhead", "resume",
-    "example",
+    "example", "trainers",
 )  # fmt: skip
 TOKEN = "ARGOSY_GPU_CASE"
 LOOK_SECONDS = 1.0
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--case", help="one case of the part")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no case that may end later")
+    parser.add_argument("--together", type=int, default=1, help="so many at once of the cases that time nothing")
     parser.add_argument("--again", action="store_true", help="also what has run already")
     parser.add_argument(
         "--cpu", action="store_true", help="a stand-in on CPUs: tries the suite, proves nothing of GPUs"
@@ -73,18 +75,20 @@ def no_gpu() -> str:
 
 
 def run(record: Record, todo: list[tuple[str, str]], args: argparse.Namespace) -> int:
-    """What has not run first, then what failed before."""
+    """What has not run first, then what failed before; what may run beside others after the machine itself."""
     end = time.monotonic() + args.minutes * 60
     states = {each: record.state(*each) for each in todo}
     fresh = [each for each in todo if args.again or states[each] == ""]
-    for name, case in fresh + [each for each in todo if each not in fresh and states[each] in ("failed", "timed out")]:
-        chosen = part(name)
-        if record.device == "cpu" and not chosen.cpu:
-            continue
-        if time.monotonic() + ENOUGH * chosen.seconds > end:
-            print(f"--- {name}: {case}: too few minutes are left; the same command goes on", flush=True)
-            continue
-        one(record, name, case, chosen, min(chosen.seconds, end - time.monotonic()))
+    failed = [each for each in todo if each not in fresh and states[each] in ("failed", "timed out")]
+    waiting = [each for each in fresh + failed if record.device == "cuda" or part(each[0]).cpu]
+    beside = [each for each in waiting if args.together > 1 and each[1] in part(each[0]).beside]
+    for name, case in (each for each in waiting if each[0] == PARTS[0]):
+        in_time(record, name, case, end)
+    beside.sort(key=lambda each: -part(each[0]).seconds)  # the longest first: they end together
+    with ThreadPoolExecutor(args.together) as pool:
+        list(pool.map(lambda each: in_time(record, *each, end), beside))
+    for name, case in (each for each in waiting if each[0] != PARTS[0] and each not in beside):
+        in_time(record, name, case, end)
     table = record.folder / ("gpu.md" if record.device == "cuda" else "cpu.md")
     print(table.read_text() if table.exists() else "nothing was left to run", flush=True)
     held = [figure["held"] for each in todo for figure in record.figures(*each) if "held" in figure]
@@ -92,6 +96,15 @@ def run(record: Record, todo: list[tuple[str, str]], args: argparse.Namespace) -
     counts = ", ".join(f"{ends.count(end)} {end}" for end in sorted({*ends}) if end)
     print(f"{sum(held)} of {len(held)} bars held; cases: {counts}")
     return 0 if all(held) and not {"failed", "timed out"} & {*ends} else 1
+
+
+def in_time(record: Record, name: str, case: str, end: float) -> None:
+    """Run a case where it is likely to be done before ``end``."""
+    chosen = part(name)
+    if time.monotonic() + ENOUGH * chosen.seconds > end:
+        print(f"--- {name}: {case}: too few minutes are left; the same command goes on", flush=True)
+    else:
+        one(record, name, case, chosen, min(chosen.seconds, end - time.monotonic()))
 
 
 def one(record: Record, name: str, case: str, chosen: Part, seconds: float) -> None:

@@ -5,8 +5,10 @@ Figures are said at once, a line each, so that a crash or the time limit loses o
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,11 +26,14 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """Cases by name. ``seconds``: the limit of each. ``cpu``: whether a stand-in runs without a GPU."""
+    """Cases by name. ``seconds``: the limit of each. ``cpu``: whether a stand-in runs without a GPU. ``beside``: those
+    that time nothing and leave room on the GPU, so that others may run at the same time.
+    """
 
     cases: dict[str, Callable[[Case], None]]
     seconds: int
     cpu: bool = True
+    beside: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -63,6 +68,16 @@ class Case:
         """Say a finding. ``bar``: what it must be, in words; ``held``: whether it is."""
         found = {"what": what, "value": value, "unit": unit, "bar": bar, "held": held}
         print(FIGURE + json.dumps({key: given for key, given in found.items() if given not in ("", None)}), flush=True)
+
+    def keep(self, file: str, found: Any) -> None:
+        """Add ``found`` under the case's name to a JSON file of the results; cases that run beside it may do so too."""
+        path = Path(os.environ.get("ARGOSY_GPU_RESULTS", self.folder)) / file
+        with path.open("a+") as target:
+            fcntl.flock(target, fcntl.LOCK_EX)
+            target.seek(0)
+            known = json.loads(target.read() or "{}")
+            target.truncate(0)
+            target.write(json.dumps({**known, self.name: found}, indent=1) + "\n")
 
     def say(self, text: str) -> None:
         """Progress."""

@@ -133,4 +133,4 @@ def _cpu(value: object) -> object:
     return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
-PART = Part({"20 kills": killed}, seconds=420)
+PART = Part({"20 kills": killed}, seconds=420, beside=frozenset({"20 kills"}))

@@ -30,6 +30,8 @@ def one(case: Case) -> None:
     causes, words = CAUSES[case.name]
     cause, quote = str(verdict.get("cause", "none")), str(verdict.get("quote", ""))
     wanted = " or ".join(sorted(causes))
+    if case.cuda:
+        case.keep("faults.json", {"verdict": verdict, "log": run.log(20_000)})
     if cause not in causes:
         case.say(f"exit code {code}; {run.log()}")
     case.figure("cause", cause, bar=wanted, held=cause in causes)
@@ -41,4 +43,4 @@ def one(case: Case) -> None:
         case.figure("lines of the kernel's log on the GPU", " / ".join(xids[-4:]) or "none")
 
 
-PART = Part(dict.fromkeys(CAUSES, one), seconds=120)
+PART = Part(dict.fromkeys(CAUSES, one), seconds=120, beside=frozenset(CAUSES) - {"oom"})

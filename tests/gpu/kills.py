@@ -17,36 +17,38 @@ from tests.gpu.forks import Fork, preload
 from tests.gpu.managed import TORCHRUN, Managed
 
 KILLS = 50
+SHARE = 0.75
+"""Of the GPU's memory that the rank holds."""
 TOLERANCE = 64 << 20
 """Bytes of the GPU by which it may differ from what was used before."""
 FREE_SECONDS = 20.0
 
 
-def used_bytes(case: Case) -> int:
-    """Of the GPU, by all processes; asked without a context of our own."""
+def of_gpu(case: Case, what: str) -> int:
+    """Bytes of ``what`` nvidia-smi knows of the GPU; asked without a context of our own."""
     if not case.cuda:
         return 0
     if shutil.which("nvidia-smi") is None:
         raise Skipped("no nvidia-smi")
-    ask = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    ask = ["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits"]
     return int(subprocess.run(ask, capture_output=True, text=True, check=True, timeout=20).stdout.split()[0]) << 20
 
 
 def memory(case: Case) -> None:
     """Killed at random instants: while CUDA starts, while it trains, while it copies, while its save is stored."""
     preload(case)
-    before = used_bytes(case)
+    before, most = of_gpu(case, "memory.used"), int(SHARE * of_gpu(case, "memory.total"))
     chance = random.Random(20261122)
     held, done, waits, kills = 0, 0, [], case.pick(KILLS, 3)
     while done < kills and case.left > 20:
-        rank = Fork(lambda say: _rank(case, say), case.folder / "rank.log")
+        rank = Fork(lambda say: _rank(case, most, say), case.folder / "rank.log")
         began = rank.said("begun" if chance.random() < 0.1 else "training", 60.0)
         time.sleep(chance.uniform(0, case.pick(1.0, 0.5)))
-        top = used_bytes(case)
+        top = of_gpu(case, "memory.used")
         code = rank.kill()
         assert began, f"ended with {code}: {(case.folder / 'rank.log').read_text()[-1500:]}"
         killed = time.monotonic()
-        while (now := used_bytes(case)) > before + TOLERANCE and time.monotonic() - killed < FREE_SECONDS:
+        while (now := of_gpu(case, "memory.used")) > before + TOLERANCE and time.monotonic() - killed < FREE_SECONDS:
             time.sleep(0.05)
         waits.append(time.monotonic() - killed)
         held += now <= before + TOLERANCE
@@ -62,14 +64,15 @@ def memory(case: Case) -> None:
     case.figure("damaged checkpoints", log.count("set aside"), bar="0", held="set aside" not in log)
 
 
-def _rank(case: Case, say: Callable[[str], None]) -> None:
+def _rank(case: Case, most: int, say: Callable[[str], None]) -> None:
+    """``most``: bytes of the GPU that it holds besides what it trains."""
     import torch
 
     from argosy import Checkpointer
 
     say("begun")
     device = torch.device(case.device)
-    held = torch.empty(case.pick(100 << 30, 1 << 20), dtype=torch.uint8, device=device)
+    held = torch.empty(case.pick(most, 1 << 20), dtype=torch.uint8, device=device)
     held.fill_(1)
     weights = torch.randn(case.pick(8192, 64), case.pick(8192, 64), device=device)
     checkpointer = Checkpointer(case.folder / "store", keep=2)
@@ -86,16 +89,19 @@ def _rank(case: Case, say: Callable[[str], None]) -> None:
 
 def restart(case: Case) -> None:
     """From the kill to the first step of the next process, argosy's and plain torchrun's, in turns."""
-    kills = case.pick(4, 1)
-    found: dict[str, list[float]] = {"argosy": [], "torchrun": []}
+    kills = case.pick(3, 1)
+    found: dict[str, list[float]] = {"argosy": [], "torchrun": [], "argosy, torch preloaded": []}
     for _ in range(case.pick(2, 1)):
         for who in found:
-            folder = case.folder / f"{who}-{len(found[who])}"
+            folder = case.folder / f"{who.replace(', ', '-').replace(' ', '-')}-{len(found[who])}"
             folder.mkdir()
             environ = {"GPU_TIMES": str(folder / "times"), "GPU_KILLS": str(kills), "GPU_DEVICE": case.device}
             command = ["-m", "tests.gpu.ranks", "killed"]
-            if who == "argosy":
-                run = Managed(folder, "killed", environ, max_same_failure=kills + 2, max_restarts=kills + 2)
+            if who != "torchrun":
+                preload = "torch" if "preloaded" in who else ""
+                run = Managed(
+                    folder, "killed", environ, preload=preload, max_same_failure=kills + 2, max_restarts=kills + 2
+                )
                 run.run(max(30.0, case.left))
             else:
                 torchrun = [sys.executable, *TORCHRUN,
@@ -107,9 +113,10 @@ def restart(case: Case) -> None:
             case.say(f"{who}: {', '.join(f'{seconds:.2f}' for seconds in found[who])} s")
     for who, seconds in found.items():
         case.figure(f"{who}: kill to first step", statistics.median(seconds), "s")
-    ratio = statistics.median(found["argosy"]) / statistics.median(found["torchrun"])
-    bar = {"bar": "<= 1.1", "held": ratio <= 1.1} if case.cuda else {}
-    case.figure("argosy / torchrun", ratio, "x", **bar)
+    for who in (who for who in found if who != "torchrun"):
+        ratio = statistics.median(found[who]) / statistics.median(found["torchrun"])
+        bar = {"bar": "<= 1.1", "held": ratio <= 1.1} if case.cuda else {}
+        case.figure(f"{who} / torchrun", ratio, "x", **bar)
 
 
 def between(times: Path) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from argosy.steps.evidence import nvml
 from tests.gpu.case import Case, Part
 from tests.gpu.link import d2h_bytes_per_second, memory_for
 
@@ -29,8 +31,18 @@ def facts(case: Case) -> None:
                "--format=csv,noheader"]  # fmt: skip
         told = subprocess.run(ask, capture_output=True, text=True, timeout=30) if shutil.which(ask[0]) else None
         case.figure("driver, memory, SM clock, highest, power limit", told.stdout.strip() if told else "no nvidia-smi")
+        known = nvml.gpus()
+        case.figure("evidence by NVML", json.dumps(known), bar="all asked is told", held=told_whole(known))
     for path in (Path("/tmp"), Path("/dev/shm")):
         case.figure(f"free in {path}", f"{shutil.disk_usage(path).free / 1e9:.0f} GB")
+
+
+def told_whole(known: object) -> bool:
+    """Whether the driver answered each question; what this kind of GPU may lack apart."""
+    lacks = {"retired_pages_pending"}  # of GPUs before Ampere; the later ones remap rows
+    return isinstance(known, list) and all(
+        value is not None for gpu in known for key, value in gpu.items() if key not in lacks
+    )
 
 
 def link(case: Case) -> None:

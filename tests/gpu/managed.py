@@ -25,14 +25,17 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0
 class Managed:
     """``python -m tests.gpu.ranks WHAT`` as the script of a run whose store is a folder."""
 
-    def __init__(self, folder: Path, what: str, environ: dict[str, str], nproc: int = 1, **options: Any) -> None:
-        """``options`` of the train step. ``environ`` is the ranks' besides ours."""
+    def __init__(
+        self, folder: Path, what: str, environ: dict[str, str], nproc: int = 1, preload: str = "", **options: Any
+    ) -> None:
+        """``options`` of the train step. ``environ`` is the ranks' besides ours; ``preload``: a module they find."""
         self.folder, self.nproc = folder, nproc
         self.store = f"file://{folder}/store"
         self._environ, self._token = environ, f"gpu-{uuid.uuid4().hex}"
         args = LaunchArgs(
-            store_uri=self.store, name="r", module="tests.gpu.ranks", arg=(what,), nproc_per_node=nproc, grace_seconds=5
-        )
+            store_uri=self.store, name="r", module="tests.gpu.ranks", arg=(what,), nproc_per_node=nproc,
+            grace_seconds=5, preload=(preload,) if preload else (),
+        )  # fmt: skip
         self._manifest = _jobset([sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()])
         given: dict[str, Any] = {
             "check_in_timeout_seconds": 120, "heartbeat_timeout_seconds": 30, "hang_timeout_seconds": 120,
@@ -75,10 +78,10 @@ class Managed:
         keys = sorted(info.key for info in store.list("r/runs/r-abc/attempts") if info.key.endswith("verdict.json"))
         return dict(json.loads(store.get(keys[-1]))) if keys else {}
 
-    def log(self) -> str:
-        """The last words of the supervisor and of the pods."""
+    def log(self, each: int = 1500) -> str:
+        """The last words of the supervisor and of the pods, at most so many characters of each."""
         paths = [self.folder / "supervisor.log", *sorted(self.folder.rglob("*.log"))]
-        return "\n".join(path.read_text(errors="replace")[-1500:] for path in paths if path.is_file())[-6000:]
+        return "\n".join(path.read_text(errors="replace")[-each:] for path in paths if path.is_file())[-4 * each :]
 
 
 def _jobset(command: list[str]) -> dict[str, Any]:

@@ -5,11 +5,9 @@ Without a GPU NCCL gets as far as its bootstrap, which is what the stand-in asks
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from argosy.steps.nccl.observed import Observer
 from tests.gpu.case import Case, Part, Skipped
@@ -76,17 +74,14 @@ def one(case: Case) -> None:
 
 
 def keep(case: Case, settings: dict[str, str], logs: list[str], said: list[str], codes: list[int]) -> None:
-    path = Path(os.environ.get("ARGOSY_GPU_RESULTS", case.folder)) / "nccl.json"
-    known = json.loads(path.read_text()) if path.exists() else {}
     observer = Observer()
     for log in logs:
         observer.feed(log.splitlines())
     seen = observer.seen
-    known[case.name] = {
+    case.keep("nccl.json", {
         "device": case.device, "version": seen.version, "settings": settings, "codes": codes, "logs": logs,
         "said": [text[-6000:] for text in said],
-    }  # fmt: skip
-    path.write_text(json.dumps(known, indent=1) + "\n")
+    })  # fmt: skip
     case.figure("NCCL", seen.version or "says no version")
     case.figure(
         "lines of its log, and those that steps/nccl reads", f"{sum(map(len, map(str.splitlines, logs)))}, {seen.lines}"
@@ -96,4 +91,4 @@ def keep(case: Case, settings: dict[str, str], logs: list[str], said: list[str],
     case.figure("a log was written and read", bool(seen.lines), bar="True", held=bool(seen.lines))
 
 
-PART = Part(dict.fromkeys(SETTINGS, one), seconds=90)
+PART = Part(dict.fromkeys(SETTINGS, one), seconds=90, beside=frozenset(SETTINGS))

@@ -12,7 +12,7 @@ from tests.gpu.managed import TORCHRUN, Managed
 
 
 def step(case: Case) -> None:
-    rounds, count = case.pick(4, 1), case.pick(400, 60)
+    rounds, count = case.pick(4, 1), case.pick(250, 60)
     found: dict[str, list[float]] = {"argosy": [], "torchrun": []}
     calls = []
     for number in range(rounds):

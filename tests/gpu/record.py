@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ class Record:
         folder.mkdir(parents=True, exist_ok=True)
         self.lines = folder / f"{device}.jsonl"
         self.commit = commit()
+        self._adding = threading.Lock()
 
     def entries(self) -> list[dict[str, Any]]:
         """Everything so far; a line that a kill cut off is passed over."""
@@ -50,9 +52,10 @@ class Record:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Keep one, here and where the machine's lender looks for files ($OUT)."""
-        with self.lines.open("a") as target:
-            target.write(json.dumps({**entry, "commit": self.commit}) + "\n")
-        self.write()
+        with self._adding:
+            with self.lines.open("a") as target:
+                target.write(json.dumps({**entry, "commit": self.commit}) + "\n")
+            self.write()
 
     def state(self, part: str, case: str) -> str:
         """How the case's newest run ended; "": it has not run."""

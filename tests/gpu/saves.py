@@ -81,4 +81,4 @@ def _of(name: str) -> Any:
     return lambda case: check(case, VARIANTS[name](case), case.pick(SAVES, 2))
 
 
-PART = Part({name: _of(name) for name in VARIANTS}, seconds=240)
+PART = Part({name: _of(name) for name in VARIANTS}, seconds=240, beside=frozenset(VARIANTS))

@@ -22,7 +22,7 @@ NAMES = ("works", "misses", "crashes", "hangs", "once", "cannot")
 def test_a_case_that_goes_wrong_costs_no_other_and_the_next_call_goes_on(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "out").mkdir()
     monkeypatch.setenv("OUT", str(tmp_path / "out"))
-    record, args = Record("cuda", tmp_path / "kept"), argparse.Namespace(minutes=1e6, again=False)
+    record, args = Record("cuda", tmp_path / "kept"), argparse.Namespace(minutes=1e6, again=False, together=1)
     todo = [("troubles", name) for name in NAMES]
     assert run(record, todo, args) == 1
     ends = {name: record.state("troubles", name) for name in NAMES}

@@ -136,7 +136,7 @@ def largest_that_fits(case: Case) -> None:
     """The batch is halved until it fits."""
     import torch
 
-    batch = case.pick(16, 2)
+    batch = case.pick(16 if case.cuda and torch.cuda.get_device_properties(0).total_memory > 100e9 else 8, 2)
     while True:
         try:
             return trained(case, batch)

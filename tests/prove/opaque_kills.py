@@ -27,7 +27,7 @@ from argosy.steps.runlog import Event
 from benchmarks.environments import LOCKS, frameworks_python
 from tests.prove.engine_kill import events, leftovers
 from tests.prove.record import STYLE, Record
-from tests.prove.unaware.account import false_words, result_kept, wrong_labels
+from tests.prove.unaware.account import CLI, false_words, result_kept, wrong_labels
 from tests.prove.unaware.commits import commits, store_of
 from tests.prove.unaware.killer import KINDS, Kill, Killer
 from tests.prove.unaware.style import STYLES, Style
@@ -86,6 +86,7 @@ def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
             "-m",
             "torch.distributed.run",
             "--standalone",
+            "--local-addr=127.0.0.1",
             f"--nproc-per-node={style.nodes * style.ranks}",
         ]
         environ = {**os.environ, **_environ(folder), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
@@ -109,7 +110,7 @@ def kill_some(
     began = time.monotonic()
     with (folder / "opaque-kills.log").open("wb") as log:
         engine = subprocess.Popen(
-            [str(python.parent / "argosy"), "run", "run.toml"],
+            [str(python), *CLI, "run", "run.toml"],
             cwd=work, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     killer = Killer(engine, work, where, lambda: commits(work))

@@ -15,7 +15,8 @@ from argosy.steps.checkpoint.node_paths import merged
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.workflows.cli.run_folder import RunFolder
 
-ARGOSY = str(Path(sys.executable).parent / "argosy")
+CLI = ("-m", "argosy.workflows.cli.main")
+"""Of any Python that sees argosy: it need not be installed as a program."""
 _ALARMS = re.compile(r"(?i)\bwarning\b|began again|does not read|not committed|mistake of ours|did not happen")
 
 
@@ -39,7 +40,9 @@ def run_folder(work: Path) -> RunFolder:
 
 def false_words(work: Path, printed: str, killed: Sequence[tuple[int, ...]]) -> list[str]:
     """Alarms, and failures that are not told as what they were: one of the ``killed`` ranks, by signal 9."""
-    told = subprocess.run([ARGOSY, "explain"], cwd=work, capture_output=True, text=True, check=False).stdout
+    told = subprocess.run(
+        [sys.executable, *CLI, "explain"], cwd=work, capture_output=True, text=True, check=False
+    ).stdout
     found = [line for line in (printed + told).splitlines() if _ALARMS.search(line)]
     failures = [each for each in run_folder(work).record().restarts if each.failed]
     for number, each in enumerate(failures):
@@ -54,7 +57,9 @@ def result_kept(work: Path, folder: str, result: str) -> bool:
     with tempfile.TemporaryDirectory() as empty:
         into = Path(empty) / "model"
         name = run_folder(work).path.name
-        got = subprocess.run([ARGOSY, "checkpoint", "get", name, str(into)], cwd=work, capture_output=True, check=False)
+        got = subprocess.run(
+            [sys.executable, *CLI, "checkpoint", "get", name, str(into)], cwd=work, capture_output=True, check=False
+        )
         files = [path.relative_to(into) for path in into.rglob("*") if path.is_file() and path.name != ".argosyignore"]
         left = [path / folder for path in work.glob(".argosy/runs/*/nodes/*/pods/*/volumes/workspace")]
         equal = [any(_same(into / file, each / file) for each in left) for file in files]

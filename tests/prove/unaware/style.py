@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.prove.unaware.account import CLI
+
 SCRIPTS = Path(__file__).parent / "scripts"
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "deepspeed-zero3"
 MODEL = "pytorch_model.bin"
@@ -61,7 +63,7 @@ class Style:
         shutil.copytree(self.source, work, ignore=shutil.ignore_patterns("__pycache__", ".argosy"))
         file = work / "run.toml"
         if not file.exists():
-            init = [str(Path(sys.executable).parent / "argosy"), "init", "train.py", "-j", f"{self.nodes}x{self.ranks}"]
+            init = [sys.executable, *CLI, "init", "train.py", "-j", f"{self.nodes}x{self.ranks}"]
             subprocess.run([*init, "--", *self.args], cwd=work, check=True, capture_output=True)
         text = re.sub(r"(?m)^(\[checkpoint\])$", r"\1\nkeep = 0", file.read_text())
         if self.args and "args" not in tomllib.loads(text):
