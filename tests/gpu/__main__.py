@@ -33,6 +33,8 @@ PARTS = (
 TOKEN = "ARGOSY_GPU_CASE"
 LOOK_SECONDS = 1.0
 BEAT_SECONDS = 20.0
+MEMORY_BYTES = 32 << 30
+"""Room below /dev/shm from which on cases that need no disk write there."""
 ENOUGH = 0.6
 """Share of its limit that must be left for a case to begin: limits are generous."""
 
@@ -112,7 +114,8 @@ def one(record: Record, name: str, case: str, chosen: Part, seconds: float) -> N
     print(f"--- {name}: {case} (at most {seconds:.0f} s)", flush=True)
     at: dict[str, Any] = {"part": name, "case": case}
     record.add({**at, "begins": True})
-    scratch = Path(tempfile.mkdtemp(prefix="argosy-gpu-"))
+    memory = case not in chosen.disk and shutil.disk_usage("/dev/shm").free > MEMORY_BYTES
+    scratch = Path(tempfile.mkdtemp(prefix="argosy-gpu-", dir="/dev/shm" if memory else None))
     known = {f"{f['case']}: {f['what']}": f["value"] for f in record.figures(name) if f["case"] != case}
     command = [
         sys.executable, "-m", "tests.gpu.child", name, case, "--device", record.device,

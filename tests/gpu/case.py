@@ -27,13 +27,15 @@ class Skipped(Exception):
 @dataclass(frozen=True)
 class Part:
     """Cases by name. ``seconds``: the limit of each. ``cpu``: whether a stand-in runs without a GPU. ``beside``: those
-    that time nothing and leave room on the GPU, so that others may run at the same time.
+    that time nothing and leave room on the GPU, so that others may run at the same time. ``disk``: those whose figures
+    need one; the others write to memory, since a lent machine's disk may take a second for a flush.
     """
 
     cases: dict[str, Callable[[Case], None]]
     seconds: int
     cpu: bool = True
     beside: frozenset[str] = frozenset()
+    disk: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -92,6 +92,8 @@ def restart(case: Case) -> None:
     kills = case.pick(3, 1)
     found: dict[str, list[float]] = {"argosy": [], "torchrun": [], "argosy, torch preloaded": []}
     for _ in range(case.pick(2, 1)):
+        if case.left < 45:
+            break
         for who in found:
             folder = case.folder / f"{who.replace(', ', '-').replace(' ', '-')}-{len(found[who])}"
             folder.mkdir()
@@ -133,4 +135,4 @@ def between(times: Path) -> list[float]:
     return found
 
 
-PART = Part({"memory": memory, "restart": restart}, seconds=420)
+PART = Part({"restart": restart, "memory": memory}, seconds=420, disk=frozenset({"restart"}))

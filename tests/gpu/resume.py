@@ -88,7 +88,7 @@ def child(how: str, what: str, folder: Path, device: str, width: int, layers: in
         assert told.read_text() == repr(last.double().sum().item()), "another state than was saved"
 
 
-PART = Part({"8 GB": both, "40 GB": both}, seconds=420)
+PART = Part({"8 GB": both, "40 GB": both}, seconds=420, disk=frozenset({"8 GB", "40 GB"}))
 
 if __name__ == "__main__":
     child(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))

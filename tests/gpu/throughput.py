@@ -53,7 +53,7 @@ def trained(case: Case, batch: int) -> None:
         step()
         settle(case)
         case.say("warm-up")
-    plain = timed(case, step, case.pick(40, 3), "training")
+    plain = timed(case, step, case.pick(20, 3), "training")
     flops = 6 * gpt.parameter_count() + 12 * shape.layers * shape.width * shape.context
     told(case, "", batch * shape.context / plain, flops)
     state = {"model": gpt.state_dict(), "optimizer": optimizer.state_dict()}
@@ -151,4 +151,4 @@ def largest_that_fits(case: Case) -> None:
         torch.cuda.empty_cache()
 
 
-PART = Part({"1.5B": largest_that_fits}, seconds=460)
+PART = Part({"1.5B": largest_that_fits}, seconds=460, disk=frozenset({"1.5B"}))
