@@ -123,6 +123,8 @@ def one(record: Record, name: str, case: str, chosen: Part, seconds: float) -> N
     ]  # fmt: skip
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     environ = {
+        # Sixteen threads of each of ten processes wait for each other's cores.
+        **({"OMP_NUM_THREADS": "1"} if case in chosen.beside else {}),
         # A lent machine's own name need not resolve; all ranks are here.
         **{"GLOO_SOCKET_IFNAME": "lo", **os.environ}, TOKEN: str(scratch), "PYTHONUNBUFFERED": "1",
         "ARGOSY_GPU_RESULTS": str(record.folder),

@@ -27,9 +27,12 @@ def killed(case: Case) -> None:
     while done < kills and case.left > 60:
         world = chance.choice([1, 2])
         gang = started(case, "killed", world, 10**9, f"k{done}")
-        # Most are killed while they train, some while they begin.
-        gang[0].said("step", 90.0) if chance.random() < 0.8 else None
-        time.sleep(chance.uniform(0, 0.6))
+        # Most are killed while they train, between their first step and their seventh, some while they begin.
+        if chance.random() < 0.8:
+            gang[0].said(f"step {chance.randrange(1, 7)}", 90.0)
+            time.sleep(chance.uniform(0, 0.1))
+        else:
+            time.sleep(chance.uniform(0, 0.6))
         for rank in gang:
             os.kill(rank.pid, signal.SIGKILL)
         for rank in gang:
@@ -111,7 +114,7 @@ def train(case: Case, name: str, rank: int, world: int, end: int, gang: str, say
     for step, shards in loader.shards(begin):
         exact.backward(step, shards, loss)
         optimizer.step()
-        say("step")
+        say(f"step {step - begin + 1}")
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "exact": exact.state_dict()}
         if checkpointer.due(step) or step == end:
             checkpointer.save(step, state, final=step == end)
