@@ -209,9 +209,13 @@ def way_on(record: RunRecord, index: int) -> str:
 
 
 def failed_step(record: RunRecord) -> StepNode | None:
-    """The pipeline step the run failed at: the last that ended badly, retries included."""
+    """The pipeline step the run failed at: the last that ended badly, retries included.
+
+    Not the one that runs whatever becomes of the others, unless it alone did.
+    """
     bad = [node for node in record.nodes if node.phase in ("Failed", "Error")]
-    return bad[-1] if bad else None
+    root = [node for node in bad if node.template != "finalize"]
+    return (root or bad)[-1] if bad else None
 
 
 def goodput_sentence(record: RunRecord) -> str:

@@ -272,6 +272,16 @@ def test_a_senseless_state_does_not_end_the_reading(state) -> None:
     assert summary(record, "")["attempts"] == []
 
 
+@pytest.mark.parametrize(("failed", "named"), [("snapshot finalize", "snapshot"), ("finalize", "finalize")])
+def test_the_step_that_failed_is_named_and_not_the_one_that_runs_after_it(failed: str, named: str) -> None:
+    nodes = [
+        {"type": "Pod", "displayName": name, "templateName": name, "phase": "Failed", "startedAt": 10.0}
+        for name in failed.split()
+    ]
+    told = "\n".join(explained(build_record([], {"phase": "Failed", "nodes": nodes})))
+    assert f"failed at the step {named}" in told
+
+
 @pytest.mark.parametrize("cause", Cause)
 def test_every_cause_is_one_whole_row(cause: Cause) -> None:
     assert cause.name.lower() == cause
