@@ -75,6 +75,8 @@ class Problem:
         level: another level than the rule's own.
         inside: for text of several lines (a script), the piece of the text that is meant.
         rule: the rule's name where one check finds for several.
+        cause: what ends several of a rule's problems in one object at once; empty: their equal words say so.
+        drafted: the object is of a version that never was.
     """
 
     node: Node
@@ -84,6 +86,8 @@ class Problem:
     level: Level | None = None
     inside: str = ""
     rule: str = ""
+    cause: str = ""
+    drafted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

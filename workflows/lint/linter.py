@@ -102,9 +102,9 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
                     finding = replace(finding, level=most)
-                    if finding.rule == "API001" and finding.message.endswith("does not exist"):
+                    if problem.drafted:
                         never.add(id(document))
-                    causes[_cause(finding, document, bundle)].append(finding)
+                    causes[_cause(finding, problem.cause, document, bundle)].append(finding)
     # A version that never was is a draft of another: what the fields of today's want of it is worth no warning.
     for cause, found in causes.items():
         joined = _joined(found)
@@ -124,12 +124,12 @@ def _most(node: Node, rule: str) -> Level:
     return Level.NOTE if node.placed or (rule in _SMALL and node.in_capitals) else Level.ERROR
 
 
-def _cause(finding: Finding, document: Document | None, bundle: Bundle) -> tuple[object, ...]:
+def _cause(finding: Finding, told: str, document: Document | None, bundle: Bundle) -> tuple[object, ...]:
     """What two findings share that one mend ends: rule, object and words, the names of replica types left out."""
-    if finding.rule == "API001":  # one release of one project made all of its kinds go
-        return finding.rule, finding.level, finding.file, finding.message.partition(" of ")[2]
+    if finding.rule == "API001":  # of several objects at once
+        return finding.rule, finding.level, finding.file, told
     workload = bundle.workload(document) if document is not None else None
-    message = "metadata" if finding.remedy.startswith("it belongs to metadata.") else finding.message
+    message = told or finding.message
     for role in workload.roles if workload is not None and workload.family != "argo" else ():
         message = message.removeprefix(f"{role.name}: ").replace(f".{role.name}.", ".") if role.name else message
     return finding.rule, finding.level, id(document), finding.file, message

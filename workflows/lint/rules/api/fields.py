@@ -136,7 +136,8 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
         message = f"{key} is no field of {where}: it would be refused, or dropped without a word"
         if not known_whole and len(trail) > 1:  # Argo's fields are those of its newest release
             level = Level.NOTE if kept and not trail[0][0].startswith("Argoproj") else Level.WARNING
-        return Problem(node, message, f"it belongs to {place}", level=level, rule="API003")
+        cause = "metadata" if place.startswith("metadata.") else ""
+        return Problem(node, message, f"it belongs to {place}", level=level, rule="API003", cause=cause)
     near = same or next(iter(get_close_matches(key, names, 1, 0.75)), "")
     message = f"{key} is no field of {where}: the API refuses it, or drops it without a word"
     if near:

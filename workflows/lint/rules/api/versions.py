@@ -20,14 +20,17 @@ class Gone(NamedTuple):
         what: the end of the sentence "PodSecurityPolicy of policy/v1beta1 …".
         successor: what to write instead.
         same: the apiVersion that takes the same fields, for ``--fix``; ``""`` when a person must look.
+        drafted: no release ever served it, so what the file says is a sketch of another version.
     """
 
     level: Level
     what: str
     successor: str
     same: str = ""
+    drafted: bool = False
 
 
+never: Final = partial(Gone, Level.ERROR, "does not exist", drafted=True)
 gone: Final = partial(Gone, Level.ERROR)
 _V1: Final = "is deprecated with the Training Operator v1, which gets dependency updates only"
 _TRAINER: Final = "write trainer.kubeflow.org/v1alpha1"
@@ -64,7 +67,7 @@ KINDS: Final[dict[tuple[str, str], Gone]] = {
         "write kubeflow.org/v2beta1 for the MPI Operator (runPolicy holds cleanPodPolicy there)",
     ),
     **{
-        (f"kubeflow.org/{version}", kind): gone("does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1")
+        (f"kubeflow.org/{version}", kind): never(_TRAINER, same="trainer.kubeflow.org/v1alpha1")
         for version in ("v1", "v2", "v2alpha1", "v2alpha2", "v2beta1")
         for kind in _OF_TRAINER
     },
@@ -94,12 +97,12 @@ VERSIONS: Final[dict[str, Gone]] = {
     "kubeflow.org/v1beta1": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
     "kubeflow.org/v1beta2": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
     "kubeflow.org/v2alpha1": gone("was replaced before its first release", "write kubeflow.org/v2beta1"),
-    "kubeflow.org/v2": gone("does not exist", "write kubeflow.org/v2beta1 (MPIJob) or trainer.kubeflow.org"),
+    "kubeflow.org/v2": never("write kubeflow.org/v2beta1 (MPIJob) or trainer.kubeflow.org"),
     "trainer.kubeflow.org/v1": gone(
         "does not exist yet", "write trainer.kubeflow.org/v1alpha1", same="trainer.kubeflow.org/v1alpha1"
     ),
-    "trainer.kubeflow.org/v2alpha1": gone("does not exist", _TRAINER, same="trainer.kubeflow.org/v1alpha1"),
-    "kubeflow.org/v2alpha2": gone("does not exist", "write trainer.kubeflow.org/v1alpha1"),
+    "trainer.kubeflow.org/v2alpha1": never(_TRAINER, same="trainer.kubeflow.org/v1alpha1"),
+    "kubeflow.org/v2alpha2": never("write trainer.kubeflow.org/v1alpha1"),
     "extensions/v1beta1": gone(
         "is not served since Kubernetes 1.22",
         "write networking.k8s.io/v1 for an Ingress or a NetworkPolicy, apps/v1 for a Deployment or a DaemonSet",
@@ -133,7 +136,7 @@ VERSIONS: Final[dict[str, Gone]] = {
     ),
     "scheduling.volcano.sh/v1alpha1": gone("is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"),
     "scheduling.volcano.sh/v1alpha2": gone("is served by no current Volcano", "write scheduling.volcano.sh/v1beta1"),
-    "batch.volcano.sh/v1": gone("does not exist", "write batch.volcano.sh/v1alpha1"),
+    "batch.volcano.sh/v1": never("write batch.volcano.sh/v1alpha1"),
     "scheduling.sigs.k8s.io/v1alpha1": Gone(
         Level.WARNING,
         "was renamed by scheduler-plugins, and lives on in Koordinator only",
@@ -162,8 +165,8 @@ VERSIONS: Final[dict[str, Gone]] = {
     "resource.k8s.io/v1alpha3": Gone(
         Level.WARNING, "is served for DeviceTaintRule only since Kubernetes 1.33", "write resource.k8s.io/v1"
     ),
-    "argoproj.io/v1": gone("does not exist", "write argoproj.io/v1alpha1", same="argoproj.io/v1alpha1"),
-    "monitoring.coreos.com/v1beta1": gone("does not exist", "write monitoring.coreos.com/v1"),
+    "argoproj.io/v1": never("write argoproj.io/v1alpha1", same="argoproj.io/v1alpha1"),
+    "monitoring.coreos.com/v1beta1": never("write monitoring.coreos.com/v1"),
 }
 """apiVersion -> what became of it, for the kinds that :data:`KINDS` does not name."""
 
@@ -216,7 +219,8 @@ def version(document: Document) -> Iterator[Problem]:
         return
     edits = [SetValue(node, found.same)] if found.same else []
     message = f"{document.kind} of {document.api_version} {found.what}"
-    yield Problem(node, message, found.successor, edits, found.level)
+    of_all_kinds = f"{document.api_version} {found.what}"  # one release of one project made all of its kinds go
+    yield Problem(node, message, found.successor, edits, found.level, cause=of_all_kinds, drafted=found.drafted)
 
 
 declare("API006", Level.WARNING)
