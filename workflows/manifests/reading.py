@@ -32,10 +32,10 @@ _FILLED_IN: Final = re.compile(
 _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
 _OF_OBJECTS: Final = ("metadata", "spec", "resources", "patches")
 """A chart's values may have a kind, too; a Kustomization may have no version."""
-# A shell's or Python's text around a manifest, as the blocks of a page have it: its first line is no key and no item.
+# A shell's or Python's text around a manifest, as a page's blocks have it: its first line is no key and no item.
 _OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
 # What the author of a page left out.
-_LEFT_OUT: Final = re.compile(r"^[ \t]*(?:- )?(?:\[?\.{3,}\]?|…)[ \t]*(?:#.*)?$", re.MULTILINE)
+_LEFT_OUT: Final = re.compile(r"^[ \t]*(?:- )?[\[(<]?[ \t]*(?:\.{3,}|…)[ \t]*[\])>]?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,11 @@ def _read_documents(source: SourceFile) -> None:
     elif first and _LEFT_OUT.search(source.text):
         what = f"not whole: ... stands for what was left out ({first.message.removeprefix('is not YAML: ')})"
         wrong = [Unreadable("YAML001", first.line, first.column, what, "write what was left out", harmless=True)]
-    elif first and (_OTHER_LANGUAGE.match(source.text) or not _OBJECT.search(source.text)):
+    elif first and (
+        _OTHER_LANGUAGE.match(source.text)
+        or not _OBJECT.search(source.text)
+        or source.text.split("\n")[first.line - 1].lstrip().startswith("```")  # a block's end: its page goes on
+    ):
         wrong = [replace(first, harmless=True)]
     source.unreadable.extend(wrong)
 
@@ -261,8 +265,7 @@ def _twice(node: yaml.MappingNode) -> Iterator[Unreadable]:
         yield replace(worst, message=message, harmless=True)
 
 
-_FEW: Final = 50
-"""Items of a list that are looked for one by one in another."""
+_FEW: Final = 50  # items of a list that are looked for one by one in another
 
 
 def _holds(whole: yaml.Node, part: yaml.Node) -> bool:

@@ -51,7 +51,7 @@ def path_to(type_name: str, field: str, depth: int) -> str:
         following = []
         for path, name in level:
             for key, below in fields_of(name).items():
-                if key in ("status", "metadata") or not fields_of(inner(below)):
+                if key in ("status", "metadata", "templateDefaults") or not fields_of(inner(below)):
                     continue
                 to = f"{path}{key}{'[]' if below.startswith('[') else ''}."
                 if field in fields_of(inner(below)):

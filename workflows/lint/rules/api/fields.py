@@ -22,7 +22,7 @@ Trail = tuple[tuple[str, str], ...]  # (type, path) of what is above, the neares
 # They stand at many levels and say nothing of which one was meant.
 _EVERYWHERE: Final = frozenset(
     ("name", "kind", "apiVersion", "metadata", "spec", "status", "type", "value", "key", "items", "path", "labels")
-)
+) | {"namespace"}
 
 
 _REALTIME: Final = ("ArgoprojV1alpha1WorkflowSpecMetricsPrometheusGauge", "realtime")

@@ -204,6 +204,7 @@ OLD_WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 # Other projects' kinds share these groups, and live on at those versions (Katib's Experiment, Kubeflow's Profile, …).
 _ONLY: Final = {
     "kubeflow.org": ("PyTorchJob", "TFJob", "XGBoostJob", "MXJob", "MPIJob", "PaddleJob", "JAXJob", *_OF_TRAINER),
+    "scheduling.incubator.k8s.io": ("PodGroup", "Queue"),
     "storage.k8s.io": ("StorageClass", "VolumeAttachment", "CSIDriver", "CSINode"),
     "monitoring.coreos.com": ("ServiceMonitor", "PodMonitor", "PrometheusRule", "Prometheus", "Alertmanager"),
     "resource.k8s.io": ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice"),
