@@ -42,3 +42,12 @@ SECRET = "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k, namespace:
 def test_a_field_is_sent_to_no_place_of_another_meaning(text: str, remedy: str) -> None:
     (found,) = [each for each in lint([read_text(text.encode(), "a.yaml")]) if "no field" in each.message]
     assert remedy in found.remedy
+
+
+def test_one_misspelling_that_was_copied_is_one_finding() -> None:
+    twice = "".join(
+        f"    - name: {name}\n      container: {{image: 'r/x:1', command: [a], WorkingDir: /w}}\n" for name in "tu"
+    )
+    text = WORKFLOW.replace("    - name: t\n", twice)
+    (found,) = [each for each in lint([read_text(text.encode(), "a.yaml")]) if each.rule == "API002"]
+    assert found.message.endswith("(also on line 10)") and len(found.edits) == 2

@@ -101,7 +101,8 @@ def _object(node: Node, type_name: str, trail: Trail) -> Iterator[Problem]:
         elif key == "kind" and "apiVersion" in node.entries and "apiVersion" not in known:
             continue  # an object's head where none is wanted is one finding
         elif "..." not in known and not key.startswith("x-") and "{" not in key:
-            yield _unknown(value, key, here)
+            found = _unknown(value, key, here)  # one misspelling that was copied is one cause
+            yield replace(found, cause=found.cause or f"{key} of {type_name}")
     for key, kind in known.items():
         if kind.endswith("!") and not node[key] and (node[key].exists or not node.open):
             where, older = node.path or "the object", key.removesuffix("s")
