@@ -82,7 +82,7 @@ def test_what_works_is_left_alone(body: str) -> None:
         ("command: [python, train.py, '|', tee, log]", ("ARGV010", "warning")),
         ("command: [ls, /data/*.bin]", ("ARGV010", "warning")),
         ("command: [bash, -c, python, train.py]", ("ARGV011", "error")),
-        ('command: [bash, "python train.py"]', ("ARGV012", "error")),
+        ('command: [bash, "python train.py"]', ("ARGV011", "error")),
         ("command: [python, train.py, $A]\nenv: [{name: A, value: b}]", ("ARGV021", "warning")),
         ("env: [{name: LD_LIBRARY_PATH, value: '/x:$LD_LIBRARY_PATH'}]", ("ARGV022", "warning")),
         ("env: [{name: A, value: $(B)}, {name: B, value: b}]", ("ARGV023", "error")),

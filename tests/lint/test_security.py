@@ -79,7 +79,6 @@ def test_images(image: str, expected: list[str]) -> None:
     [
         ("privileged: 'true'", []),
         ("privileged: true, allowPrivilegeEscalation: false", [("SEC008", "error")]),
-        ("runAsUser: 0, runAsNonRoot: true", [("SEC006", "error")]),
         ("runAsUser: 1000, runAsNonRoot: true", []),
         ("capabilities: {add: [IPC_LOCK, SYS_NICE, NET_ADMIN]}", []),
     ],

@@ -50,4 +50,5 @@ def test_one_misspelling_that_was_copied_is_one_finding() -> None:
     )
     text = WORKFLOW.replace("    - name: t\n", twice)
     (found,) = [each for each in lint([read_text(text.encode(), "a.yaml")]) if each.rule == "API002"]
-    assert found.message.endswith("(also on line 10)") and len(found.edits) == 2
+    assert found.message.endswith("(also on line 10)")
+    assert len(found.edits) == 2

@@ -8,13 +8,23 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.manifests.argo_templates import BODIES, ArgoWorkflow, Call
+from argosy.workflows.manifests.argo_templates import BODIES, ArgoWorkflow, Call, Template
 
 _STATES: Final = ("Succeeded", "Failed", "Errored", "Skipped", "Omitted", "Daemoned", "AnySucceeded", "AllFailed")
 
 
-@rule("ARGO004", Level.ERROR, on=ArgoWorkflow)
-def same_name(workflow: ArgoWorkflow) -> Iterator[Problem]:
+@rule("ARGO005", Level.ERROR, on=ArgoWorkflow)
+def graph(workflow: ArgoWorkflow) -> Iterator[Problem]:
+    """Steps and tasks that Argo can tell apart and bring into an order."""
+    yield from _same_name(workflow)
+    for template in workflow.templates:
+        yield from _unknown_task(template)
+        yield from _two_forms(template)
+        if template.kind == "dag":
+            yield from _waiting_for_each_other(template)
+
+
+def _same_name(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """Names of templates, and of the steps or tasks of one template, are unique."""
     templates = workflow.templates
     groups = [("template", [each.node for each in templates if each.name])]
@@ -32,37 +42,31 @@ def same_name(workflow: ArgoWorkflow) -> Iterator[Problem]:
             seen.add(name)
 
 
-@rule("ARGO005", Level.ERROR, on=ArgoWorkflow)
-def unknown_task(workflow: ArgoWorkflow) -> Iterator[Problem]:
+def _unknown_task(template: Template) -> Iterator[Problem]:
     """A task waits for tasks of its own DAG."""
-    for template in workflow.templates:
-        names = {call.name for call in template.calls}
-        for call in template.calls:
-            for each in call.waits_for if template.kind == "dag" else ():
-                if each not in names and "{{" not in call.node["depends"].text:
-                    node = call.node["depends"] or call.node["dependencies"]
-                    yield Problem(
-                        node,
-                        f"{call.name!r} waits for {each!r}, which is no task of {template.name!r}; Argo refuses it",
-                        f"name one of: {', '.join(sorted(names - {call.name, ''}))}",
-                        inside=each if node.is_scalar else "",
-                    )
+    names = {call.name for call in template.calls}
+    for call in template.calls:
+        for each in call.waits_for if template.kind == "dag" else ():
+            if each not in names and "{{" not in call.node["depends"].text:
+                node = call.node["depends"] or call.node["dependencies"]
+                yield Problem(
+                    node,
+                    f"{call.name!r} waits for {each!r}, which is no task of {template.name!r}; Argo refuses it",
+                    f"name one of: {', '.join(sorted(names - {call.name, ''}))}",
+                    inside=each if node.is_scalar else "",
+                )
 
 
-@rule("ARGO006", Level.ERROR, on=ArgoWorkflow)
-def circle(workflow: ArgoWorkflow) -> Iterator[Problem]:
+def _waiting_for_each_other(template: Template) -> Iterator[Problem]:
     """Tasks that wait for each other never start."""
-    for template in workflow.templates:
-        if template.kind != "dag":
-            continue
-        found = _circle({call.name: call for call in template.calls})
-        if found:
-            first = next(call for call in template.calls if call.name == found[0])
-            yield Problem(
-                first.node["depends"] or first.node["dependencies"],
-                f"tasks wait for each other: {' -> '.join([*found, found[0]])}; Argo refuses the DAG",
-                "drop one of the dependencies",
-            )
+    found = _circle({call.name: call for call in template.calls})
+    if found:
+        first = next(call for call in template.calls if call.name == found[0])
+        yield Problem(
+            first.node["depends"] or first.node["dependencies"],
+            f"tasks wait for each other: {' -> '.join([*found, found[0]])}; Argo refuses the DAG",
+            "drop one of the dependencies",
+        )
 
 
 def _circle(calls: dict[str, Call]) -> list[str]:
@@ -85,20 +89,18 @@ def _circle(calls: dict[str, Call]) -> list[str]:
     return []
 
 
-@rule("ARGO007", Level.ERROR, on=ArgoWorkflow)
-def two_forms(workflow: ArgoWorkflow) -> Iterator[Problem]:
+def _two_forms(template: Template) -> Iterator[Problem]:
     """``depends`` and ``dependencies`` in one DAG, or a state that does not exist."""
-    for template in workflow.templates:
-        with_depends = [call for call in template.calls if call.node["depends"]]
-        with_list = [call for call in template.calls if call.node["dependencies"]]
-        if with_depends and with_list:
-            yield Problem(
-                with_list[0].node["dependencies"],
-                f"{template.name!r} uses depends and dependencies, and Argo takes one of them in a DAG",
-                "write depends everywhere: dependencies: [a, b] is depends: a && b",
-            )
-        for call in with_depends:
-            yield from _states(call)
+    with_depends = [call for call in template.calls if call.node["depends"]]
+    with_list = [call for call in template.calls if call.node["dependencies"]]
+    if with_depends and with_list:
+        yield Problem(
+            with_list[0].node["dependencies"],
+            f"{template.name!r} uses depends and dependencies, and Argo takes one of them in a DAG",
+            "write depends everywhere: dependencies: [a, b] is depends: a && b",
+        )
+    for call in with_depends:
+        yield from _states(call)
 
 
 def _states(call: Call) -> Iterator[Problem]:

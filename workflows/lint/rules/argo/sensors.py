@@ -27,8 +27,14 @@ def _parameters(trigger: Node) -> Iterator[tuple[Node, Node]]:
         yield template, each
 
 
-@rule("ARGO042", Level.ERROR, on=Document)
-def nowhere(document: Document) -> Iterator[Problem]:
+@rule("ARGO043", Level.ERROR, on=Document)
+def of_the_sensor(document: Document) -> Iterator[Problem]:
+    """Triggers take values from what the sensor has, and set them where there is a place."""
+    yield from _nowhere(document)
+    yield from _unknown_dependency(document)
+
+
+def _nowhere(document: Document) -> Iterator[Problem]:
     """An event's value goes to a place that is there."""
     for trigger in _triggers(document):
         for body, parameter in _parameters(trigger):
@@ -49,8 +55,7 @@ def nowhere(document: Document) -> Iterator[Problem]:
                 )
 
 
-@rule("ARGO043", Level.ERROR, on=Document)
-def unknown_dependency(document: Document) -> Iterator[Problem]:
+def _unknown_dependency(document: Document) -> Iterator[Problem]:
     """Triggers and conditions name dependencies of the sensor."""
     names = {each["name"].text for each in document.spec["dependencies"]}
     for trigger in _triggers(document):

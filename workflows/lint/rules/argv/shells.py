@@ -50,7 +50,13 @@ def syntax(container: Container) -> Iterator[Problem]:
 
 
 @rule("ARGV011", Level.ERROR, on=Container)
-def several_words(container: Container) -> Iterator[Problem]:
+def script(container: Container) -> Iterator[Problem]:
+    """A shell takes its script as the one word behind ``-c``."""
+    yield from _several_words(container)
+    yield from _without_c(container)
+
+
+def _several_words(container: Container) -> Iterator[Problem]:
     """``sh -c`` takes one word as its script; those after it are the script's ``$0``, ``$1``, …"""
     script, argv = container.script, container.argv
     if script is None or script not in argv:
@@ -69,8 +75,7 @@ def several_words(container: Container) -> Iterator[Problem]:
     )
 
 
-@rule("ARGV012", Level.ERROR, on=Container)
-def without_c(container: Container) -> Iterator[Problem]:
+def _without_c(container: Container) -> Iterator[Problem]:
     """A shell that gets a command line and no ``-c`` looks for a file of that name."""
     argv = container.argv
     if container.script is not None or not argv or not is_shell(argv[0].text) or container.node["source"]:

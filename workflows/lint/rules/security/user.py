@@ -1,4 +1,4 @@
-"""Who a container runs as."""
+"""What a container may become."""
 
 from __future__ import annotations
 
@@ -7,19 +7,6 @@ from collections.abc import Iterator
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.pod import Container
-
-
-@rule("SEC006", Level.ERROR, on=Container)
-def root_and_not(container: Container) -> Iterator[Problem]:
-    """``runAsNonRoot`` with user 0 never starts."""
-    user = container.security["runAsUser"] or container.pod.security["runAsUser"]
-    flag = container.security["runAsNonRoot"] or container.pod.security["runAsNonRoot"]
-    if user.number == 0 and flag.flag is True:
-        yield Problem(
-            user,
-            "runAsUser: 0 with runAsNonRoot: true: the kubelet refuses to start the container",
-            "set runAsUser to a user that is not root, or drop runAsNonRoot",
-        )
 
 
 @rule("SEC008", Level.ERROR, on=Container)
