@@ -34,8 +34,8 @@ SECRET = "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k, namespace:
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        (f"{WORKFLOW}      container: {{image: 'r/x:1', command: [a], {SECRET}}}\n", "remove it"),
-        (f"{POD}      {SECRET}\n", "remove it"),
+        (f"{WORKFLOW}      container: {{image: 'r/x:1', command: [a], {SECRET}}}\n", "the pod's own namespace"),
+        (f"{POD}      {SECRET}\n", "the pod's own namespace"),
         (f"{WORKFLOW}      container: {{image: 'r/x:1', command: [a]}}\n  outputs: {{}}\n", "spec.templates[].outputs"),
     ],
 )

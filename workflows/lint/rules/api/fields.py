@@ -149,7 +149,10 @@ def _unknown(node: Node, key: str, trail: Trail) -> Problem:
     finished = type_name.startswith("KubeflowOrg") and "-" not in key  # v1 gets no fields; a fork names its own so
     sure = of_a_pod or (kubernetes and not kept) or finished
     level = Level.WARNING if sure else Level.NOTE
-    return Problem(node, message, "remove it, or look its name up: kubectl explain", level=level)
+    remedy = "remove it, or look its name up: kubectl explain"
+    if key == "namespace" and of_a_pod:
+        remedy = "remove it: what a pod refers to lies in the pod's own namespace"
+    return Problem(node, message, remedy, level=level)
 
 
 def _lowered(names: list[str]) -> dict[str, str]:
