@@ -117,6 +117,8 @@ PATTERNS = (
         r"NET/OFI .*completed with error",
         "NET/OFI Request 0x7f14cc5b60c0 completed with error. RC: 113. Error: 2 (UNDELIVERABLE). Completed length: 0",
     ),
+    _row("no-network"),
+    _row("imex"),
     _row("no-interface"),
     Pattern(
         Cause.NCCL_NETWORK_INIT,
