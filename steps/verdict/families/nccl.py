@@ -22,7 +22,7 @@ PATTERNS = (
     Pattern(
         Cause.NCCL_TIMEOUT,
         r"(failure|timeout\)) detected by watchdog|Timeout at (collective|NCCL work)|watchdog thread terminated with "
-        r"exception: \[Rank \d+\] Watchdog|Some NCCL operations have failed or timed out",
+        r"exception: \[Rank \d+\] Watchdog|Watchdog caught collective|Some NCCL operations have failed or timed out",
         "[rank2]: Timeout at collective: ALLREDUCE, #730",
         _LATE,
     ),

@@ -15,6 +15,14 @@ _REFUSED = (
 """What S3 answers to a request that is wrong each time:
 https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList."""
 
+_PASSES = (
+    r"5\d\d|4(?:08|09|12|25|29)|Unknown|Internal\w*|OperationAborted|Conditional\w+|Precondition\w+|\w+InProgress\w*"
+    r"|\w*Timeout\w*|\w*Thrott\w*|\w*Exceed\w*|\w*Unavailable\w*|Prior\w+|SlowDown|\w*Busy|TooMany\w+"
+    r"|Insufficient\w+|\w+Digest|Incomplete\w+|\w+Mismatch"
+)
+"""What passes by itself (botocore/retries/standard.py). Any other code, known or new, refuses each time: so says the
+protocol, whose errors are documents of their own (https://cloud.google.com/storage/docs/xml-api/reference-status)."""
+
 PATTERNS = (
     Pattern(
         Cause.S3_ACCESS,
@@ -63,6 +71,11 @@ PATTERNS = (
         r"\((500|502|504)\) when calling|occurred \(InternalError\)|EndpointConnectionError"
         r"|Could not connect to the endpoint URL|Read timeout on endpoint URL|Connect timeout on endpoint URL",
         'botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: "https://s3.x.example/"',
+    ),
+    Pattern(
+        Cause.S3_ACCESS,
+        rf"occurred \((?!(?:{_PASSES})\))[\w.]+\) when calling|<Code>(?!(?:{_PASSES})<)[\w.]+</Code>",
+        "  <Code>SomethingThatNobodyListed</Code>",
     ),
     Pattern(
         Cause.HUB_NETWORK,
