@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.families.frames import is_of_the_machine, is_of_the_program, library_of, may_be_about
+from argosy.steps.verdict.families.frames import is_of_the_program, library_of, may_be_about
 
 _BEGIN = re.compile(r"(Original )?T?raceback \(most recent call last\)")
 _MARGIN = re.compile(r"(\s*)(traceback +: )?$")
@@ -31,8 +31,11 @@ _REPORTING = re.compile(
     r"(\w+\.)*\w*(Error|Exception): .*\b(exit(ed|s)?|died|returned|terminated|failed|finished) with (a "
     r"|an )?(non-?zero|exit"
     r"|return|status|error code|code|signal)\b"
+    r"|(\w+\.)*(Runtime\w*Error|\w*Exception|\w+FailedError): .*\b(worker|process|rank|actor|job|trial|child|subprocess"
+    r"|engine|node|pod|container)(es|s|ren)?\b( \S+){0,4} (failed|died|exited|crashed|(was|were|got|been) killed|is dead"
+    r"|terminated)\b"
 )
-"""So does one that says of itself that something ended with a code."""
+"""So does one that says that something ended with a code, or that another process did not live."""
 _CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")
 """A frame, in Python's, IPython's or rich's words."""
 _IMPORTING = re.compile(r"\s*(from \S+ )?import\b|\s*__import__\(")
@@ -128,9 +131,9 @@ def _headed(heading: str, library: Cause | None) -> Cause | None:
 
 
 def _raising(code: str) -> Cause | None:
-    """What a log speaks for that ends at the line of code which raises."""
+    """What a log speaks for that ends at the line of code which raises: for the program only what a mistake raises."""
     named = _RAISING.match(code)
-    return Cause.USER_EXCEPTION if named and not is_of_the_machine(named.group(1)) else None
+    return Cause.USER_EXCEPTION if named and is_of_the_program(named.group(1)) else None
 
 
 def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
@@ -158,7 +161,7 @@ def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
         if _FRAME.match(line.removeprefix(state.margin)):
             _frame(state, state.raised, index, line)
         else:
-            _named(state, state.raised, index, line)
+            _named(state, state.raised, index, line.removeprefix(state.margin))
     elif state.spoken > 0 and state.raised is not None:
         state.raised.words.append(index)
         state.spoken = state.spoken - 1 if line else 0

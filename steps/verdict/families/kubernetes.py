@@ -214,7 +214,7 @@ PATTERNS = (
     _reasons(Cause.CONFIG_OR_RBAC, "    Reason:  CreateContainerConfigError"),
     Pattern(
         Cause.UNSCHEDULABLE,
-        r"^\s*PodScheduled\s+False\b",
+        r"\bPodScheduled\s+False\b",
         "  PodScheduled   False",
         Weight.MESSENGER,  # the events below it say why
     ),
