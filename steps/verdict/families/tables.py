@@ -8,7 +8,7 @@ from argosy.steps.verdict.pattern import Pattern
 
 def _slurm(cause: Cause, states: str, example: str) -> Pattern:
     """A state of a job or a step (https://slurm.schedmd.com/job_state_codes.html), beside its exit code."""
-    return Pattern(cause, rf"\b({states})\+?\s+\d+:\d+\b", example)
+    return Pattern(cause, rf"\b({states})\+? +\d+:\d+\b", example)
 
 
 PATTERNS = (
@@ -26,13 +26,13 @@ PATTERNS = (
     ),
     Pattern(
         Cause.UNSCHEDULABLE,
-        r"^\s*(\S+\s+)?\S+\s+\d+/\d+\s+Pending\s+\d+\b",
+        r"\b\d+/\d+ +Pending +\d+\b",
         "pod/trainer-0   0/1     Pending   0          5m33s",
         Weight.HINT,
     ),
     Pattern(
         Cause.VOLUME_MOUNT,
-        r"^\s*\S+\s+(Pending|Lost)\s{5,}.*\s(<unset>\s+)?(\d+[smhdy])+$",
+        r"\b(Pending|Lost) {5}.* \d+[smhdy]$",
         "airflow-volume-claim   Pending                     gp3-storageclass   <unset>      21m",
         Weight.HINT,
     ),
