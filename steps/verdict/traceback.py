@@ -32,8 +32,8 @@ _REPORTING = re.compile(
     r"|an )?(non-?zero|exit"
     r"|return|status|error code|code|signal)\b"
     r"|(\w+\.)*(Runtime\w*Error|\w*Exception|\w+FailedError): .*\b(worker|process|rank|actor|job|trial|child|subprocess"
-    r"|engine|node|pod|container)(es|s|ren)?\b( \S+){0,4} (failed|died|exited|crashed|(was|were|got|been) killed|is dead"
-    r"|terminated)\b"
+    r"|engine|node|pod|container)(es|s|ren)?\b( \S+){0,4} (failed|died|exited|crashed|(was|were|got|been) killed"
+    r"|is dead|terminated)\b"
 )
 """So does one that says that something ended with a code, or that another process did not live."""
 _CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")

@@ -1,4 +1,4 @@
-"""What is half said: a log that is cut, a class without its words, a report of another's end. It stops no run in vain."""
+"""What is half said: a log that is cut, a class without its words, a report of another's end: nothing stops for it."""
 
 from __future__ import annotations
 
