@@ -205,7 +205,7 @@ def _meant(raised: Raised, plain: Sequence[str]) -> tuple[int, Cause]:
         if about := next((cause for cause in words if may_be_about(plain[at], cause)), None):
             return at, about
     last = raised.exceptions[-1]
-    return last, Cause.UNKNOWN if is_of_the_machine(plain[last]) else Cause.USER_EXCEPTION
+    return last, (raised.cut or Cause.UNKNOWN) if is_of_the_machine(plain[last]) else Cause.USER_EXCEPTION
 
 
 def progress_in(lines: Sequence[str], said: Sequence[Said]) -> list[int]:

@@ -46,6 +46,8 @@ _PASSING = re.compile(
     r"|too many requests",
     re.IGNORECASE,
 )
+_EASILY_TAKEN = (Cause.GPU_OOM, Cause.COLLECTIVE_MISMATCH)
+"""A hint of these may be the host's memory or a peer that went, and stops no run."""
 _OURS = re.compile(r"^argosy: ([a-z0-9_]+)[: ]")
 _CAUSES = {str(cause) for cause in Cause}
 
@@ -114,7 +116,10 @@ def hint_of(line: str) -> Evidence | None:
     if not line or len(line) > _LONGEST_HINT or _BENIGN.search(line) or _NO_TROUBLE.search(line):
         return None
     cause = topic_of(line)
-    return None if cause is None else Evidence(cause, line.strip()[:MAX_QUOTE], Weight.HINT, code_of(cause, line))
+    if cause is None:
+        return None
+    code = ExitCode.TRANSIENT if cause in _EASILY_TAKEN else code_of(cause, line)
+    return Evidence(cause, line.strip()[:MAX_QUOTE], Weight.HINT, code)
 
 
 def doubted(evidence: Evidence, raw: str) -> Evidence:

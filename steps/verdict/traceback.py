@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.families.frames import is_of_the_machine, library_of
+from argosy.steps.verdict.families.frames import is_of_the_program, library_of, may_be_about
 
 _BEGIN = re.compile(r"(Original )?T?raceback \(most recent call last\)")
 _MARGIN = re.compile(r"(\s*)(traceback +: )?$")
 """What stands before a traceback that is indented as a whole, like those of ranks in torchrun's summary."""
 _CHAINED = re.compile(r"^(During handling of the above exception|The above exception was the direct cause)")
-_FRAME = re.compile(r"^\s|^[+|]|^\S* ?[╭╰│❱]|^File \"|^$|^(---|\.\.\.|\[\.\.\.\])|^<ipython|^~?/|^\.\.$|^\d*, in [\w<]")
+_FRAME = re.compile(
+    r"^\s|^[+|]|^\S* ?[╭╰│❱]|^File [\"/~<]|^$|^(---|\.\.\.|\[\.\.\.\])|^\[?<ipython|^\[?~?/|^\.\.$|^\d*, in [\w<]"
+    r"|^-+> ?\d|^Cell In\b|^\d+ frames$|^, line \d+"
+)
 _LAUNCHER = re.compile(
     r"(torch/distributed/(run|launch|elastic/(?!multiprocessing/errors)|launcher)|/bin/(torchrun|accelerate"
     r"|deepspeed|horovodrun)"
@@ -28,17 +31,31 @@ _REPORTING = re.compile(
     r"(\w+\.)*\w*(Error|Exception): .*\b(exit(ed|s)?|died|returned|terminated|failed|finished) with (a "
     r"|an )?(non-?zero|exit"
     r"|return|status|error code|code|signal)\b"
+    r"|(\w+\.)*(Runtime\w*Error|\w*Exception|\w+FailedError): .*\b(worker|process|rank|actor|job|trial|child|subprocess"
+    r"|engine|node|pod|container)(es|s|ren)?\b( \S+){0,4} (failed|died|exited|crashed|(was|were|got|been) killed"
+    r"|is dead|terminated)\b"
 )
-"""So does one that says of itself that something ended with a code."""
+"""So does one that says that something ended with a code, or that another process did not live."""
 _CALL = re.compile(r"\S+\.py\S*.*\bin [\w<]|^\s*File ")
 """A frame, in Python's, IPython's or rich's words."""
 _IMPORTING = re.compile(r"\s*(from \S+ )?import\b|\s*__import__\(")
 _LOOKED_UP = re.compile(r"load_state_dict\(\w+\[|\b(checkpoint|ckpt|state_dict|saved|resume)\w*\[['\"]")
 """The code of a frame that asks a checkpoint for one of its parts."""
 _RAISING = re.compile(r"\s*raise ((?:\w+\.)*[A-Z]\w*)")
+_HEADING = re.compile(r"(?:(?:\w+\.)*RayTaskError\()?((?:\w+\.)*[A-Z]\w*)\)?(?::| +Traceback \()")
+"""IPython and Ray name the class before the frames; Ray's own stands for the one in its brackets."""
 _HEADLESS = re.compile(r'^[\s|]*File "[^"]+", line \d+, in ')
 _EXCEPTION = re.compile(r"^(\w+\.)*([A-Z]\w*)?(Error|Exception|Timeout|Interrupt|Exit)\b")
 """What ends a traceback whose head the log no longer holds; a stack that was only printed ends in anything."""
+_ENDING = r"(?i:error|exception|timeout|interrupt|iteration|exit|warning|failure|disconnected)"
+_CLASS = re.compile(
+    r"^([A-Za-z_]\w*\.)*[A-Z]\w*(\([\w.]+\))?:|^([a-z_]\w*\.)+\w+:|^([A-Za-z_]\w*\.)+[A-Z]\w*\s*$"
+    rf"|^([A-Za-z_]\w*\.)*\w*{_ENDING}(\([\w.]+\))?(:|\s*$)"
+)
+"""What ends any other: a class, alone or before its message. Code that lost its margin, a name that the log's end cut
+through and another rank's words are none, and would make the program guilty of whatever it was."""
+_ODD = 8
+"""So many lines may stand in a traceback that are neither frames nor its end."""
 _WORDS = 8
 """An exception's message goes on for at most so many lines."""
 
@@ -70,9 +87,12 @@ class _Open:
     headless: bool = False
     beheaded: bool = False
     margin: str = ""
+    heading: str = ""
+    before: str = ""
     frames: int = 0
     spoken: int = 0
     chained: bool = False
+    odd: int = 0
     last_words: int = -1
     watching: bool = False
     library: Cause | None = None
@@ -92,7 +112,8 @@ def raised_in(plain: Sequence[str], ranks: Sequence[int | None]) -> list[Raised]
         if state.inside and state.raised is not None and state.raised.frames:
             last = next((plain[at] for at in reversed(state.raised.frames) if plain[at]), "")
             importing = _IMPORTING.match(last) is not None
-            state.raised.cut = Cause.IMPORT_ERROR if importing else state.library or _raising(last)
+            said = _headed(state.heading, state.library) or state.library or _raising(last)
+            state.raised.cut = Cause.IMPORT_ERROR if importing else said
     return done
 
 
@@ -101,10 +122,18 @@ def is_an_exception(line: str) -> bool:
     return _EXCEPTION.match(line) is not None
 
 
+def _headed(heading: str, library: Cause | None) -> Cause | None:
+    """What a log speaks for that ends below the name of a mistake in a program, whatever it came through."""
+    named = _HEADING.match(heading)
+    if named is None or not is_of_the_program(named.group(1)) or may_be_about(named.group(1), library):
+        return None
+    return Cause.USER_EXCEPTION
+
+
 def _raising(code: str) -> Cause | None:
-    """What a log speaks for that ends at the line of code which raises."""
+    """What a log speaks for that ends at the line of code which raises: for the program only what a mistake raises."""
     named = _RAISING.match(code)
-    return Cause.USER_EXCEPTION if named and not is_of_the_machine(named.group(1)) else None
+    return Cause.USER_EXCEPTION if named and is_of_the_program(named.group(1)) else None
 
 
 def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
@@ -114,9 +143,9 @@ def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
             state.raised = Raised()
             done.append(state.raised)
             state.frames = 0
-        state.inside, state.chained, state.spoken, state.headless = True, False, 0, False
+        state.inside, state.chained, state.spoken, state.headless, state.odd = True, False, 0, False, 0
         before = _MARGIN.match(line[: begin.start()])
-        state.margin = before.group(1) if before else ""
+        state.margin, state.heading = before.group(1) if before else "", line
     elif _CHAINED.match(line):
         state.chained, state.inside, state.spoken = True, False, 0
         if state.raised is None and state.last_words >= 0:  # the beginning of this chain is no longer in the log
@@ -126,18 +155,19 @@ def _feed(state: _Open, index: int, line: str, done: list[Raised]) -> None:
     elif state.raised is None and _HEADLESS.match(line):
         state.raised = Raised()
         done.append(state.raised)
-        state.inside, state.headless = True, True
+        state.inside, state.headless, state.heading = True, True, state.before
         _frame(state, state.raised, index, line)
     elif state.inside and state.raised is not None:
         if _FRAME.match(line.removeprefix(state.margin)):
             _frame(state, state.raised, index, line)
         else:
-            _named(state, state.raised, index, line)
+            _named(state, state.raised, index, line.removeprefix(state.margin))
     elif state.spoken > 0 and state.raised is not None:
         state.raised.words.append(index)
         state.spoken = state.spoken - 1 if line else 0
     if line and not line[0].isspace() and any(character.isalpha() for character in line):
         state.last_words = index
+    state.before = line
 
 
 def _frame(state: _Open, raised: Raised, index: int, line: str) -> None:
@@ -145,6 +175,8 @@ def _frame(state: _Open, raised: Raised, index: int, line: str) -> None:
     raised.frames.append(index)
     if _CALL.search(line):
         state.innermost = library_of(line)
+        if (state.library, state.innermost) == (Cause.S3_THROTTLE, Cause.HUB_NETWORK):
+            state.innermost = state.library  # a store's client speaks to it through the libraries of any hub's
         state.library = state.innermost or state.library
     elif _LOOKED_UP.search(line):
         state.innermost = Cause.CHECKPOINT_MISMATCH
@@ -154,6 +186,10 @@ def _frame(state: _Open, raised: Raised, index: int, line: str) -> None:
 
 
 def _named(state: _Open, raised: Raised, index: int, line: str) -> None:
+    if not state.headless and not _CLASS.match(line):
+        state.odd += 1
+        state.inside = state.odd <= _ODD
+        return
     state.inside = False
     if state.headless and not _EXCEPTION.match(line):
         state.raised = None

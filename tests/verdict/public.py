@@ -20,7 +20,7 @@ def _logs(name: str) -> list[dict[str, Any]]:
 _LATER = (
     *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"),
     *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
-    *("seventeenth", "eighteenth", "nineteenth"),
+    *("seventeenth", "eighteenth", "nineteenth", "twentieth", "twentyfirst"),
 )
 LOGS = [
     *_logs("public.toml"),

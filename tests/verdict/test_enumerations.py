@@ -102,6 +102,21 @@ def test_what_botocore_raises_is_about_the_store() -> None:
             assert found.exit_code in _AGAIN, name
 
 
+def test_what_botocore_asks_again_for_passes_and_any_other_code_is_a_refusal() -> None:
+    standard = pytest.importorskip("botocore.retries.standard")
+    passing = {
+        *standard.TransientRetryableChecker._TRANSIENT_ERROR_CODES,
+        *standard.ThrottledRetryableChecker._THROTTLED_ERROR_CODES,
+        *map(str, standard.TransientRetryableChecker._TRANSIENT_STATUS_CODES),
+    }
+    for code in (*passing, "InternalError", "AccountBlockedByNobodyKnows", "InvalidSomething", "405"):
+        again = code in passing or code == "InternalError"
+        said = f"botocore.exceptions.ClientError: An error occurred ({code}) when calling the PutObject operation: x"
+        assert (_read(*_FRAMES, said).exit_code in _AGAIN) == again, code
+        document = _read("<Error>", f"  <Code>{code}</Code>", "</Error>").exit_code
+        assert (document in _AGAIN) == again, code
+
+
 def test_every_error_of_cuda_is_named_by_what_went_wrong() -> None:
     spec = find_spec("nvidia")
     homes = list(spec.submodule_search_locations or []) if spec else []

@@ -15,11 +15,13 @@ from argosy.steps.verdict.families import (
     python,
     statuses,
     storage,
+    tables,
 )
 from argosy.steps.verdict.pattern import Pattern
 
 PATTERNS: tuple[Pattern, ...] = (
     *kubernetes.PATTERNS,
+    *tables.PATTERNS,
     *nccl.PATTERNS,
     *cuda.PATTERNS,
     *memory.PATTERNS,

@@ -48,7 +48,7 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
     (
         Cause.LAUNCHER_USAGE,
         r"torch/distributed/(run|launch)\.py.* in (determine_\w+|config_from_args|parse_\w+|get_\w+)"
-        r"|/argparse\.py|/runpy\.py.* in _get_(module|code)\w*",
+        r"|(python[\d.]*|[Ll]ib)/argparse\.py|/runpy\.py.* in _get_(module|code)\w*",
     ),
 )
 """(cause, a regular expression over one frame); of the innermost frame that a row knows, the first row."""

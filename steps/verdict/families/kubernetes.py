@@ -212,6 +212,12 @@ PATTERNS = (
     _reasons(Cause.PREEMPTED_EVICTED, "  reason: Evicted"),
     _reasons(Cause.VOLUME_MOUNT, "  Warning  FailedMount  3m  kubelet  something that no pattern knows"),
     _reasons(Cause.CONFIG_OR_RBAC, "    Reason:  CreateContainerConfigError"),
+    Pattern(
+        Cause.UNSCHEDULABLE,
+        r"\bPodScheduled\s+False\b",
+        "  PodScheduled   False",
+        Weight.MESSENGER,  # the events below it say why
+    ),
     _reasons(Cause.UNSCHEDULABLE, "  Warning  FailedScheduling  3m  default-scheduler  something new"),
     Pattern(
         Cause.CONFIG_OR_RBAC,

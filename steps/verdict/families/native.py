@@ -25,6 +25,12 @@ PATTERNS = (
         "[node00:13555] *** Process received signal ***",
         Weight.MESSENGER,
     ),
+    Pattern(  # what glog and Ray put below a check that failed, whichever it was
+        Cause.NATIVE_CRASH,
+        r"\*\*\* (Check failure stack trace|StackTrace Information)",
+        "(raylet) *** StackTrace Information ***",
+        Weight.MESSENGER,
+    ),
     Pattern(
         Cause.NATIVE_CRASH,
         r":\d+: .*\bAssertion [`'].*' failed",

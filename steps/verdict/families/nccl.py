@@ -22,7 +22,7 @@ PATTERNS = (
     Pattern(
         Cause.NCCL_TIMEOUT,
         r"(failure|timeout\)) detected by watchdog|Timeout at (collective|NCCL work)|watchdog thread terminated with "
-        r"exception: \[Rank \d+\] Watchdog|Some NCCL operations have failed or timed out",
+        r"exception: \[Rank \d+\] Watchdog|Watchdog caught collective|Some NCCL operations have failed or timed out",
         "[rank2]: Timeout at collective: ALLREDUCE, #730",
         _LATE,
     ),
@@ -147,9 +147,15 @@ PATTERNS = (
         "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
         Weight.CASCADE,
     ),
+    Pattern(  # the trace of a call: what failed at the system (2) or inside (3) before the ranks knew each other
+        Cause.NCCL_NETWORK_INIT,
+        r"NCCL INFO (misc/)?bootstrap\.cc:\d+ -> [23]\b",
+        "node:11509:11566 [6] NCCL INFO bootstrap.cc:90 -> 3",
+        Weight.CASCADE,
+    ),
     Pattern(
         Cause.UNKNOWN,
-        r"ncclInternalError|NCCL error\b.*\binternal error",
+        r"ncclInternalError|NCCL (error|failure)\b.*\binternal error",
         "ncclInternalError: Internal check failed.",
         Weight.CASCADE,  # of a peer, the network or memory, never of the program
     ),

@@ -13,7 +13,8 @@ _CUDA = (
 
 
 def _cuda(cause: Cause, words: str, names: str, example: str) -> Pattern:
-    return Pattern(cause, rf"{_CUDA}(?i:{words})|\bcudaError(?:{names})\b", example)
+    in_a_file = rf"^Error (?i:{words})[\w ]* at line \d+ in file"  # as bitsandbytes says it
+    return Pattern(cause, rf"{_CUDA}(?i:{words})|\bcudaError(?:{names})\b|{in_a_file}", example)
 
 
 def _rpc(

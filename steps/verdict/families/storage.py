@@ -15,6 +15,37 @@ _REFUSED = (
 """What S3 answers to a request that is wrong each time:
 https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList."""
 
+_PASSES = (
+    *(r"5\d\d", "408", "409", "412", "425", "429", "Unknown", r"Internal\w*", "OperationAborted", r"Conditional\w+"),
+    *(
+        r"Precondition\w+",
+        r"\w+InProgress\w*",
+        r"\w*Timeout\w*",
+        r"\w*Thrott\w*",
+        r"\w*Exceed\w*",
+        r"\w*Unavailable\w*",
+    ),
+    *(
+        r"Prior\w+",
+        "SlowDown",
+        r"\w*Busy",
+        r"TooMany\w+",
+        r"Insufficient\w+",
+        r"\w+Digest",
+        r"Incomplete\w+",
+        r"\w+Mismatch",
+    ),
+)
+"""What passes by itself (botocore/retries/standard.py). Any other code, known or new, refuses each time: so says the
+protocol, whose errors are documents of their own (https://cloud.google.com/storage/docs/xml-api/reference-status)."""
+
+
+def _code(before: str, after: str) -> str:
+    """A code between two marks that does not pass. The look-ahead has no groups: the filter of files leaves it out."""
+    passing = "|".join(code + after for code in _PASSES)
+    return rf"{before}(?!{passing})[\w.]+"
+
+
 PATTERNS = (
     Pattern(
         Cause.S3_ACCESS,
@@ -63,6 +94,11 @@ PATTERNS = (
         r"\((500|502|504)\) when calling|occurred \(InternalError\)|EndpointConnectionError"
         r"|Could not connect to the endpoint URL|Read timeout on endpoint URL|Connect timeout on endpoint URL",
         'botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: "https://s3.x.example/"',
+    ),
+    Pattern(
+        Cause.S3_ACCESS,
+        _code(r"occurred \(", r"\)") + r"\) when calling|" + _code("<Code>", "<") + "</Code>",
+        "  <Code>SomethingThatNobodyListed</Code>",
     ),
     Pattern(
         Cause.HUB_NETWORK,

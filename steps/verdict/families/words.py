@@ -10,7 +10,7 @@ FAILED = (
 LATE = r"tim(ed?|es|ing) ?-?out|deadline|too long|expired|gave up|giving up"
 STORE = (
     r"\b(s3|s3a|gcs(?! at| server|\. | or head| start)|gs|minio|boto\w*|gsutil"
-    r"|bucket\w*|blob\w*|object stor\w*|azblob|abfss?|storage account|r2)\b|s3://"
+    r"|awscli|x-amz-\w+|bucket\w*|blob\w*|object stor\w*|azblob|abfss?|storage account|r2)\b|s3://"
 )
 GONE = (
     r"lost|closed|reset|disconnect\w*|disassociated|broken|hung up|went away|gone|died|dead\b"
