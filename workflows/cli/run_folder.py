@@ -15,7 +15,7 @@ from typing import Any
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import run_prefix
-from argosy.steps.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
+from argosy.steps.record.building import COMMAND, RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
@@ -109,8 +109,10 @@ class RunFolder:
 
     def record(self) -> RunRecord:
         """What is known now."""
-        record = build_record(self.events(), self.standing())
-        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes))
+        state = self.standing()
+        record, noted = build_record(self.events(), state), state.get("annotations")
+        command = noted.get(COMMAND) if isinstance(noted, dict) else ""
+        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes), command=str(command or ""))
 
     def engine_runs(self) -> bool:
         """Whether an engine holds the run now; one that was killed holds nothing."""
