@@ -208,7 +208,7 @@ def check_gpus(source: Source) -> None:
     else:
         shape = f"{source.path}: nvidia.com/gpu = {wanted}"
     have = f"{here} GPUs" if here else "no GPU"
-    toml = source.path if source.run is not None else Path("run.toml")
+    toml = source.path if source.run is not None and source.path.suffix else Path("run.toml")
     cpu = typed("argosy", "run", toml, "-j", "2x1")
     submit = typed("argosy", "compile", toml, "-o", "workflow.yaml", "--push")
     raise InputError(
