@@ -111,3 +111,13 @@ def test_who_looked_and_found_nothing_new_is_not_told_that_nobody_looked(tmp_pat
     assert "and nobody has looked\n" in argosy(tmp_path, "events").stdout
     assert argosy(tmp_path, "watch", "run.toml", "--once").returncode == 0
     assert "and the looks have found nothing new\n" in argosy(tmp_path, "events").stdout
+
+
+def test_the_description_that_lies_here_is_the_one_that_is_advised(tmp_path: Path) -> None:
+    (tmp_path / "gpt.toml").write_text(RUN)
+    (tmp_path / "w.yaml").write_text("kind: Pod\n")
+    assert "argosy run gpt.toml " in argosy(tmp_path, "ls").stdout
+    assert "start one with: argosy run gpt.toml;" in argosy(tmp_path, "status").stderr
+    assert "compile one with: argosy compile gpt.toml -o w.yaml" in argosy(tmp_path, "run", "w.yaml").stderr
+    (tmp_path / "other.toml").write_text(RUN)
+    assert "start one with: argosy run run.toml;" in argosy(tmp_path, "status").stderr

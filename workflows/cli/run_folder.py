@@ -20,6 +20,7 @@ from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
+from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
 
@@ -167,7 +168,8 @@ def find_run(state_dir: Path, run_id: str | None) -> RunFolder:
     """
     folders = sorted((each for each in _folders(state_dir)), key=_started)
     if not folders:
-        raise InputError(f"--state-dir {state_dir}: no run here; start one with: argosy run run.toml")
+        start = typed("argosy", "run", description_here())
+        raise InputError(f"--state-dir {state_dir}: no run here; start one with: {start}")
     if run_id is None:
         return folders[-1]
     # Its own name first: another run may have gone on under it, as its run id.

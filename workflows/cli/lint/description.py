@@ -30,10 +30,10 @@ def find_descriptions(path: Path) -> Iterator[Path]:
         if path.suffix == ".toml":
             yield path
         return
-    yield from filter(_is_run, files_below(path, (".toml",)))
+    yield from filter(is_run, files_below(path, (".toml",)))
 
 
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
     """Whether it describes a run: other tools keep their settings in TOML, too."""
     try:
         table = tomllib.loads(path.read_text("utf-8-sig"))
