@@ -27,6 +27,8 @@ from argosy.workflows.no_code import ALWAYS, USUALLY, is_no_code
 MAX_BYTES: Final = 100 * 1024 * 1024
 """Of the files together, before compression. Code is small; what is larger is data or a checkpoint."""
 IGNORE_FILES: Final = (".gitignore", ".argosyignore")
+FETCHED: Final = "# fetched by argosy checkpoint get, so no code\n*\n"
+"""What is in the ignore file of a folder that holds nothing else than a checkpoint."""
 _NAMED = 5
 _DATA: Final = frozenset(
     (
@@ -100,13 +102,15 @@ def _walk(root: Path, leave_out: Sequence[str], left_out: list[str]) -> Iterator
     ]
     while pending:
         relative, outer = pending.pop()
-        rules = (*outer, (relative, _rules(root / relative)))
         with os.scandir(root / relative) as listing:
+            lines = _lines(root / relative)
+            rules, fetched = (*outer, (relative, _rules(root / relative, lines))), lines == FETCHED.splitlines()
             for found in listing:
                 name = relative / found.name
                 is_folder = found.is_dir(follow_symlinks=False)
                 if found.name in ALWAYS or _ignored(name, is_folder, rules):
-                    if name.suffix in _DATA or (is_folder and "data" in found.name.lower()):
+                    looks_like_data = name.suffix in _DATA or (is_folder and "data" in found.name.lower())
+                    if looks_like_data and _ignored(name, is_folder, rules[1:]) and not fetched:
                         left_out.append(f"{name}/" if is_folder else str(name))
                     continue
                 if is_folder:
@@ -115,12 +119,12 @@ def _walk(root: Path, leave_out: Sequence[str], left_out: list[str]) -> Iterator
                     yield entry
 
 
-def _rules(folder: Path) -> GitIgnoreSpec:
-    lines: list[str] = []
-    for file in IGNORE_FILES:
-        path = folder / file
-        if path.is_file():
-            lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
+def _lines(folder: Path) -> list[str]:
+    there = (folder / file for file in IGNORE_FILES if (folder / file).is_file())
+    return [line for path in there for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+
+
+def _rules(folder: Path, lines: list[str]) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError as error:

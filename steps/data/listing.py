@@ -133,5 +133,6 @@ def take_snapshot(
     manifest = build_manifest(checked, with_checksums(checked, objects))
     if not manifest.count:
         where = f"the listing {given} names no object" if given else "no object lies below this uri"
+        where += "" if keep is None else " that --include and --exclude want"
         raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: {where}")
     return manifest

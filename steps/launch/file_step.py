@@ -10,7 +10,7 @@ import json
 import pickle
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -40,8 +40,8 @@ class FileStep:
     source: str
 
 
-def file_step(folder: Path, unit: Unit) -> FileStep:
-    """What the unit's names and files tell; a file that cannot be read tells nothing."""
+def file_step(folder: Path, unit: Unit, globs: Sequence[str] = ()) -> FileStep:
+    """What the unit's names and files tell; a file that cannot be read tells nothing. ``globs``: whose * counts up."""
     if unit.step is not None:
         return FileStep(unit.step, None, "name")
     newest = sorted(unit.files, key=lambda name: unit.files[name][1], reverse=True)
@@ -55,13 +55,19 @@ def file_step(folder: Path, unit: Unit) -> FileStep:
         if step is not None:
             return FileStep(step, _first(values, _EPOCH_KEYS), "file")
         epoch = _first(values, _EPOCH_KEYS) if epoch is None else epoch
-    if epoch is None and (named := _numbered(newest)) is not None:
+    if epoch is None and (named := _numbered(newest, globs)) is not None:
         return FileStep(named, None, "name")
     return FileStep(None, epoch, "file")
 
 
-def _numbered(newest: list[str]) -> int | None:
-    """The number by which the newest file differs from its siblings: 20 of ``model_20.pt`` beside ``model_10.pt``."""
+def _numbered(newest: list[str], globs: Sequence[str]) -> int | None:
+    """The number by which the newest file differs from its siblings: 20 of ``model_20.pt`` beside ``model_10.pt``, or
+    from those that ``model_*.pt`` says will come.
+    """
+    patterns = (re.escape(glob).replace(r"\*", r"(\d+)") for glob in globs if glob.count("*") == 1)
+    counted = [int(found[1]) for each in patterns for name in newest[:1] if (found := re.fullmatch(each, name))]
+    if counted:
+        return counted[0]
     kinds: dict[str, set[int]] = {}
     for name in newest:
         if len(numbers := numbers_in(name)) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from argosy.steps.checkpoint.manifest import Checkpoint
@@ -26,9 +26,11 @@ class Labelling:
     restore holds is later when its files name a later step or training had moved; the second is in any case.
     """
 
-    def __init__(self, folder: Path, restored: Checkpoint | None, found: Unit | None = None) -> None:
-        """``restored``: what the script found in the folder, as the unit ``found``."""
-        self._folder = folder
+    def __init__(
+        self, folder: Path, restored: Checkpoint | None, found: Unit | None = None, globs: Sequence[str] = ()
+    ) -> None:
+        """``restored``: what the script found in the folder, as the unit ``found``; ``globs`` of the files."""
+        self._folder, self._globs = folder, globs
         self._clock = StepClock(0 if restored is None else restored.step)
         self._restored = restored
         self._progress = 0 if restored is None else progress_of(restored)
@@ -60,7 +62,7 @@ class Labelling:
         if self._committed == (unit.name, unit.files):
             return self._label
         self.look([unit])
-        known = file_step(self._folder, unit)
+        known = file_step(self._folder, unit, self._globs if self._clock.is_mute else ())
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
 
     def is_new(self, content: Content) -> bool:

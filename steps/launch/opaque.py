@@ -70,7 +70,8 @@ class FolderWatch:
         self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, completeness.of_others)
         digest, found = assignment.resume_digest, restored or contents(folder, args)
         checkpoint = checkpoints.by_digest(digest) if digest else None
-        self._labels = Labelling(folder, checkpoint, found.units[-1] if found.units else None)
+        last = found.units[-1] if found.units else None
+        self._labels = Labelling(folder, checkpoint, last, args.checkpoint_include)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
         """What was committed, or given up, of each unit."""
         self.pruning = Pruning(checkpoints, args.checkpoint_keep)

@@ -62,6 +62,11 @@ class StepClock:
         """Step of the last commit, or of what was restored."""
         return self._last or self._restored
 
+    @property
+    def is_mute(self) -> bool:
+        """Whether no step was ever told."""
+        return not self._words
+
     def tell(self, word: Word, *, anew: bool = False) -> None:
         """A step was told; ``anew``: the words before were of something else."""
         if anew:

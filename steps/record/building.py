@@ -21,7 +21,7 @@ from argosy.steps.record.facts import (
 )
 from argosy.steps.record.goodput import measure, worked_from
 from argosy.steps.record.naming import node_name
-from argosy.steps.record.order import in_order
+from argosy.steps.record.order import in_order, until_another
 from argosy.steps.record.preflight import latest_preflight
 from argosy.steps.record.reading import moment, number, text, texts, whole
 from argosy.steps.record.restarts import cause_of, restarts_of, set_aside_in, stillborn_of, told_by, training_end_of
@@ -37,6 +37,7 @@ from argosy.steps.runlog import Event
 STORE_URI = "argosy.dev/store-uri"
 RUN_NAME = "argosy.dev/run-name"
 CLAIM = "argosy.dev/claim"
+COMMAND = "argosy.dev/command"
 
 
 def prefix_of(state: Mapping[str, Any]) -> str:
@@ -54,7 +55,7 @@ def _concluded(state: Mapping[str, Any], events: Sequence[Event]) -> float | Non
 
 def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord:
     """``state`` is the engine's ``state.json``; events may be of any order and from any writer."""
-    ordered = in_order(events)
+    ordered = in_order(until_another(events, moment(state, "finished")))
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished") or _concluded(state, ordered)
     restarts, gangs = restarts_of(ordered), _gangs(ordered)

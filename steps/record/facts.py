@@ -237,6 +237,8 @@ class RunRecord:
     """What is wrong with the variables of NCCL and its neighbours, a sentence each."""
     preflight: Preflight | None = None
     spares: Spares = field(default_factory=Spares)
+    command: str = ""
+    """What a person typed on this machine to run its description; "" where nobody knows."""
 
     @property
     def done(self) -> bool:

@@ -10,6 +10,8 @@ from argosy.steps.record.reading import text, whole
 from argosy.steps.runlog import Event
 
 LATE_SECONDS = 3.0
+_FIRST = ("snapshot_taken", "admission")
+"""What a workflow writes before it trains: long before it has finished, whatever clock that is told by."""
 
 
 def in_order(events: Sequence[Event]) -> list[Event]:
@@ -23,6 +25,13 @@ def in_order(events: Sequence[Event]) -> list[Event]:
         if event.kind == "step" and (step := whole(event.fields, "step")) is not None:
             told.setdefault(step, []).append(event.time)
     return [_corrected(event, told) if event.kind == "checkpoint_committed" else event for event in ordered]
+
+
+def until_another(events: Sequence[Event], finished: float | None) -> Sequence[Event]:
+    """Without what a later workflow of the same run id wrote: it has ended otherwise, or did more."""
+    begun = [event.time for event in events if event.kind in _FIRST]
+    other = min((when for when in begun if finished is not None and when > finished), default=None)
+    return events if other is None else [event for event in events if event.time < other]
 
 
 def _corrected(save: Event, told: dict[int, list[float]]) -> Event:

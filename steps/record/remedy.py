@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.story import failed_step
@@ -10,7 +12,8 @@ from argosy.steps.record.story import failed_step
 def what_to_do(record: RunRecord) -> list[str]:
     """Paragraphs, one line each; a quoted line is indented. None for a run that did what it should."""
     if record.refused:
-        return ["What to do: train longer or better, or change evaluation.floor or evaluation.baseline in run.toml."]
+        where = f"evaluation.floor or evaluation.baseline in {_file(record)}"
+        return [f"What to do: train longer or better, or change {where}."]
     if record.phase not in ("Failed", "Error"):
         return []
     told = []
@@ -28,7 +31,7 @@ def what_to_do(record: RunRecord) -> list[str]:
         if cause
         else "read the log of the step named above; the line before its end says why."
     )
-    advice = advice.replace("RUN_ID", record.run_id or "RUN_ID")
+    advice = advice.replace("argosy run run.toml --run-id RUN_ID", _again(record)).replace("run.toml", _file(record))
     return [*told, f"What to do: {advice}", *_budget(record, cause)]
 
 
@@ -37,6 +40,15 @@ def _budget(record: RunRecord, cause: str) -> list[str]:
     ended = next(((spent, limit) for name, spent, limit in record.budgets if name == cause and spent > limit > 0), None)
     if ended is None or record.train_exit_code is None:
         return []
-    again = f"; then `argosy run run.toml --run-id {record.run_id}` goes on" if record.checkpoints else ""
+    again = f"; then `{_again(record)}` goes on" if record.checkpoints else ""
     text = f"It gave up after {ended[0]} such failures without progress in between, {ended[1]} are allowed"
-    return [f"{text}: raise retry.max_same_failure or retry.max_restarts in run.toml if they were bad luck{again}."]
+    raised = f"raise retry.max_same_failure or retry.max_restarts in {_file(record)}"
+    return [f"{text}: {raised} if they were bad luck{again}."]
+
+
+def _again(record: RunRecord) -> str:
+    return f"{record.command or 'argosy run run.toml'} --run-id {record.run_id or 'RUN_ID'}"
+
+
+def _file(record: RunRecord) -> str:
+    return shlex.split(record.command)[2] if record.command else "run.toml"

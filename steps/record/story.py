@@ -48,7 +48,8 @@ def headline(record: RunRecord) -> str:
         parts.append(f"{count(len(failures), 'failure')} on the way")
     for cause in sorted({each.cause for each in failures}):
         if (often := sum(each.cause == cause for each in failures)) > OFTEN:
-            parts.append(f"{often} times for {cause}, which will go on until it is mended")
+            goes_on = "" if record.phase in ("Failed", "Error") else ", which will go on until it is mended"
+            parts.append(f"{often} times for {cause}{goes_on}")
     if lost := lost_words(record):
         parts.append(lost)
     if record.unsaved and record.newest is not None:

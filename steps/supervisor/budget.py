@@ -170,15 +170,17 @@ def _by_class(failure: Failure) -> Rule | None:
 
 
 def _stuck(failure: Failure, history: Sequence[Failure]) -> Rule | None:
-    """A script that begins anew saves again what it had saved: of the same exception, or of hangs, a third time at one
-    step no save in between is progress.
+    """A script that begins anew saves again what it had saved: of the same exception, of hangs, or of a host's memory
+    that runs out, a third time at one step no save in between is progress.
     """
     rule = failure.cause.restart
-    if failure.step == 0 or rule not in (RestartRule.SAME_EXCEPTION, RestartRule.HANG):
+    rules = (RestartRule.SAME_EXCEPTION, RestartRule.HANG, RestartRule.SAME_STEP)
+    # What rolled back went on from before the step: another save was not taken for progress.
+    if failure.step == 0 or rule not in rules or failure.exit_code == ExitCode.ROLL_BACK:
         return None
     here = [each for each in history if each.cause == failure.cause and each.step == failure.step]
-    times = 1 + sum(rule == RestartRule.HANG or each.root == failure.root for each in here)
-    code = ExitCode.USER_BUG if rule == RestartRule.SAME_EXCEPTION else ExitCode.NO_PROGRESS
+    times = 1 + sum(rule != RestartRule.SAME_EXCEPTION or each.root == failure.root for each in here)
+    code = ExitCode.NO_PROGRESS if rule == RestartRule.HANG else ExitCode.USER_BUG
     reason = f"the same {failure.cause} {times} times at step {failure.step}, whatever was saved in between"
     return (reason, code) if times > 2 else None
 

@@ -66,7 +66,7 @@ class Supervisor:
                     end = self._conclude(gang, outcome.uncommitted)
                     if isinstance(end, int):
                         return end
-                    outcome = replace(outcome, verdict=end)
+                    outcome = replace(outcome, verdict=replace(end, step=outcome.step))
                 decision = self._settle(gang, outcome)
                 if decision.action == "stop":
                     assert outcome.verdict is not None

@@ -97,7 +97,7 @@ def test_the_yaml_for_a_cluster_has_the_gang_and_nothing_else_of_the_run(run_tom
     [
         (["--op", "all_to_none"], "--op 'all_to_none': unknown collective; there are all_reduce"),
         (["--factor", "1"], "--factor 1: sizes would not grow; write 2 or more"),
-        (["--min-bytes", "0"], "--min-bytes 0 --max-bytes 0: no sizes"),
+        (["--min-bytes", "0"], "--min-bytes 0: no size of a message"),
         (["--min-bytes", "9", "--max-bytes", "8"], "no sizes"),
         (["--max-bytes", str(1 << 40)], "larger than 64 GiB"),
         (["--seconds", "nan"], "--seconds nan: write 1 to 86400"),

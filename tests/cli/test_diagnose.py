@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.verdict.line import Line
 from argosy.workflows.cli import main
 from argosy.workflows.diagnosis import excerpt as reading
 from argosy.workflows.diagnosis.excerpt import excerpt
+from argosy.workflows.diagnosis.remedies import remedy_of
 
 Argosy = Callable[..., tuple[int, str, str]]
 
@@ -28,6 +31,9 @@ TORCHRUN = """\
 [rank0]: torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error
 torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 """
+OURS = re.compile(r"run\.toml|\[\w+\]|\b(gang|batch|checkpoint|deadlines|retry)\.\w+|the run |restart|quarantine|-p ")
+"""What stands in nobody else's files, or was done by nobody."""
+_SAID_BY_US_ALONE = (Cause.FINISHED_WITHOUT_CHECKPOINT, Cause.FENCED)
 PENDING = """\
 Name:         trainer-0
 Status:       Pending
@@ -209,3 +215,8 @@ def test_how_a_file_ended_is_read_whatever_it_says(monkeypatch: pytest.MonkeyPat
     found: list[Line] = excerpt(io.BytesIO("\n".join(lines).encode()), "a.log")
     assert [line.number for line in found] == list(range(4_961, 5_001))
     assert all(line.text == lines[line.number - 1] for line in found)
+
+
+@pytest.mark.parametrize("cause", [each for each in Cause if each not in _SAID_BY_US_ALONE])
+def test_a_remedy_speaks_of_nothing_that_only_our_runs_have(cause: Cause) -> None:
+    assert not OURS.search(remedy_of(cause)), remedy_of(cause)

@@ -124,6 +124,15 @@ def test_what_is_wrong_is_said_before_anything_starts(more: dict[str, Any], name
     assert not list(work.glob(".argosy/runs/*"))
 
 
+def test_what_is_wrong_is_named_as_it_is_written_here(work: Path) -> None:
+    (work / "empty").mkdir()
+    with pytest.raises(InputError, match=r"/TrainingRun\(gpt\): script = 'train.py': no such file"):
+        described(3).compile(work / "empty")
+    run: Any = described(3).run
+    with pytest.raises(InputError, match=r"ranks = '2x1': .*; write ranks=\(2, 1\)"):
+        run(work, ranks="2x1")
+
+
 BROKEN = """\
 import os
 os.makedirs("out", exist_ok=True)

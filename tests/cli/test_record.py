@@ -134,6 +134,15 @@ def test_who_was_stopped_has_not_failed(story) -> None:
     assert "on the way" not in "\n".join(explained(story.record()))
 
 
+@pytest.mark.parametrize(("phase", "more"), [("Succeeded", ", which will go on until it is mended"), ("Failed", "")])
+def test_a_cause_that_comes_often_is_told_and_goes_on_only_where_the_run_does(phase: str, more: str, story) -> None:
+    for restart in range(4):
+        story.at(10.0 * restart, "restart_began", attempt=1, restart=restart, generation=1, restored_step=0)
+        story.at(10.0 * restart + 5.0, "restart_ended", attempt=1, restart=restart, cause="host_oom", last_step=10)
+    assert f", 4 times for host_oom{more}" in headline(story.record(phase))
+    assert ("go on until" in headline(story.record(phase))) == bool(more)
+
+
 def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)

@@ -115,6 +115,11 @@ def test_stopped_in_the_middle_it_goes_on(how: int, source: Source, argosy: Argo
     ("arguments", "code", "words"),
     [
         (["s3://argosy-tests/nothing", "X"], 78, "no object lies below"),
+        (
+            ["s3://argosy-tests/d", "X", "--include", "*.none"],
+            78,
+            "lies below this uri that --include and --exclude want",
+        ),
         (["ftp://x/y", "X"], 2, "unknown scheme"),
         (["s3://argosy-tests/d", "X", "--share", "2/2"], 2, "--share"),
         (["s3://argosy-tests/d", "X", "--include", ""], 2, "--include"),

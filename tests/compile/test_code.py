@@ -18,7 +18,7 @@ import pytest
 from argosy.steps.contract.errors import InputError
 from argosy.steps.store import open_store
 from argosy.workflows import code
-from argosy.workflows.code import pack, push
+from argosy.workflows.code import FETCHED, pack, push
 from argosy.workflows.no_code import written_while_running
 from argosy.workflows.spec.run import TrainingRun
 
@@ -179,6 +179,16 @@ def test_data_that_an_ignore_file_keeps_at_home_is_named(tmp_path: Path) -> None
     packed = pack(write(tmp_path, files))
     assert packed.left_out == ("datasets/", "train.bin")
     assert packed.files == (".gitignore", "a.py")
+
+
+def test_what_no_ignore_file_names_is_not_said_to_be_named_by_one(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"o.txt": "1", "own.txt": "2", "back/w.npz": "3", "back/.argosyignore": FETCHED, ".gitignore": "own.txt"},
+    )
+    packed = pack(tmp_path, ["/o.txt"])  # as of a run whose output goes there
+    assert packed.left_out == ("own.txt",)
+    assert packed.files == (".gitignore",)
 
 
 EVENT = '{"Records": [{"eventName": "ObjectCreated:Put", "s3": {"bucket": {"name": "b"}, "object": {"key": "k"}}}]}'

@@ -320,3 +320,14 @@ def test_a_process_lives_as_long_as_its_last_thread() -> None:
         finally:
             process.kill()
     assert processes.start_time(process.pid) is None
+
+
+def test_what_goes_slowly_is_waited_for_as_long_as_it_becomes_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "GONE_SECONDS", 0.3)
+    rounds = iter([4, 3, 2, 1, 0])
+
+    def found() -> set[int]:
+        time.sleep(0.15)  # so that all rounds together last longer than GONE_SECONDS
+        return {os.posix_spawnp("sleep", ["sleep", "60"], os.environ) for _ in range(next(rounds))}
+
+    assert len(processes.kill_all(found)) == 10

@@ -47,6 +47,16 @@ RULES: list[tuple[str, list[Failure], tuple[str, int, str, str]]] = [
     ("host memory", [failed(Cause.HOST_OOM)], ("restart", 0, "", "")),
     ("host memory twice at a step", [failed(Cause.HOST_OOM)] * 2, ("stop", 70, "", "")),
     ("hardware", [failed(Cause.CUDA_HARDWARE)], ("restart", 0, "node-1", "")),
+    (
+        "host memory a third time, whatever was saved",
+        [failed(Cause.HOST_OOM, progress=p) for p in (5, 6, 7)],
+        ("stop", 70, "", ""),
+    ),
+    (
+        "host memory, further on",
+        [failed(Cause.HOST_OOM, progress=p, step=p) for p in (5, 6, 7)],
+        ("restart", 0, "", ""),
+    ),
     ("crash: elsewhere", [failed(N)], ("restart", 0, "", "node-1")),
     ("crash twice at a place", [failed(N)] * 2, ("stop", 70, "", "")),
     ("illegal access: elsewhere", [failed(Cause.CUDA_ILLEGAL_ACCESS)], ("restart", 0, "", "node-1")),

@@ -79,8 +79,10 @@ def _words(ops: tuple[str, ...], low: int, high: int, factor: int, seconds: floa
     for op in ops:
         if op not in FACTORS:
             raise InputError(f"--op {op!r}: unknown collective; there are {', '.join(FACTORS)}")
-    if low < 1 or (high and high < low):
-        raise InputError(f"--min-bytes {low} --max-bytes {high}: no sizes; write 1 or more, and no smaller largest one")
+    if low < 1:
+        raise InputError(f"--min-bytes {low}: no size of a message; write 1 or more")
+    if high and high < low:
+        raise InputError(f"--min-bytes {low} --max-bytes {high}: no sizes; write no smaller largest one")
     if max(low, high) > 1 << 36:
         raise InputError(f"--max-bytes {max(low, high)}: larger than 64 GiB, which no rank holds; write fewer")
     if factor < 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json
-from argosy.workflows.cli.output import emit, say
+from argosy.workflows.cli.output import emit, harmless, say
 
 if TYPE_CHECKING:
     from argosy.workflows.diagnosis.verdict import Diagnosis, Named
@@ -68,11 +69,10 @@ def _files(path: str) -> Iterator[str]:
     if path == STDIN:
         yield path
     elif Path(path).is_dir():
-        files = (file for file in Path(path).rglob("*") if file.is_file() and _is_text(file))
-        logs = (file for file in files if file.name not in _OURS and file.suffix not in _PROGRAMS and _is_said(file))
-        within = sorted(str(file) for file in logs if not _is_manifest(file))
+        found = (Path(at, name) for at, _, names in os.walk(path, onerror=_not_read) for name in names)
+        within = sorted(str(file) for file in found if _is_log(file))
         if not within:
-            raise InputError(f"{path}: holds no log; name one, a folder with logs, or - for standard input")
+            raise InputError(f"{path}: holds no log to read; name one, a folder with logs, or - for standard input")
         yield from within
     elif _is_manifest(Path(path)):
         remedy = f"name a log, or the output of kubectl get -o yaml; what is wrong with a manifest: argosy lint {path}"
@@ -81,6 +81,21 @@ def _files(path: str) -> Iterator[str]:
         yield path
     else:
         raise InputError(f"{path}: there is no such file or folder; name a log, or - for standard input")
+
+
+def _is_log(file: Path) -> bool:
+    if file.name in _OURS or file.suffix in _PROGRAMS:
+        return False
+    try:
+        return file.is_file() and _is_text(file) and _is_said(file) and not _is_manifest(file)
+    except OSError as error:
+        _not_read(error)
+        return False
+
+
+def _not_read(error: OSError) -> None:
+    """Of a folder the rest still tells something; who reads the answer has to know that this is missing."""
+    click.echo(f"not read: {harmless(str(error.filename))}: {error.strerror}", err=True)
 
 
 def _is_text(file: Path) -> bool:
@@ -122,6 +137,8 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 
 def _tell(found: Diagnosis, files: int) -> None:
+    from argosy.workflows.diagnosis.remedies import remedy_of
+
     root = found.root
     if root.line is None:
         said = f"No line of {files} file{'s' * (files != 1)} says what ended the training."
@@ -133,7 +150,7 @@ def _tell(found: Diagnosis, files: int) -> None:
     say(f"{root.cause}{where} (exit code {root.exit_code}, confidence {found.confidence:.2f})")
     say(f"  {root.cause.meaning}")
     say(f"  | {_quoted(root)}")
-    say(f"What to do: {_remedy(root.cause.remedy)}")
+    say(f"What to do: {remedy_of(root.cause)}")
     if found.runner_up is not None:
         proof = f": {_quoted(found.runner_up)}" if found.runner_up.line else ""
         say(f"If not that: {found.runner_up.cause}{proof}")
@@ -142,12 +159,6 @@ def _tell(found: Diagnosis, files: int) -> None:
         say("Taken for consequences:")
         for named in later[:_SHOWN_CONSEQUENCES]:
             say(f"  {named.cause}: {_quoted(named)}")
-
-
-def _remedy(text: str) -> str:
-    """Without what is good for a run of ours only."""
-    kept = [sentence for sentence in re.split(r"(?<=\.) ", text) if "argosy run" not in sentence]
-    return " ".join(kept) or text
 
 
 def _quoted(named: Named) -> str:

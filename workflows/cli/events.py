@@ -54,7 +54,9 @@ def command(words: tuple[str, ...], last: int, as_json: bool, state_dir: Path) -
     for each in decisions:
         say(_row(each))
     if not decisions:
-        say("no decision yet: nothing was announced, and nobody has looked")
+        looked = journal.note("baseline") is not None
+        found = "the looks have found nothing new" if looked else "nobody has looked"
+        say(f"no decision yet: nothing was announced, and {found}")
         next_commands([(typed("argosy", "watch", run), "look at the data, and start what is new")])
     return 0
 

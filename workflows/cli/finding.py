@@ -40,8 +40,10 @@ class Run(Protocol):
         """What is known now."""
 
 
-def find(state_dir: Path, run_id: str | None, place: ClusterPlace) -> Run:
+def find(state_dir: Path, run_id: str | None, place: ClusterPlace | None) -> Run:
     """``run_id`` is a workflow name, a run id of this machine, or a uri; None: the run that was started last.
+
+    ``place`` None: the verb reaches no cluster.
 
     Raises:
         InputError: there is no such run.
@@ -50,6 +52,8 @@ def find(state_dir: Path, run_id: str | None, place: ClusterPlace) -> Run:
         from argosy.workflows.cluster.stored_run import find_stored_run
 
         return find_stored_run(run_id)
+    if place is None:
+        return find_run(state_dir, run_id)
     if place.named:
         from argosy.workflows.cluster.run import find_cluster_run
 

@@ -20,7 +20,8 @@ from argosy.workflows.imports.record import record
 from argosy.workflows.imports.telling import summary, told
 from argosy.workflows.lint.finding import Level
 from argosy.workflows.lint.linter import lint
-from argosy.workflows.manifests.reading import LARGEST, SourceFile, find_files, read_file, read_text
+from argosy.workflows.manifests.folder import find_files
+from argosy.workflows.manifests.reading import LARGEST, SourceFile, read_file, read_text
 
 _NEVER_STARTS: Final = ("GANG029",)
 """Warnings that, of a run's own manifest, mean that no pod can be placed."""

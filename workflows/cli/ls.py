@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.finding import Run
 from argosy.workflows.cli.options import as_json, place, state_dir
-from argosy.workflows.cli.output import emit, next_commands, say
+from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.top import Rows, every_place, print_rows
 from argosy.workflows.cluster.place import ClusterPlace
 
@@ -38,7 +39,7 @@ def command(store: str | None, limit: int, place: ClusterPlace, as_json: bool, s
         return
     if not rows.shown:
         click.echo("no run yet")
-        return next_commands([("argosy run run.toml", "start one")])
+        return next_commands([(typed("argosy", "run", description_here()), "start one")])
     print_rows(rows)
     if rows.total > len(rows.shown):
         say(f"and {rows.total - len(rows.shown)} more: --limit {rows.total}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from difflib import get_close_matches
-from errno import EDQUOT, ENAMETOOLONG, ENOSPC
+from errno import EACCES, EDQUOT, ENAMETOOLONG, ENOSPC
 from importlib import import_module
 from typing import Any
 
@@ -139,6 +139,8 @@ def invoke(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno == ENAMETOOLONG:
             return _refuse(f"{error.filename}: {error.strerror}; name a shorter one")
+        if error.errno == EACCES and error.filename:
+            return _refuse(f"{error.filename}: {error.strerror}; give yourself the right to it, or name another")
         return _disk_full(error) if error.errno in (ENOSPC, EDQUOT) else _mistake_of_ours(error)
     except Exception as error:
         return _mistake_of_ours(error)

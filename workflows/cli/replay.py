@@ -34,7 +34,7 @@ def replayed(record: RunRecord) -> list[Injection]:
     failures = [each for each in record.restarts if each.failed and each.cause not in _OF_THE_SCRIPT]
     if not failures or not record.gangs:
         raise InputError(
-            f"--replay {record.workflow}: no failure of it can be caused from outside (see argosy explain "
+            f"RUN {record.workflow!r}: no failure of it can be caused from outside (see argosy explain "
             f"{record.workflow}); what its script does by itself a plain run shows again"
         )
     names = sorted({each.node for each in failures if each.node})

@@ -5,16 +5,19 @@ from __future__ import annotations
 import shutil
 import uuid
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.paths import resolve_file_uri
 from argosy.steps.record.building import prefix_of
 from argosy.steps.record.wording import count, size
+from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, known_runs, place, state_dir
-from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.output import emit, next_commands, say, typed
+from argosy.workflows.cli.run_folder import RunFolder, mounted
 from argosy.workflows.cluster.place import ClusterPlace
 
 REMOVED = "removed"
@@ -47,11 +50,14 @@ def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_js
     told = []
     for run in chosen:
         objects, freed = _remove_stored(run) if checkpoints else (0, 0)
+        stays = "" if checkpoints else _place_in_store(run)
         freed += _remove_run(run)
         told.append({"run": run.name, "objects": objects, "bytes": freed})
         if not as_json:
             stored = f" and {count(objects, 'object')} in its store" if checkpoints else ""
             say(f"removed {run.name}{stored}, {size(freed)}")
+            if stays:
+                say(f"its checkpoints stay: {typed('argosy', 'checkpoint', 'list', stays)}")
     if as_json:
         emit({"removed": told})
         return
@@ -89,6 +95,15 @@ def _remove_run(run: Run) -> int:
     assert isinstance(run, ClusterRun)
     run.api.delete(WORKFLOW, run.name)
     return 0
+
+
+def _place_in_store(run: Run) -> str:
+    """Of a store in the state folder the uri by which the checkpoints are found when the run's name is gone."""
+    if not isinstance(run, RunFolder) or not run.record().checkpoints:
+        return ""
+    uri = urlsplit(f"{run.record().store_uri.rstrip('/')}/{prefix_of(run.state())}")
+    with mounted(claim_mounts(run.document(), run.state_dir)):
+        return Path(resolve_file_uri(unquote(uri.path))).as_uri() if uri.scheme == "file" else uri.geturl()
 
 
 def _remove_stored(run: Run) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
@@ -59,6 +60,8 @@ class Request:
     as_json: bool
     state_dir: Path
     name: str = ""
+    command: str = ""
+    """What runs this description again."""
 
 
 @click.command()
@@ -131,7 +134,9 @@ def command(
     }
     faults = [*(parse(text) for text in inject), *(_replayed(replay, state_dir) if replay else ())]
     texts = tuple(fault.text for fault in faults)
-    request = Request(given, named, event, texts, new, templates, follow, as_json, state_dir, checked_name(name))
+    checked = checked_name(name)
+    again = _typed(file, ranks, given) if is_toml(file) else ""
+    request = Request(given, named, event, texts, new, templates, follow, as_json, state_dir, checked, again)
     if is_toml(file):
         source = from_toml(file, ranks)
     elif ranks is not None:
@@ -146,12 +151,18 @@ def command(
     return _start(source, request)
 
 
+def _typed(file: Path, ranks: tuple[int, int] | None, given: Sequence[str]) -> str:
+    """Without what names one run, or is done to one."""
+    shape = () if ranks is None else ("-j", f"{ranks[0]}x{ranks[1]}")
+    kept = (word for each in given if not each.startswith("run-id=") for word in ("-p", each))
+    return typed("argosy", "run", file, *shape, *kept)
+
+
 def _replayed(name: str, state_dir: Path) -> list[Injection]:
     from argosy.workflows.cli.finding import find
     from argosy.workflows.cli.replay import replayed
-    from argosy.workflows.cluster.place import ClusterPlace
 
-    found = replayed(find(state_dir, name, ClusterPlace()).record())
+    found = replayed(find(state_dir, name, None).record())
     say(f"replaying {name}: {', '.join(fault.text for fault in found)}", err=True)
     return found
 
@@ -159,9 +170,8 @@ def _replayed(name: str, state_dir: Path) -> list[Injection]:
 def _compare(name: str, state_dir: Path, source: Source) -> None:
     """Say it when the failures are replayed on another YAML than theirs: they may not come as they did."""
     from argosy.workflows.cli.finding import find
-    from argosy.workflows.cluster.place import ClusterPlace
 
-    theirs = find(state_dir, name, ClusterPlace()).record().yaml_sha256
+    theirs = find(state_dir, name, None).record().yaml_sha256
     if theirs and theirs != source.sha256:
         say(f"warning: {name} ran the YAML with sha256 {theirs[:12]}, {source.path} is another", err=True)
 
@@ -188,9 +198,7 @@ def _start(source: Source, request: Request) -> int:
 def _options(source: Source, request: Request, parameters: dict[str, str]) -> RunOptions:
     from argosy.workflows.engine.api import RunOptions, check, latest_unfinished
 
-    known = RunOptions(
-        state_dir=request.state_dir, parameters=parameters, templates=request.templates, inject=request.inject
-    )
+    known = RunOptions(request.state_dir, parameters, request.templates, inject=request.inject, command=request.command)
     try:
         check(source.yaml, known)
     except InputError as error:

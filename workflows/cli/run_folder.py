@@ -15,11 +15,12 @@ from typing import Any
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import run_prefix
-from argosy.steps.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
+from argosy.steps.record.building import COMMAND, RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.opening import open_store
+from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
 
@@ -109,8 +110,10 @@ class RunFolder:
 
     def record(self) -> RunRecord:
         """What is known now."""
-        record = build_record(self.events(), self.standing())
-        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes))
+        state = self.standing()
+        record, noted = build_record(self.events(), state), state.get("annotations")
+        command = noted.get(COMMAND) if isinstance(noted, dict) else ""
+        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes), command=str(command or ""))
 
     def engine_runs(self) -> bool:
         """Whether an engine holds the run now; one that was killed holds nothing."""
@@ -165,7 +168,8 @@ def find_run(state_dir: Path, run_id: str | None) -> RunFolder:
     """
     folders = sorted((each for each in _folders(state_dir)), key=_started)
     if not folders:
-        raise InputError(f"--state-dir {state_dir}: no run here; start one with: argosy run run.toml")
+        start = typed("argosy", "run", description_here())
+        raise InputError(f"--state-dir {state_dir}: no run here; start one with: {start}")
     if run_id is None:
         return folders[-1]
     # Its own name first: another run may have gone on under it, as its run id.

@@ -14,8 +14,9 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.steps.paths import resolve_file_uri
 from argosy.steps.record.building import RUN_NAME, STORE_URI
+from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import annotation, claim_mounts, read_workflow
-from argosy.workflows.cli.output import harmless
+from argosy.workflows.cli.output import harmless, typed
 from argosy.workflows.cli.run_folder import mounted
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def from_yaml(path: Path) -> Source:
     from argosy.workflows.engine.reading import read_documents
 
     data = read_bytes(path)
-    again = f"argosy compile run.toml -o {path}"
+    again = typed("argosy", "compile", description_here(), "-o", path)
     try:
         documents = read_documents(data, str(path))
     except InputError as error:

@@ -17,6 +17,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import Injection, check_gang
 from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id
 from argosy.steps.contract.placeholders import VARIABLES, named
+from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import gpu_requests, parameters
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.output import typed
@@ -208,7 +209,7 @@ def check_gpus(source: Source) -> None:
     else:
         shape = f"{source.path}: nvidia.com/gpu = {wanted}"
     have = f"{here} GPUs" if here else "no GPU"
-    toml = source.path if source.run is not None else Path("run.toml")
+    toml = source.path if source.run is not None and source.path.suffix else description_here()
     cpu = typed("argosy", "run", toml, "-j", "2x1")
     submit = typed("argosy", "compile", toml, "-o", "workflow.yaml", "--push")
     raise InputError(
@@ -234,7 +235,7 @@ def check_code(source: Source, state_dir: Path) -> None:
         if store.head(code_key(source.run_name, digest)) is None:
             raise InputError(
                 f"{source.path}: code-digest = {digest[:12]}…: no such code archive in {source.store_uri} here; put it "
-                f"there with: argosy compile run.toml -o {source.path} --push"
+                f"there with: {typed('argosy', 'compile', description_here(), '-o', source.path, '--push')}"
             )
 
 

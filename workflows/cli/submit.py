@@ -14,10 +14,11 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import RUN_NAME, STORE_URI
 from argosy.steps.record.summary import summary
+from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.finding import as_far_as_known
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.options import as_json, place
-from argosy.workflows.cli.output import emit, next_commands, say
+from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run import exit_code
 from argosy.workflows.cli.source import Source, from_toml, is_toml, read_bytes
 from argosy.workflows.cli.starting import code_digests, read_parameters
@@ -147,7 +148,7 @@ def _push(source: Source, facts: Mapping[str, str], namespace: str, tell: Callab
         if store.head(code_key(facts.get(RUN_NAME, ""), digest)) is None:
             raise InputError(
                 f"{source.path}: code-digest = {digest[:12]}…: no such code archive in {uri}; put it there with: "
-                f"argosy compile run.toml -o {source.path} --push"
+                f"{typed('argosy', 'compile', description_here(), '-o', source.path, '--push')}"
             )
 
 

@@ -128,8 +128,10 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
         emit({"runs": [row.facts(time.time()) for row in rows.shown], "warnings": rows.troubles()})
     elif sys.stdout.isatty():
         _live(rows)
-    else:
+    elif rows.shown:
         print_rows(rows)
+    else:
+        click.echo("no run yet")
     return 0
 
 

@@ -14,6 +14,7 @@ from argosy.steps.verdict.evidence import Said, choose, progress_in, said_in, wi
 from argosy.steps.verdict.line import Line, node_of, rank_of, strip_prefixes, time_of
 from argosy.steps.verdict.match import match_line, noun_of, topic_of
 from argosy.steps.verdict.neighbours import NEIGHBOURS
+from argosy.workflows.diagnosis.remedies import remedy_of
 
 _CONFIDENCE = {
     Weight.MACHINE: 0.97,
@@ -63,7 +64,7 @@ class Diagnosis:
             "runner_up": _record(self.runner_up) if self.runner_up else None,
             "consequences": [_record(named) for named in self.consequences],
             "meaning": self.root.cause.meaning,
-            "remedy": self.root.cause.remedy,
+            "remedy": remedy_of(self.root.cause),
         }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.record.building import COMMAND
 from argosy.workflows.engine.document import Document
 from argosy.workflows.engine.fields import Ignored
 from argosy.workflows.engine.node import NodeState
@@ -35,7 +36,8 @@ class RunOptions:
     """How to run a workflow on this machine.
 
     ``templates`` are files with WorkflowTemplates; ``inject`` are faults as typed after ``--inject``, checked by the
-    caller; ``nodes`` is the number of virtual nodes (None: one more than the gang needs).
+    caller; ``nodes`` is the number of virtual nodes (None: one more than the gang needs); ``command`` is what a person
+    types to run it, for advice.
     """
 
     state_dir: Path = Path(".argosy")
@@ -44,6 +46,7 @@ class RunOptions:
     inject: tuple[str, ...] = ()
     workflow_name: str | None = None
     nodes: int | None = None
+    command: str = ""
 
 
 def check(yaml_bytes: bytes, options: RunOptions) -> None:
@@ -124,6 +127,7 @@ def _state(document: Document, yaml_bytes: bytes, options: RunOptions, name: str
         state = WorkflowState(name, str(uuid.uuid4()), run_dir, digest, parameters, created=time.time())
         state.given = dict(options.parameters)
         state.annotations = {key: str(value) for key, value in (document.metadata.get("annotations") or {}).items()}
+        state.annotations |= {COMMAND: options.command} if options.command else {}
         if options.templates:
             write_file(run_dir / TEMPLATES_FILE, b"\n---\n".join(path.read_bytes() for path in options.templates))
         write_file(run_dir / YAML_FILE, yaml_bytes)

@@ -64,9 +64,12 @@ class TrainingRun(Description):
         Raises:
             InputError: the code, a parameter or a fault is wrong, or this machine lacks GPUs.
         """
+        from argosy.steps.contract.errors import InputError
         from argosy.workflows.cli.source import with_ranks
         from argosy.workflows.handle.local import start
 
+        if ranks is not None and not (isinstance(ranks, tuple) and [type(each) for each in ranks] == [int, int]):
+            raise InputError(f"ranks = {ranks!r}: not a number of nodes and of ranks on each; write ranks=(2, 1)")
         described = self if ranks is None else type(self)(**with_ranks(self, *ranks).model_dump(exclude_unset=True))
         return start(described._source(folder), dict(parameters or {}), tuple(inject), new, Path(state_dir).absolute())
 
@@ -102,4 +105,5 @@ class TrainingRun(Description):
     def _source(self, folder: str | Path, kind: Kind = "Workflow") -> Source:
         from argosy.workflows.cli.source import compiled
 
-        return compiled(self, Path(folder) / "run.toml", kind)
+        # No file: errors name it by what it is.
+        return compiled(self, Path(folder) / f"TrainingRun({self.name})", kind)

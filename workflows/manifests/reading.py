@@ -73,23 +73,6 @@ class SourceFile:
     unreadable: list[Unreadable] = field(default_factory=list)
 
 
-def find_files(path: Path) -> Iterator[Path]:
-    """The manifests below a folder in the order of their names; hidden folders are left out.
-
-    Raises:
-        InputError: there is no such file or folder.
-    """
-    if path.is_file():
-        yield path
-        return
-    if not path.is_dir():
-        raise InputError(f"{path}: no such file or folder; name a manifest, a folder of manifests, or - for stdin")
-    for found in sorted(path.rglob("*")):
-        hidden = any(part.startswith(".") for part in found.relative_to(path).parts)
-        if found.suffix in SUFFIXES and not hidden and found.is_file():
-            yield found
-
-
 def read_file(path: Path, name: str = "") -> SourceFile:
     """Read one file, and no more of it than :data:`LARGEST` allows.
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import LARGEST_COUNT, Line, Number, RelativePath, Seconds, WholeNumber
+from argosy.workflows.spec.texts import LARGEST_COUNT, CheckpointGlob, Line, Number, RelativePath, Seconds, WholeNumber
 
 _OPAQUE_ONLY = (
     "path", "include", "unit", "units_stored", "expect", "marker", "writers", "reshard", "timeout_seconds",
@@ -38,10 +38,10 @@ class Checkpoint(Table):
         default="",
         description="opaque: folder the script writes its checkpoint to, relative to the code folder. Required.",
     )
-    include: tuple[RelativePath, ...] = Field(
+    include: tuple[CheckpointGlob, ...] = Field(
         default=(), description="opaque: globs below path of the files that form a checkpoint. Empty: every file."
     )
-    unit: tuple[RelativePath, ...] = Field(
+    unit: tuple[CheckpointGlob, ...] = Field(
         default=(),
         description="opaque: globs of files or folders directly below path that are checkpoints of their own; a commit "
         "holds a complete one and the files beside it. Empty: folders named by a step (checkpoint-500, "
@@ -53,12 +53,12 @@ class Checkpoint(Table):
         description="opaque: newest: a commit holds the newest complete unit. all: also the older ones that lie there, "
         "stored anew each time (a script that goes back to its best one at the end needs that).",
     )
-    expect: tuple[RelativePath, ...] = Field(
+    expect: tuple[CheckpointGlob, ...] = Field(
         default=(),
         description="opaque: globs within a unit with {rank} in them (or {rank:05d}); a unit is complete when each "
         'matches a file of every rank, as in expect = ["*/zero_pp_rank_{rank}_*.pt"].',
     )
-    marker: RelativePath = Field(
+    marker: CheckpointGlob = Field(
         default="",
         description="opaque: glob of the file that the script writes last, in the unit, or beside it with the unit's "
         "name in it. Without it a unit is not complete.",

@@ -71,6 +71,13 @@ def _check_relative(text: str) -> str:
     return check_line(text)
 
 
+def _check_glob(text: str) -> str:
+    try:
+        return _check_relative(text)
+    except Refusal:
+        raise Refusal("must be a glob below checkpoint.path, without '..'", "write it relative to that") from None
+
+
 def _check_script(text: str) -> str:
     if _COMMAND.match(text):
         raise Refusal("is a command, not a file", 'write script = "train.py", and its arguments in args')
@@ -157,6 +164,7 @@ Image = Annotated[
     Field(min_length=1),
 ]
 RelativePath = Annotated[str, AfterValidator(_check_relative)]
+CheckpointGlob = Annotated[str, AfterValidator(_check_glob)]
 ScriptPath = Annotated[str, AfterValidator(_check_script)]
 """Relative to the code folder; absolute in an image that holds the code."""
 ModuleName = Annotated[

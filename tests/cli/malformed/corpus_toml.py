@@ -54,6 +54,7 @@ CASES: list[tuple[str | bytes, ...]] = [
     ("dataset-version", RUN + "[dataset]\nuri = 's3://b/x'\nversion = 'v1'\n", "dataset.version"),
     ("opaque-no-path", CHECKPOINT + 'mode = "opaque"\n', "checkpoint.path"),
     ("opaque-outside", CHECKPOINT + 'mode = "opaque"\npath = "../out"\n', "checkpoint.path"),
+    ("opaque-glob", CHECKPOINT + 'mode = "opaque"\npath = "out"\ninclude = ["/a.pt"]\n', "below checkpoint.path"),
     ("checkpoint-mode", CHECKPOINT + 'mode = "auto"\n', "checkpoint.mode"),
     ("checkpoint-keep", CHECKPOINT + "keep = -1\n", "checkpoint.keep"),
     ("exit-code", RUN + "[retry.exit_codes]\n3 = 12\n", "retry.exit_codes"),

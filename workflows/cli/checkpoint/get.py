@@ -14,6 +14,7 @@ from argosy.steps.record.wording import count, short, size
 from argosy.workflows.cli.checkpoint.run import PREFIX_DIGITS, CheckpointedRun, choose, find_checkpoints
 from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
+from argosy.workflows.code import FETCHED
 
 _PART = ".argosy-fetch-"
 """A file of this name is being written (steps/checkpoint/reader.py)."""
@@ -26,10 +27,10 @@ _IGNORE = ".argosyignore"
 @as_json
 @state_dir
 def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) -> None:
-    """Fetch a checkpoint's files into FOLDER, each verified before it has its name.
+    """Fetch a checkpoint's files into FOLDER, verified.
 
-    Without CHECKPOINT the one that a resume would take: of a run that has ended, what it trained. After an
-    interruption the same call completes the folder.
+    No file has its name before it is whole. Without CHECKPOINT the one that a resume would take: of a run that has
+    ended, what it trained. After an interruption the same call completes the folder.
 
     \b
     Example:
@@ -84,7 +85,7 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
         left.unlink(missing_ok=True)
     if _IGNORE not in {file.path for file in files}:
         # In a folder of code it would be packed as code, and the next run be another one.
-        (folder / _IGNORE).write_text("# fetched by argosy checkpoint get, so no code\n*\n")
+        (folder / _IGNORE).write_text(FETCHED)
     return chosen.digest, {file.path: file.size for file in files}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.lint.finding import Finding, Level
+from argosy.workflows.manifests.folder import files_below
 from argosy.workflows.manifests.reading import SourceFile
 
 if TYPE_CHECKING:
@@ -20,22 +21,25 @@ _KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za
 
 
 def find_descriptions(path: Path) -> Iterator[Path]:
-    """The run.toml files below a folder; a TOML file named itself is one."""
+    """The run.toml files below a folder; a TOML file named itself is one.
+
+    Raises:
+        InputError: what lies there cannot be read.
+    """
     if path.is_file():
         if path.suffix == ".toml":
             yield path
         return
-    for found in sorted(path.rglob("*.toml")):
-        hidden = any(part.startswith(".") for part in found.relative_to(path).parts)
-        if not hidden and found.is_file() and _is_run(found):
-            yield found
+    yield from filter(is_run, files_below(path, (".toml",)))
 
 
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
     """Whether it describes a run: other tools keep their settings in TOML, too."""
     try:
         table = tomllib.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; make it readable, or name the files beside it") from error
+    except (ValueError, RecursionError):
         return False
     return isinstance(table.get("name"), str) and ("script" in table or "module" in table)
 

@@ -22,7 +22,8 @@ from argosy.workflows.lint.linter import lint
 from argosy.workflows.lint.page import page
 from argosy.workflows.lint.rule import RULES
 from argosy.workflows.lint.rules import load
-from argosy.workflows.manifests.reading import LARGEST, SourceFile, find_files, read_file, read_text
+from argosy.workflows.manifests.folder import find_files
+from argosy.workflows.manifests.reading import LARGEST, SourceFile, read_file, read_text
 
 STDIN = "<stdin>"
 LEVELS = click.Choice([level.word for level in Level])

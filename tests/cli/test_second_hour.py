@@ -1,0 +1,123 @@
+"""A description under another name whose script fails, is mended, goes on as it was advised, and is cleaned up."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ARGOSY = str(Path(sys.executable).parent / "argosy")
+TRAIN = """\
+import os, sys, time
+os.makedirs("out", exist_ok=True)
+done = max([int(name[5:-4]) for name in os.listdir("out") if name.endswith(".npz")], default=0)
+for step in range(done + 1, 9):
+    print(f"step {step} loss {1 / step:.3f}", flush=True)
+    time.sleep(0.1)
+    if step == 7:
+        raise ValueError("a bad batch")
+    if step % 2 == 0:
+        with open("out/part", "w") as target:
+            target.write(f"{step} weights")
+        os.replace("out/part", f"out/snap_{step}.npz")
+        time.sleep(0.5)
+"""
+RUN = """\
+name = "gpt"
+script = "train.py"
+
+[gang]
+launcher = "plain"
+nnodes = 2
+
+[checkpoint]
+mode = "opaque"
+path = "out"
+include = ["snap_*.npz"]
+"""
+
+
+def argosy(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ARGOSY")}
+    return subprocess.run(
+        [ARGOSY, *argv], cwd=folder, env=clean, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a run that has failed, and the run's name."""
+    folder = tmp_path_factory.mktemp("second-hour")
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "gpt.toml").write_text(RUN)
+    ended = argosy(folder, "run", "gpt.toml", "-j", "1x1", "-p", "force=true")
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    (run,) = (folder / ".argosy" / "runs").iterdir()
+    return folder, run.name
+
+
+def test_the_command_that_goes_on_is_the_one_that_was_typed(failed: tuple[Path, str]) -> None:
+    folder, name = failed
+    before = argosy(folder, "status", name).stdout
+    advised = re.search(r"`(argosy run [^`]*)`", argosy(folder, "explain").stdout)
+    assert advised is not None
+    assert advised[1] == f"argosy run gpt.toml -j 1x1 -p force=true --run-id {name}"
+    (folder / "train.py").write_text(TRAIN.replace("step == 7", "False"))
+    on = argosy(folder, *advised[1].split()[1:])
+    assert on.returncode == 0, on.stdout + on.stderr
+    assert "from step 6" in on.stdout
+    # It is the same run in the store, and another workflow: the one that failed has trained no further.
+    assert argosy(folder, "status", name).stdout == before
+    assert f"{name}  Failed     7 " in argosy(folder, "ls").stdout
+
+
+def test_what_is_left_after_rm_is_said_and_found(failed: tuple[Path, str]) -> None:
+    folder, name = failed
+    told = re.search(r"its checkpoints stay: (argosy checkpoint list .*)", argosy(folder, "rm", name).stdout)
+    assert told is not None
+    assert "newest" in argosy(folder, *told[1].split()[1:]).stdout
+
+
+def test_a_lone_snapshot_has_the_number_that_its_glob_counts(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(re.sub(r"print\(.*\)", "pass", TRAIN).replace("step == 7", "False"))
+    (tmp_path / "run.toml").write_text(RUN.replace("nnodes = 2", ""))
+    ended = argosy(tmp_path, "run", "run.toml")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert re.findall(r"checkpoint: step (\d+)", ended.stdout)[0] == "2"
+
+
+def test_a_run_that_saved_nothing_ended_at_the_step_it_had_reached(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("for step in range(1, 6): print(f'step {step} loss 1')\n")
+    (tmp_path / "run.toml").write_text(RUN.replace("nnodes = 2", ""))
+    ended = argosy(tmp_path, "run", "run.toml")
+    assert "exit code 70: finished_without_checkpoint: step 5\n" in ended.stdout, ended.stdout
+
+
+def test_an_empty_place_has_no_run_and_is_not_an_empty_table(tmp_path: Path) -> None:
+    assert argosy(tmp_path, "top").stdout == "no run yet\n"
+
+
+def test_who_looked_and_found_nothing_new_is_not_told_that_nobody_looked(tmp_path: Path) -> None:
+    (tmp_path / "corpus" / "v1").mkdir(parents=True)
+    for name in ("_SUCCESS", "a"):
+        (tmp_path / "corpus" / "v1" / name).touch()
+    (tmp_path / "train.py").write_text(TRAIN)
+    data = f'[dataset]\nuri = "file://{tmp_path}/corpus"\n[trigger]\non = "marker"\n'
+    (tmp_path / "run.toml").write_text(RUN + data)
+    assert "and nobody has looked\n" in argosy(tmp_path, "events").stdout
+    assert argosy(tmp_path, "watch", "run.toml", "--once").returncode == 0
+    assert "and the looks have found nothing new\n" in argosy(tmp_path, "events").stdout
+
+
+def test_the_description_that_lies_here_is_the_one_that_is_advised(tmp_path: Path) -> None:
+    (tmp_path / "gpt.toml").write_text(RUN)
+    (tmp_path / "w.yaml").write_text("kind: Pod\n")
+    assert "argosy run gpt.toml " in argosy(tmp_path, "ls").stdout
+    assert "start one with: argosy run gpt.toml;" in argosy(tmp_path, "status").stderr
+    assert "compile one with: argosy compile gpt.toml -o w.yaml" in argosy(tmp_path, "run", "w.yaml").stderr
+    (tmp_path / "other.toml").write_text(RUN)
+    assert "start one with: argosy run run.toml;" in argosy(tmp_path, "status").stderr
