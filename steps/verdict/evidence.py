@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -69,15 +69,16 @@ def read(lines: Sequence[str]) -> Reading | None:
     return choose(said, progress_in(lines, said)) if said else None
 
 
-def said_in(lines: Sequence[str], guess: bool = False) -> list[Said]:
+def said_in(lines: Sequence[str], guess: bool = False, mute: Container[int] = ()) -> list[Said]:
     """Everything that the lines speak for, in order, each with its own weight.
 
     ``guess``: also what lines are about that no rule knows; for logs without a record of how their processes ended.
+    ``mute``: indices of lines of which it is known that no rule matches them.
     """
     plain = [strip_prefixes(line) for line in lines]
     found: dict[int, Said] = {}
     for index, line in enumerate(plain):
-        evidence = match_line(line)
+        evidence = None if index in mute else match_line(line)
         if evidence is None and (words := _THROWN.match(line)):
             cause = topic_of(words.group(1)) or Cause.NATIVE_CRASH
             evidence = Evidence(cause, line.strip()[:MAX_QUOTE], Weight.GENERIC, cause.exit_code)

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import IO, Any
+from dataclasses import dataclass
+from typing import IO
 
 from argosy.steps.verdict.line import Line
 from argosy.workflows.diagnosis.filter import hits
@@ -30,13 +31,13 @@ def excerpt(source: IO[bytes], file: str, report: Callable[[int], None] = lambda
     head: list[Line] = []
     tail: deque[Line] = deque(maxlen=TAIL_LINES)
     first, last = 1, b""
-    for chunk, hit, count in _scanned(_chunks(source, report)):
-        for line in _lines_of(chunk, file, first, hit):
+    for chunk, scan in _scanned(_chunks(source, report)):
+        for line in _lines_of(chunk, file, first, scan):
             if len(head) < HEAD_LINES:
                 head.append(line)
             else:
                 tail.append(line)
-        first, last = first + count, (last + chunk if len(chunk) < _END_BYTES else chunk)[-_END_BYTES:]
+        first, last = first + scan.count, (last + chunk if len(chunk) < _END_BYTES else chunk)[-_END_BYTES:]
     known = tail[-1].number if tail else head[-1].number if head else 0
     tail.extend(_end_of(last, file, first, known))
     return [*head, *tail]
@@ -51,13 +52,43 @@ def _end_of(chunk: bytes, file: str, next_number: int, known: int) -> Iterator[L
             yield Line(file, number + offset, _text(raw))
 
 
-def _scanned(chunks: Iterator[bytes]) -> Iterator[tuple[bytes, Any, int]]:
-    """Each chunk with the first hit in it and the number of its lines; RE2 works without the interpreter's lock."""
-    search = hits().search
-    waiting: deque[Future[tuple[bytes, Any, int]]] = deque()
+@dataclass(frozen=True)
+class _Scan:
+    """What rules may be about in a chunk.
+
+    ``marks``: begin, end and lines after that belong to it, of each match. ``loud``: where the lines of matches begin.
+    ``unread``: from where to where nobody looked.
+    """
+
+    marks: list[tuple[int, int, int]]
+    loud: set[int]
+    unread: range
+    count: int
+
+
+def _scan(chunk: bytes) -> _Scan:
+    search, marks, loud, unread = hits().search, [], set[int](), range(0)
+    match = search(chunk)
+    while match is not None:
+        begin, end = match.start(), match.end()
+        marks.append((begin, end, _AFTER_TRACEBACK if b"raceback" in match.group() else _AFTER))
+        at, position = _line_back(chunk, begin, 0), _line_forward(chunk, max(end - 1, begin), 0)
+        while at < position:
+            loud.add(at)
+            at = _line_forward(chunk, at, 0)
+        if len(marks) == _HITS_A_CHUNK:
+            unread = range(position, max(position, len(chunk) - _END_BYTES))
+            position = unread.stop
+        match = search(chunk, max(position, begin + 1))
+    return _Scan(marks, loud, unread, chunk.count(b"\n"))
+
+
+def _scanned(chunks: Iterator[bytes]) -> Iterator[tuple[bytes, _Scan]]:
+    """Each chunk with what is in it; RE2 works without the interpreter's lock."""
+    waiting: deque[Future[tuple[bytes, _Scan]]] = deque()
     with ThreadPoolExecutor(_SCANNERS) as pool:
         for chunk in chunks:
-            waiting.append(pool.submit(lambda chunk: (chunk, search(chunk), chunk.count(b"\n")), chunk))
+            waiting.append(pool.submit(lambda chunk: (chunk, _scan(chunk)), chunk))
             if len(waiting) > _SCANNERS:
                 yield waiting.popleft().result()
         while waiting:
@@ -80,27 +111,27 @@ def _chunks(source: IO[bytes], report: Callable[[int], None]) -> Iterator[bytes]
         yield rest
 
 
-def _lines_of(chunk: bytes, file: str, first: int, hit: Any) -> Iterator[Line]:
-    """The lines of a chunk near a hit, of which ``hit`` is the first; its first line has the number ``first``."""
-    counted, number, done, found = 0, first, 0, 0
-    search = hits().search
-    match = hit
-    while match is not None:
-        found += 1
-        begin = max(done, _line_back(chunk, match.start(), _BEFORE))
-        after = _AFTER_TRACEBACK if b"raceback" in match.group() else _AFTER
-        end = _line_forward(chunk, max(match.end(), match.start() + 1), after)
-        if end > begin:
-            number += chunk.count(b"\n", counted, begin)
-            counted = begin
-            for offset, raw in enumerate(chunk[begin:end].split(b"\n")[: None if end == len(chunk) else -1]):
-                if raw:
-                    yield Line(file, number + offset, _text(raw))
-            done = end
-        position = max(_line_forward(chunk, max(match.end() - 1, match.start()), 0), match.start() + 1)
-        if found == _HITS_A_CHUNK:
-            position = max(position, len(chunk) - _END_BYTES)
-        match = search(chunk, position)
+def _lines_of(chunk: bytes, file: str, first: int, scan: _Scan) -> Iterator[Line]:
+    """The lines of a chunk near a match; its first line has the number ``first``."""
+    counted, number, done = 0, first, 0
+    for at, to, after in scan.marks:
+        begin = max(done, _line_back(chunk, at, _BEFORE))
+        end = _line_forward(chunk, max(to, at + 1), after)
+        if end <= begin:
+            continue
+        number += chunk.count(b"\n", counted, begin)
+        counted = done = begin
+        for offset, raw in enumerate(chunk[begin:end].split(b"\n")[: None if end == len(chunk) else -1]):
+            if raw:
+                quiet = done not in scan.loud and done not in scan.unread and _is_itself(raw)
+                yield Line(file, number + offset, _text(raw), quiet)
+            done += len(raw) + 1
+        done = end
+
+
+def _is_itself(raw: bytes) -> bool:
+    """Whether rules see the very bytes that were searched: no return, box or blank at the end, nothing quoted."""
+    return raw.isascii() and raw[-1:] not in b" \t|" and b"\r" not in raw and not raw.startswith(b'{"log":')
 
 
 def _line_back(chunk: bytes, position: int, lines: int) -> int:

@@ -132,7 +132,8 @@ def _second(root: _Placed) -> Named:
 
 def _read(lines: Sequence[Line]) -> list[_Placed]:
     texts = [line.text for line in lines]
-    said = said_in(texts, guess=True)
+    mute = frozenset(index for index, line in enumerate(lines) if line.silent)
+    said = said_in(texts, guess=True, mute=mute)
     kept = without_survived(said, progress_in(texts, said)) if said else []
     times: list[float | None] = []
     for text in texts:

@@ -1,0 +1,28 @@
+"""Lines that the search of a whole file passed over are shown to no rule again, and no verdict is another for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+
+from argosy.workflows.diagnosis.excerpt import excerpt
+from argosy.workflows.diagnosis.verdict import diagnose
+from tests.verdict.public import LOGS
+
+_AFTERWARDS = "all is well here\n" * 60
+"""Of a short file the last lines are read whatever they say."""
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log["source"])
+def test_what_the_search_passes_over_says_nothing(log: dict[str, str]) -> None:
+    lines = excerpt(BytesIO((log["say"] + "\n" + _AFTERWARDS).encode()), "a")
+    again = [replace(line, silent=False) for line in lines]
+    assert diagnose([lines]).record() == diagnose([again]).record()
+
+
+def test_lines_between_two_matches_are_passed_over() -> None:
+    said = "step 1 loss 2.5\nstep 2 loss 2.4\nRuntimeError: CUDA error: an illegal memory access\nstep 3 loss 2.3\n"
+    lines = excerpt(BytesIO((said + _AFTERWARDS).encode()), "a")
+    assert [line.silent for line in lines[:4]] == [True, True, False, True]
