@@ -12,13 +12,16 @@ import gc
 import importlib
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from argosy.steps.child_python import die_with_parent
 from argosy.steps.launch import standby
@@ -26,7 +29,7 @@ from argosy.steps.launch.forked import Forked
 from argosy.steps.launch.wire import listen
 
 ROOT = Path(__file__).resolve().parents[1]
-STEPS = ("snapshot", "admit", "stage", "evaluate", "gate", "promote", "finalize")
+STEPS = ("snapshot", "admit", "stage", "train", "evaluate", "gate", "promote", "finalize", "launch.node")
 OTHERS = (
     "argosy.workflows.compile", "argosy.workflows.cli.lint.verb", "argosy.workflows.cli.run",
     "botocore.session", "obstore.store",
@@ -34,15 +37,17 @@ OTHERS = (
 
 
 class Started(Forked):
-    """As a Popen with pipes for its text is asked."""
+    """As a Popen is asked: of its text when no ``log`` takes that."""
 
-    def __init__(self, module: str, argv: list[str], *, env: dict[str, str] | None = None, cwd: Path | None = None):
-        self.args = [module, *argv]
-        pipes = [os.pipe() for _ in range(2)]
-        order = {"run": "python", "argv": ["-m", module, *argv], "env": dict(os.environ if env is None else env)}
-        super().__init__(_served(), {**order, "cwd": str(cwd or os.getcwd())}, {1: pipes[0][1], 2: pipes[1][1]})
+    def __init__(self, *argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, log: int = -1):
+        """``argv``: what Python gets, a script's path or -m and a module first."""
+        self.args = argv
         self._said = ["", ""]
-        self._readers = [threading.Thread(target=self._read, args=(at, pipes[at][0])) for at in range(2)]
+        pipes = [os.pipe() for _ in range(2)] if log < 0 else []
+        order = {"run": "python", "argv": argv, "env": dict(os.environ if env is None else env)}
+        handles = {at: pipes[at - 1][1] if pipes else log for at in (1, 2)}
+        super().__init__(_served(), {**order, "cwd": str(cwd or os.getcwd())}, handles)
+        self._readers = [threading.Thread(target=self._read, args=(at, pipe)) for at, (pipe, _) in enumerate(pipes)]
         for reader, (_, written) in zip(self._readers, pipes, strict=True):
             os.close(written)
             reader.start()
@@ -52,7 +57,18 @@ class Started(Forked):
             self._said[at] = stream.read()
 
     def kill(self) -> None:
-        self.send_signal(9)
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.poll() is None and timeout is not None:
+            until = time.monotonic() + timeout
+            while self.poll() is None:
+                if not select.select([self], [], [], max(0.0, until - time.monotonic()))[0]:
+                    raise subprocess.TimeoutExpired(self.args, timeout)
+        return super().wait()
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         for reader in self._readers:
@@ -64,19 +80,11 @@ class Started(Forked):
         return self._said[0], self._said[1]
 
 
-def run(
-    module: str, *argv: str, env: dict[str, str] | None = None, cwd: Path | None = None, timeout: float = 300
-) -> subprocess.CompletedProcess[str]:
-    """To its end."""
-    started = Started(module, list(argv), env=env, cwd=cwd)
-    out, err = started.communicate(timeout)
-    assert started.returncode is not None
-    return subprocess.CompletedProcess(started.args, started.returncode, out, err)
-
-
-def argosy(cwd: Path, *argv: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """``argosy ARGV`` in a folder."""
-    return run("argosy.workflows.cli.main", *argv, cwd=cwd, **more)
+def argosy(cwd: Path, *argv: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """``argosy ARGV`` in a folder, to its end."""
+    started = Started("-m", "argosy.workflows.cli.main", *argv, env=env, cwd=cwd)
+    out, err = started.communicate(300)
+    return subprocess.CompletedProcess(started.args, started.wait(), out, err)
 
 
 @cache
@@ -106,7 +114,9 @@ def main() -> None:
         importlib.import_module(module)
     gc.freeze()
     client = standby._Server().serve()
-    sys.modules.pop(json.loads(client.line)["argv"][1], None)  # as of ``python -m``, which would else warn
+    module = sys.modules.get(json.loads(client.line)["argv"][1])
+    if module is not None and not hasattr(module, "__path__"):
+        del sys.modules[module.__name__]  # ``python -m`` warns of one that is there
     code: object = 0
     try:
         standby._become(client)()

@@ -51,15 +51,14 @@ class Pods:
         root = Path(given.pop("root", None) or self.folder / "pods" / uuid.uuid4().hex)
         root.mkdir(parents=True, exist_ok=True)
         argv = kind(**self.common(workflow) | given).to_argv()
-        return Started(kind.MODULE, argv, env=os.environ | {"ARGOSY_POD_ROOT": str(root)} | self.env), root
+        return Started("-m", kind.MODULE, *argv, env=os.environ | {"ARGOSY_POD_ROOT": str(root)} | self.env), root
 
     def finish(self, child: Started, root: Path) -> Told:
         out, err = child.communicate(timeout=60)
         assert "Traceback" not in err, err
         found = {path.name: path.read_text() for path in root.glob("argosy/outputs/*")}
         log = root / "dev" / "termination-log"
-        assert child.returncode is not None
-        return Told(child.returncode, out, err, found, log.read_text() if log.exists() else "")
+        return Told(child.wait(), out, err, found, log.read_text() if log.exists() else "")
 
     def run(self, kind: type[StepArgs], workflow: str = "wf-1", **given: Any) -> Told:
         return self.finish(*self.start(kind, workflow, **given))
