@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from tests.forks import argosy
+from tests.starts import argosy
 
 RUN = """\
 name = "a-run-with-a-name-that-is-quite-long-al"

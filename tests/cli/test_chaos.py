@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from argosy.steps.contract.injection import FAULTS, NODE_FAULTS, check_gang, parse
 from argosy.workflows.cli.chaos.plan import MOST_OF_A_RUN, Calm, draw
-from tests.forks import argosy
+from tests.starts import argosy
 
 ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
 SCRIPT = """

@@ -14,7 +14,7 @@ import pytest
 
 from argosy.steps.contract.placeholders import VARIABLES, as_it_is, fill
 from argosy.workflows.code import pack
-from tests import forks
+from tests import starts
 
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 TRAIN = """\
@@ -65,7 +65,7 @@ direction = "max"
 
 
 def argosy(folder: Path, *argv: str) -> tuple[int, str, str]:
-    done = forks.argosy(folder, *argv)
+    done = starts.argosy(folder, *argv)
     return done.returncode, done.stdout, done.stderr
 
 

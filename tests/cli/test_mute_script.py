@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.forks import argosy
+from tests.starts import argosy
 
 SCRIPT = """
 import json, sys, time

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.forks import argosy
+from tests.starts import argosy
 
 SCRIPT = """
 import json, math, os, signal, sys, time

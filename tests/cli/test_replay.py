@@ -15,7 +15,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.replay import replayed
 from tests.cli.test_chaos import RUN, SCRIPT
-from tests.forks import argosy
+from tests.starts import argosy
 
 
 def record(*failures: dict[str, object]) -> RunRecord:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forks import argosy
+from tests.starts import argosy
 
 pytestmark = pytest.mark.torch
 TRAIN = """\

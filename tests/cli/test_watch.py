@@ -16,8 +16,8 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.forks import argosy
 from tests.s3 import S3Server
+from tests.starts import argosy
 
 ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
 SCRIPT = """

@@ -18,7 +18,7 @@ from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.placement import RENDERED, RUNTIMES, pairs_table
 from argosy.workflows.spec.run import TrainingRun
 from tests.compile.unfactored import loaded_all
-from tests.forks import argosy
+from tests.starts import argosy
 
 WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["PyTorchJob"], "tfjob": ["TFJob"],
              "xgboostjob": ["XGBoostJob"], "mpijob": ["MPIJob"], "trainjob": ["TrainingRuntime", "TrainJob"],

@@ -15,7 +15,7 @@ from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.load import load_run
 from argosy.workflows.spec.run import warnings
 from tests.fabric.cases import case, env_of, main, run_on, template
-from tests.forks import argosy
+from tests.starts import argosy
 
 OURS = """
 name = "our-cluster"

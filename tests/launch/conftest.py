@@ -21,8 +21,8 @@ from argosy.steps.gang.host import Endpoint
 from argosy.steps.pods import processes
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.server import ChannelServer
-from tests.forks import Started
 from tests.launch.nodes import Cluster, hang_up
+from tests.starts import Started
 
 TOKEN = "token-of-the-test"
 

@@ -16,7 +16,7 @@ from argosy.steps.contract.argv import StepArgs
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store import ObjectStore, open_store
-from tests.forks import Started
+from tests.starts import Started
 
 
 @dataclass

@@ -24,7 +24,7 @@ from argosy.steps.pods import processes
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store import open_store
-from tests.forks import Started
+from tests.starts import Started
 
 CLIENT = Path(__file__).with_name("node_client.py")
 

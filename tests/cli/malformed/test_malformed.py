@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import forks
+from tests import starts
 
 
 def load(name: str) -> Any:
@@ -89,5 +89,5 @@ SAMPLE = (
 @pytest.mark.parametrize("case", [case for case in CASES if case.id in SAMPLE], ids=lambda case: case.id)
 def test_the_real_command_says_the_same(case: Any, tmp_path: Path) -> None:
     lay_out(tmp_path, case.files)
-    ended = forks.argosy(tmp_path, *case.argv, env={**os.environ, "PYTHONFAULTHANDLER": "0"})
+    ended = starts.argosy(tmp_path, *case.argv, env={**os.environ, "PYTHONFAULTHANDLER": "0"})
     judge(ended.returncode, ended.stdout, ended.stderr, case.names)

@@ -1,7 +1,7 @@
 """``python -m MODULE`` as a fork of a process that has imported what it needs: a start costs its imports, once.
 
 A fork is a process of its own with its argv, environment, working directory, output and end, and dies of signals.
-That ``python -m`` finds all it imports is seen wherever the engine starts pods: tests/chain, tests/examples.
+That ``python -m`` finds all it imports shows where the engine starts pods: tests/chain, tests/examples, tests/cluster.
 """
 
 from __future__ import annotations
