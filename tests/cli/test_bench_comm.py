@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
-ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+from tests.starts import argosy
+
 RUN = """\
 name = "a-run-with-a-name-that-is-quite-long-al"
 script = "train.py"
@@ -45,8 +45,7 @@ def run_toml(tmp_path: Path) -> Path:
 
 
 def bench(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [*ARGOSY, "bench-comm", path.name, *words]
-    return subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=200)
+    return argosy(path.parent, "bench-comm", path.name, *words)
 
 
 @pytest.mark.torch

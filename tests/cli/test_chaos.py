@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from argosy.steps.contract.injection import FAULTS, NODE_FAULTS, check_gang, parse
 from argosy.workflows.cli.chaos.plan import MOST_OF_A_RUN, Calm, draw
+from tests.starts import argosy
 
 ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
 SCRIPT = """
@@ -66,9 +66,7 @@ def described(folder: Path, args: str = "", script: str = SCRIPT) -> Path:
 
 
 def chaos(folder: Path, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*ARGOSY, "chaos", "run.toml", *words], cwd=folder, capture_output=True, text=True, timeout=240
-    )
+    done = argosy(folder, "chaos", "run.toml", *words)
     assert done.returncode == expect, done.stdout + done.stderr
     return done
 
@@ -134,7 +132,7 @@ def test_wrong_use(folder: Path, words: list[str], told: str) -> None:
 
 def test_a_compiled_workflow_is_no_description(folder: Path) -> None:
     (folder / "run.yaml").write_text("kind: Workflow\n")
-    done = subprocess.run([*ARGOSY, "chaos", "run.yaml"], cwd=folder, capture_output=True, text=True, env=os.environ)
+    done = argosy(folder, "chaos", "run.yaml")
     assert (done.returncode, "name the run.toml" in done.stderr) == (2, True)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from argosy.steps.contract.placeholders import VARIABLES, as_it_is, fill
 from argosy.workflows.code import pack
+from tests import starts
 
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 TRAIN = """\
@@ -64,7 +65,7 @@ direction = "max"
 
 
 def argosy(folder: Path, *argv: str) -> tuple[int, str, str]:
-    done = subprocess.run([ARGOSY, *argv], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    done = starts.argosy(folder, *argv)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+from tests.starts import argosy
+
 SCRIPT = """
 import json, time
 from pathlib import Path
@@ -40,8 +39,7 @@ backoff_seconds = 0.1
 def test_killed_it_goes_on_from_near_its_end(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "run.toml").write_text(RUN)
-    command = [*ARGOSY, "run", "run.toml", "--inject", "kill:rank=0@step=60"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = argosy(tmp_path, "run", "run.toml", "--inject", "kill:rank=0@step=60")
     assert done.returncode == 0, done.stdout + done.stderr
     told = re.search(r"attempt 2: from step (\d+) ", done.stdout + done.stderr)
     assert told is not None, done.stdout + done.stderr

@@ -14,6 +14,7 @@ import pytest
 
 import argosy
 from argosy.steps.contract.errors import InputError
+from tests import starts
 
 TRAIN = """\
 import json, os, sys, time
@@ -152,8 +153,7 @@ def test_a_failure_shows_the_whole_traceback_and_follow_every_line(work: Path) -
         'name = "gpt"\nscript = "train.py"\n[gang]\nlauncher = "plain"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
     )
     (work / "run.toml").write_text(described_in)
-    command = [sys.executable, "-m", "argosy.workflows.cli.main", "run", "run.toml"]
-    quiet = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    quiet = starts.argosy(work, "run", "run.toml")
     assert quiet.returncode == 1
     told = quiet.stdout.partition("rank 0 wrote last:\n")[2]
     for line in ('raise KeyError("vocab")', "KeyError: 'vocab'", "direct cause", "ValueError: no such token"):
@@ -162,5 +162,5 @@ def test_a_failure_shows_the_whole_traceback_and_follow_every_line(work: Path) -
     assert "ValueError: no such token" in page.read_text()
     assert "a line before" not in quiet.stdout
     assert '{"cause"' not in quiet.stdout + quiet.stderr
-    live = subprocess.run([*command, "--follow", "--new"], cwd=work, capture_output=True, text=True, check=False)
+    live = starts.argosy(work, "run", "run.toml", "--follow", "--new")
     assert [line.endswith("a line before") for line in live.stdout.splitlines()].count(True) == 1

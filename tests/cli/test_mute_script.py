@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+from tests.starts import argosy
+
 SCRIPT = """
 import json, sys, time
 from pathlib import Path
@@ -42,24 +41,23 @@ include = ["checkpoint-*.json"]
 def test_an_exception_after_a_save_is_not_one_before_the_first_step(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
-    done = subprocess.run([*ARGOSY, "run", "run.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = argosy(tmp_path, "run", "run.toml")
     told = done.stdout + done.stderr
     assert done.returncode == 0, told
     assert "attempt 1: ended at step 20: user_exception" in told
     assert "goodput: not known" in told
-    explained = subprocess.run([*ARGOSY, "explain"], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
+    explained = argosy(tmp_path, "explain").stdout
     assert "Attempt 1 began from scratch and reached step 20." in explained
     assert "Attempt 2 began from step 20" in explained
     assert "and reached step 40. Every rank ended well" in explained
-    listed = subprocess.run([*ARGOSY, "ls", "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=60).stdout
+    listed = argosy(tmp_path, "ls", "--json").stdout
     assert [(each["step"], each["goodput"]) for each in json.loads(listed)["runs"]] == [(40, None)]
 
 
 def test_who_takes_a_run_over_knows_what_was_saved_before(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT.replace("\n    raise KeyError", TAKEN_OVER))
     (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
-    command = [*ARGOSY, "run", "run.toml", "--inject", "supervisor-kill@seconds=5"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = argosy(tmp_path, "run", "run.toml", "--inject", "supervisor-kill@seconds=5")
     told = done.stdout + done.stderr
     assert "injected: supervisor-kill" in told
     assert "attempt 1: ended at step 20: user_exception" in told

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+from tests.starts import argosy
+
 SCRIPT = """
 import json, math, os, signal, sys, time
 from pathlib import Path
@@ -56,11 +55,8 @@ def ran(folder: Path, args: str = "", most: int = 3, skip: int = 0) -> tuple[int
     (folder / "train.py").write_text(SCRIPT)
     (folder / "run.toml").write_text(RUN.format(args=args, most=most, skip=skip))
 
-    def argosy(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*ARGOSY, *words], cwd=folder, capture_output=True, text=True, timeout=120)
-
-    code = argosy("run", "run.toml").returncode
-    return code, json.loads(argosy("status", "--json").stdout), argosy("explain").stdout
+    code = argosy(folder, "run", "run.toml").returncode
+    return code, json.loads(argosy(folder, "status", "--json").stdout), argosy(folder, "explain").stdout
 
 
 def test_it_goes_on_from_before_the_last_number(tmp_path: Path) -> None:
@@ -72,9 +68,7 @@ def test_it_goes_on_from_before_the_last_number(tmp_path: Path) -> None:
     reached = int(re.search(r"Attempt 1 .* reached step (\d+)", explained)[1])
     assert f"Lost: {reached - resumed} steps" in explained
     # Also what the script saved when it was stopped is set aside: an end that is no number would be kept.
-    kept = subprocess.run(
-        [*ARGOSY, "checkpoint", "get", told["workflow"], "back"], cwd=tmp_path, capture_output=True, text=True
-    )
+    kept = argosy(tmp_path, "checkpoint", "get", told["workflow"], "back")
     assert kept.returncode == 0, kept.stdout + kept.stderr
     (last,) = (tmp_path / "back").rglob("step-40.json")
     step, x = json.loads(last.read_text())
@@ -94,7 +88,7 @@ def test_twice_at_the_same_step_a_person_is_needed(tmp_path: Path) -> None:
     assert "exit code 77 for numerics_nan" in explained
     assert "numerics_nan twice at step 19: Lower the learning rate or clip gradients" in explained
     # Who runs it again with another learning rate goes on from a number.
-    listed = subprocess.run([*ARGOSY, "checkpoint", "list"], cwd=tmp_path, capture_output=True, text=True).stdout
+    listed = argosy(tmp_path, "checkpoint", "list").stdout
     (newest,) = [line for line in listed.splitlines() if line.endswith("newest")]
     assert int(newest.split()[0]) < 20, listed
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.replay import replayed
 from tests.cli.test_chaos import RUN, SCRIPT
-
-ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
+from tests.starts import argosy
 
 
 def record(*failures: dict[str, object]) -> RunRecord:
@@ -66,9 +63,7 @@ def test_a_run_is_broken_as_another_was(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "run.toml").write_text(RUN.format(args="").partition("[evaluation]")[0])
     first = run(tmp_path, "--inject", "kill:rank=1@step=20")
-    done = subprocess.run(
-        [*ARGOSY, "replay", str(first["workflow"]), "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=240
-    )
+    done = argosy(tmp_path, "replay", str(first["workflow"]), "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     again = dict(json.loads(done.stdout))
     assert again["yaml_sha256"] == first["yaml_sha256"]
@@ -82,16 +77,12 @@ def test_a_run_is_broken_as_another_was(tmp_path: Path) -> None:
 
 
 def test_a_run_of_a_store_needs_its_yaml(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*ARGOSY, "replay", f"file://{tmp_path}/store/gpt/runs/gpt-1"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = argosy(tmp_path, "replay", f"file://{tmp_path}/store/gpt/runs/gpt-1")
     assert done.returncode == 2
     assert "name it: --file workflow.yaml" in done.stderr
 
 
 def run(folder: Path, *words: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [*ARGOSY, "run", "run.toml", "--new", "--json", *words], cwd=folder, capture_output=True, text=True, timeout=240
-    )
+    done = argosy(folder, "run", "run.toml", "--new", "--json", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return dict(json.loads(done.stdout))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -13,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+
+from tests.starts import argosy
 
 pytestmark = pytest.mark.torch
 TRAIN = """\
@@ -86,17 +86,16 @@ def test_no_canary_in_anything_a_run_leaves(tmp_path: Path, webhook: tuple[int, 
         "ARGOSY_SECRET_HOOK_URL": f"http://127.0.0.1:{port}/{canaries['hook']}",
     }
 
-    def argosy(*words: str) -> str:
-        command = [sys.executable, "-m", "argosy.workflows.cli.main", *words]
-        done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120)
+    def said_by(*words: str) -> str:
+        done = argosy(tmp_path, *words, env=environ)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    said = argosy("run", "run.toml", "-p", "run-id=r1")
-    said += "".join(argosy(verb) for verb in ("status", "explain", "logs", "report"))
-    said += argosy("compile", "run.toml")
+    said = said_by("run", "run.toml", "-p", "run-id=r1")
+    said += "".join(said_by(verb) for verb in ("status", "explain", "logs", "report"))
+    said += said_by("compile", "run.toml")
     assert [path for path in told if canaries["hook"] in path], "the webhook was not called"
-    assert json.loads(argosy("status", "--json"))["phase"] == "Succeeded"
+    assert json.loads(said_by("status", "--json"))["phase"] == "Succeeded"
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"state.json", "workflow.yaml", "report.html", "channel.json", "log"} <= {path.name for path in files}
     for name, canary in canaries.items():

@@ -17,6 +17,7 @@ import boto3
 import pytest
 
 from tests.s3 import S3Server
+from tests.starts import argosy
 
 ARGOSY = [sys.executable, "-m", "argosy.workflows.cli.main"]
 SCRIPT = """
@@ -87,9 +88,8 @@ class Watched:
         return (self.folder / "watch.log").read_text()
 
     def argosy(self, *words: str) -> Any:
-        done = subprocess.run(
-            [*ARGOSY, *words, "--json"], cwd=self.folder, capture_output=True, text=True, timeout=60, check=True
-        )
+        done = argosy(self.folder, *words, "--json")
+        done.check_returncode()
         return json.loads(done.stdout)
 
     def ended(self, name: str) -> bool:

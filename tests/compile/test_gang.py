@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.placement import RENDERED, RUNTIMES, pairs_table
 from argosy.workflows.spec.run import TrainingRun
 from tests.compile.unfactored import loaded_all
+from tests.starts import argosy
 
 WORKLOADS = {"jobset": ["JobSet"], "job": ["Service", "Job"], "pytorchjob": ["PyTorchJob"], "tfjob": ["TFJob"],
              "xgboostjob": ["XGBoostJob"], "mpijob": ["MPIJob"], "trainjob": ["TrainingRuntime", "TrainJob"],
@@ -148,8 +147,7 @@ def test_what_is_rendered_only_has_no_field_that_its_schema_does_not_know(
 
     def linted(text: str) -> list[tuple[str, str]]:
         path.write_text(text)
-        command = [sys.executable, "-m", "argosy.workflows.cli.main", "lint", str(path), "--json"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = argosy(tmp_path, "lint", str(path), "--json")
         found = [(each["rule"], each["message"]) for each in json.loads(done.stdout)["findings"]]
         return [each for each in found if each[0].startswith(("API", "GANG"))]
 

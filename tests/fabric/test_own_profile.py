@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.load import load_run
 from argosy.workflows.spec.run import warnings
 from tests.fabric.cases import case, env_of, main, run_on, template
+from tests.starts import argosy
 
 OURS = """
 name = "our-cluster"
@@ -66,8 +66,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def compiled(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "argosy.workflows.cli.main", "compile", str(folder / "run.toml")]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
+    return argosy(Path.cwd(), "compile", str(folder / "run.toml"))
 
 
 def test_it_is_found_beside_the_file_and_travels_with_the_run(folder: Path) -> None:
@@ -180,8 +179,7 @@ def test_a_vendors_daemon_is_not_told_the_token_of_the_channel() -> None:
 
 
 def test_on_a_cpu_shape_the_fabric_stays_behind(folder: Path) -> None:
-    command = [sys.executable, "-m", "argosy.workflows.cli.main", "compile", str(folder / "run.toml"), "--ranks", "2x1"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = argosy(Path.cwd(), "compile", str(folder / "run.toml"), "--ranks", "2x1")
     assert done.returncode == 0, done.stderr
     assert "NCCL_NET" not in done.stdout
     assert "expected-transport" not in done.stdout

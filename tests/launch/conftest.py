@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -24,6 +22,7 @@ from argosy.steps.pods import processes
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.server import ChannelServer
 from tests.launch.nodes import Cluster, hang_up
+from tests.starts import Started
 
 TOKEN = "token-of-the-test"
 
@@ -36,7 +35,7 @@ def free_port() -> int:
 
 @dataclass
 class Pod:
-    process: subprocess.Popen[bytes]
+    process: Started
     root: Path
     log: Path
 
@@ -90,13 +89,7 @@ class Gang:
             }
             log = self.folder / f"{name}.log"
             with log.open("wb") as output:
-                process = subprocess.Popen(
-                    [sys.executable, "-m", args.MODULE, *args.to_argv()],
-                    env=environ,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
-                )
+                process = Started("-m", args.MODULE, *args.to_argv(), env=environ, log=output.fileno())
             self.pods.append(Pod(process, self.root(index), log))
 
     def assign(self, restart: int = 0, **changes: Any) -> None:

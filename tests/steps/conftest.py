@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from argosy.steps.contract.argv import StepArgs
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store import ObjectStore, open_store
+from tests.starts import Started
 
 
 @dataclass
@@ -47,26 +46,19 @@ class Pods:
     def common(self, workflow: str) -> dict[str, Any]:
         return {"store_uri": self.store_uri, "name": self.name, "workflow": workflow, "workflow_uid": f"uid-{workflow}"}
 
-    def start(self, kind: type[StepArgs], workflow: str = "wf-1", **given: Any) -> tuple[subprocess.Popen[str], Path]:
+    def start(self, kind: type[StepArgs], workflow: str = "wf-1", **given: Any) -> tuple[Started, Path]:
         """Start the step; returns the process and the pod's root."""
         root = Path(given.pop("root", None) or self.folder / "pods" / uuid.uuid4().hex)
         root.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, *kind.command()[1:], *kind(**self.common(workflow) | given).to_argv()]
-        child = subprocess.Popen(
-            command,
-            env=os.environ | {"ARGOSY_POD_ROOT": str(root)} | self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        return child, root
+        argv = kind(**self.common(workflow) | given).to_argv()
+        return Started("-m", kind.MODULE, *argv, env=os.environ | {"ARGOSY_POD_ROOT": str(root)} | self.env), root
 
-    def finish(self, child: subprocess.Popen[str], root: Path) -> Told:
+    def finish(self, child: Started, root: Path) -> Told:
         out, err = child.communicate(timeout=60)
         assert "Traceback" not in err, err
         found = {path.name: path.read_text() for path in root.glob("argosy/outputs/*")}
         log = root / "dev" / "termination-log"
-        return Told(child.returncode, out, err, found, log.read_text() if log.exists() else "")
+        return Told(child.wait(), out, err, found, log.read_text() if log.exists() else "")
 
     def run(self, kind: type[StepArgs], workflow: str = "wf-1", **given: Any) -> Told:
         return self.finish(*self.start(kind, workflow, **given))

@@ -24,6 +24,7 @@ from argosy.steps.pods import processes
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store import open_store
+from tests.starts import Started
 
 CLIENT = Path(__file__).with_name("node_client.py")
 
@@ -59,7 +60,7 @@ class Rig:
     spares: int = 0
     inject: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | Started | None = None
     command: list[str] | None = None
     """What the pods run; the client without torch by default."""
     nodes: int = 0
@@ -87,7 +88,7 @@ class Rig:
             gang=str(self.folder / "gang.yaml"), **{"workflow_uid": "0123456789abcdef", **given},
         )  # fmt: skip
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> subprocess.Popen[bytes] | Started:
         (self.folder / "plan.json").write_text(json.dumps(self.plan))
         command = self.command or [sys.executable, str(CLIENT), str(self.folder / "plan.json")]
         (self.folder / "gang.yaml").write_text(yaml.safe_dump(jobset(self.nnodes, command, self.spares)))
@@ -110,13 +111,12 @@ class Rig:
         program = self.program or program
         if self.late is not None:
             program = [str(here / "late_host.py"), json.dumps(self.late)]
-        self.process = subprocess.Popen(
-            [sys.executable, *program, *self.args.to_argv()],
-            env=environ,
-            stdout=log,
-            stderr=log,
-            pass_fds=() if self.lifeline is None else (self.lifeline,),
-        )
+        argv = [*program, *self.args.to_argv()]
+        if self.lifeline is None and program[0] != "-c":
+            self.process = Started(*argv, env=environ, log=log.fileno())
+        else:
+            fds = () if self.lifeline is None else (self.lifeline,)
+            self.process = subprocess.Popen([sys.executable, *argv], env=environ, stdout=log, stderr=log, pass_fds=fds)
         log.close()
         return self.process
 

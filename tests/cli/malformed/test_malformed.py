@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import starts
 
 
 def load(name: str) -> Any:
@@ -88,9 +89,5 @@ SAMPLE = (
 @pytest.mark.parametrize("case", [case for case in CASES if case.id in SAMPLE], ids=lambda case: case.id)
 def test_the_real_command_says_the_same(case: Any, tmp_path: Path) -> None:
     lay_out(tmp_path, case.files)
-    command = [sys.executable, "-m", "argosy.workflows.cli.main", *case.argv]
-    environment = {**os.environ, "PYTHONFAULTHANDLER": "0"}
-    ended = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment, check=False
-    )
+    ended = starts.argosy(tmp_path, *case.argv, env={**os.environ, "PYTHONFAULTHANDLER": "0"})
     judge(ended.returncode, ended.stdout, ended.stderr, case.names)
