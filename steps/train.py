@@ -61,7 +61,7 @@ def train(args: TrainArgs) -> int:
     metrics = Metrics(args.name)
     with heartbeat(store, args), RunLog(store, args.prefix, "supervisor", metrics.absorb) as log:
         record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step)
-        channel = Channel(record.keep)
+        channel = Channel(record.keep, manifest.nproc_per_node)
         with ChannelServer(endpoint, channel), _served(metrics, endpoint):
             ledger = Ledger(store, args.prefix, args.workflow_uid)
             commits = RunCommits(store, args.prefix, args.resume_from, args.end_step)

@@ -17,6 +17,8 @@ from argosy.steps.contract.channel import Assignment
 from argosy.steps.pods import processes
 
 TAIL_LINES = 60
+END_SECONDS = 0.01
+"""Between two looks at an agent whose ranks end: nobody trains meanwhile."""
 _LOOK_SECONDS = 0.05
 PYTHON: Final = [sys.executable, "-P", "-m"]
 """-P: a file of the user's named like a module of ours or of torch must not shadow it."""
@@ -87,7 +89,7 @@ class Agent(ABC):
         """SIGTERM, ``grace_seconds`` for ranks and their writers, then SIGKILL for all below us but what stays."""
         self.terminate()
         deadline = time.monotonic() + grace_seconds
-        while (self.poll() is None or _writers()) and time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
+        while ((runs := self.poll() is None) or _writers()) and time.monotonic() < deadline:
+            time.sleep(END_SECONDS if runs else _LOOK_SECONDS)
         processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
         self.reap()

@@ -29,6 +29,7 @@ from argosy.steps.launch.restart import NodeRestart, describe
 from argosy.steps.launch.spare import Spare
 from argosy.steps.launch.torchrun import Torchrun
 from argosy.steps.paths import resolve
+from argosy.steps.verdict.evidence import load_rules
 
 if TYPE_CHECKING:
     from argosy.steps.launch.keeper import Keeper
@@ -85,6 +86,7 @@ class Node:
 
     def _restarts(self) -> int:
         last_restart, agent = -1, self._first_agent()
+        load_rules()  # the agent takes longer
         head = AnsweringHead.where_asked()
         while True:
             try:

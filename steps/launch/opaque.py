@@ -114,7 +114,8 @@ class FolderWatch:
         if flaw:
             text = f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}"
             raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
-        time.sleep(max(0.0, SETTLED_SECONDS - (time.time() - newest_change({**unit.files, **found.beside}))))
+        changed = newest_change({**found.beside, **self._files(found, unit, final)})
+        time.sleep(max(0.0, SETTLED_SECONDS - (time.time() - changed)))
         try:
             return self._commit(found, unit, final=final, last=True, go_on=go_on)
         except FilesChanged as error:

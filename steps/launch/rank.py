@@ -1,7 +1,7 @@
 """The rank shim: ``python -m argosy.steps.launch.rank -- COMMAND...``, started by torchrun in the rank's place.
 
-It starts the real rank, sees how it ends and what it said, and tells launch; a rank that died of a lost peer is
-held back until the root is known, so that torchrun does not end the others before the culprit's evidence is in.
+It starts the real rank, sees how it ends and what it said, and tells launch; a rank that ended badly is held back
+until launch lets it go, so that torchrun does not end the others before the culprit's evidence is in.
 Standard library only: it starts with every rank.
 """
 
@@ -15,17 +15,19 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract import env as names
 from argosy.steps.evidence.cgroup import oom_kills
 from argosy.steps.launch.forked import Forked
 from argosy.steps.launch.progress_lines import ProgressLines
 from argosy.steps.launch.rank_child import RankChild, start_rank
-from argosy.steps.launch.rank_faults import RankFault
 from argosy.steps.launch.rank_output import RankOutput, write_all
 from argosy.steps.launch.wire import LineBuffer, ShimSettings, connect, decode, encode
 from argosy.steps.pods import processes
+
+if TYPE_CHECKING:
+    from argosy.steps.launch.rank_faults import RankFault
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _DRAIN_SECONDS = 0.5
@@ -56,7 +58,7 @@ class Shim:
         """launch is gone."""
         self._last_step = 0
         self._socket = connect(Path(settings.folder))
-        self._fault = RankFault.of(settings.fault, self._rank)
+        self._fault = _fault(settings.fault, self._rank)
         self._oom_kills = oom_kills()
         self._selector = selectors.DefaultSelector()
 
@@ -233,7 +235,6 @@ class Shim:
                 self._socket.sendall(encode({**record, "rank": self._rank}))
 
     def _end(self, code: int, ended: float) -> int:
-        held = code != 0 and not self._stopped and self._is_consequence()
         if self._fault is not None and code == 0:
             text = f"injection {self._fault.name} did not happen: rank {self._rank} ended at step {self._last_step}"
             self._tell({"type": "note", "message": text})
@@ -252,17 +253,18 @@ class Shim:
         }
         self._tell({"type": "ending", "ending": ending})
         deadline = time.monotonic() + self._settings.root_wait_seconds
-        while held and not (self._released or self._stopped or self._alone) and time.monotonic() < deadline:
+        while code != 0 and not (self._released or self._stopped or self._alone) and time.monotonic() < deadline:
             self._turn(deadline - time.monotonic())
         return code if code >= 0 else _SHELL_SIGNAL_BASE - code
 
-    def _is_consequence(self) -> bool:
-        # Imported only now: a rank that ends well never needs it.
-        from argosy.steps.contract.weight import Weight
-        from argosy.steps.verdict.evidence import read_lines
 
-        said = read_lines(list(self._output.tail))
-        return said is not None and said.weight <= Weight.MESSENGER
+def _fault(told: dict[str, Any] | None, rank: int) -> RankFault | None:
+    if told is None:
+        return None
+    # Imported here: a rank without a fault starts without it.
+    from argosy.steps.launch.rank_faults import RankFault
+
+    return RankFault.of(told, rank)
 
 
 def _drain(handle: int) -> None:

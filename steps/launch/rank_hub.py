@@ -6,15 +6,18 @@ import contextlib
 import selectors
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from argosy.steps.contract.weight import Weight
 from argosy.steps.launch.wire import LineBuffer, decode, encode, listen
+from argosy.steps.verdict.evidence import read_lines
 
 _READ = 1 << 16
 _LINE_BYTES = 8 << 20
 _LOOK_SECONDS = 0.5
+_RELEASE = {"type": "release"}
 
 
 class RankHub:
@@ -35,7 +38,7 @@ class RankHub:
 
     def release(self) -> None:
         """The root is known: shims that hold back may go, now and those that come."""
-        self._say({"type": "release"}, keep=True)
+        self._say(_RELEASE, keep=True)
 
     def stacks(self) -> None:
         """Have each rank print its stacks and end, because they hang."""
@@ -102,9 +105,21 @@ class RankHub:
         for line in self._clients[client].feed(data):
             record = decode(line)
             if record is not None:
+                ending = record.get("ending")
                 self._on_record(record)
+                if ending is not None and _may_go(ending):
+                    with contextlib.suppress(OSError):
+                        client.sendall(encode(_RELEASE))
         if not data:
             self._selector.unregister(client)
             with self._lock:
                 del self._clients[client]
             client.close()
+
+
+def _may_go(ending: Mapping[str, Any]) -> bool:
+    """Whether a shim that waits may leave: its rank did not merely lose a peer. Here the judge's rules are loaded."""
+    if ending["stopped"] or ending["exit_code"] == 0:
+        return False  # it does not wait
+    said = read_lines(ending["tail"])
+    return said is None or said.weight > Weight.MESSENGER

@@ -209,15 +209,14 @@ class Reporter:
         self._changed.notify_all()
 
     def _serve(self) -> None:
-        pause = REPORT_SECONDS
+        pause, delivered = REPORT_SECONDS, False
         while True:
             with self._changed:
-                deadline = time.monotonic() + pause
-                while not (self._urgent or self._closed) and (left := deadline - time.monotonic()) > 0:
-                    self._changed.wait(left)
-                self._urgent = False
-                closed = self._closed
-            delivered = self._deliver()
+                self._changed.wait_for(lambda: self._urgent or self._closed, pause)
+                news = self._urgent or self._steps or self._events or self._worked
+                self._urgent, closed = False, self._closed
+            if news or not (closed and delivered):
+                delivered = self._deliver()
             if closed:
                 return
             pause = REPORT_SECONDS if delivered else min(pause * 2, _SLOWEST_SECONDS)

@@ -15,7 +15,7 @@ from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.placeholders import filled
 from argosy.steps.contract.trouble import Trouble
-from argosy.steps.launch.agent import Agent
+from argosy.steps.launch.agent import END_SECONDS, Agent
 from argosy.steps.launch.arithmetic import check_arithmetic
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.environment import rank_environment
@@ -42,6 +42,8 @@ STOP_GRACE_SECONDS = 5.0
 """For ranks of a restart that has failed already: their collectives are broken, there is nothing to save."""
 LAST_SAVE_SECONDS = 10.0
 """After a SIGTERM: how long this node waits for the others, when every node gives its part of a checkpoint."""
+_OWN_END_SECONDS = 1.0
+"""An agent without ranks ends by itself and says why; after a SIGTERM its last word would be that."""
 _HANG_UP_SECONDS = 5.0
 _CLEAN = (0, int(ExitCode.PREEMPTED))
 RANKS_FOLDER = "/argosy/tmp/ranks"
@@ -186,7 +188,7 @@ class NodeRestart:
 
     def _watch(self, agent: Agent, hub: RankHub) -> None:
         while (code := agent.poll()) is None:
-            orders = self._reporter.wait(LOOK_SECONDS)
+            orders = self._reporter.wait(END_SECONDS if self._reporter.endings() else LOOK_SECONDS)
             self._kept.look()
             if self._terminated.is_set():
                 return self._terminate(agent, hub)
@@ -197,7 +199,7 @@ class NodeRestart:
         endings = self._reporter.endings()
         if self._hangs:
             return  # they ended because they were asked for their stacks
-        if code == 0 and len(endings) == self._args.nproc_per_node and all(ending.exit_code == 0 for ending in endings):
+        if code == 0 and self._all_ended() and all(ending.exit_code == 0 for ending in endings):
             assert self._saves is not None
             self._saves.finish(final=True, go_on=lambda: not (self._terminated.is_set() or self._reporter.orders()))
             self._reporter.enter("finished")
@@ -218,8 +220,14 @@ class NodeRestart:
 
     def _end_ranks(self, agent: Agent, hub: RankHub, orders: Orders) -> None:
         hub.release()
+        until = time.monotonic() + _OWN_END_SECONDS
+        while self._all_ended() and agent.poll() is None and time.monotonic() < until:
+            time.sleep(END_SECONDS)
         agent.end(min(STOP_GRACE_SECONDS, float(self._args.grace_seconds)))
         hub.drain(_HANG_UP_SECONDS)
+
+    def _all_ended(self) -> bool:
+        return len(self._reporter.endings()) == self._args.nproc_per_node
 
     def _terminate(self, agent: Agent, hub: RankHub) -> None:
         """SIGTERM of the pod: the ranks get it too, and their time to save."""

@@ -31,6 +31,12 @@ from typing import Any, Final
 
 from argosy.steps.child_python import die_with_parent
 
+_AGENT: Final = (
+    "torch.distributed.run",
+    "torch.distributed.elastic.rendezvous.static_tcp_rendezvous",
+    "encodings.idna",
+)
+"""With what torchrun imports when it begins, and the name of a host needs."""
 _READ: Final = 1 << 16
 _HANDLES: Final = 8
 _HIGH: Final = 200
@@ -232,7 +238,7 @@ def _without_our_frames(shown: Callable[..., Any]) -> Callable[..., None]:
 def main() -> None:
     """Import, then serve; in a fork run what was ordered."""
     gc.disable()  # a fifth of the import would be looking for garbage among what stays
-    for module in ("torch.distributed.run", *sys.argv[1:]):
+    for module in (*_AGENT, *sys.argv[1:]):
         importlib.import_module(module)
     if "torch" in sys.argv[1:]:
         # What makes an optimizer imports it, a second that each rank would take: torch/_compile.py.

@@ -2,7 +2,7 @@
 
 A shim gets its settings in one environment variable (torchrun passes the environment on), connects, and sends
 ``started``, ``step``, ``checkpoint``, ``injected``, ``failure``, ``note`` and one ``ending``. launch sends
-``release`` (the root cause is known: go) and ``stacks`` (the rank hangs: print where). Standard library only.
+``release`` (it is the root, or that is known: go) and ``stacks`` (the rank hangs: print where). Standard library only.
 """
 
 from __future__ import annotations

@@ -12,7 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from argosy.steps.contract.channel import LONG_POLL_SECONDS, Assignment, CheckIn, Orders, Report, StandBy
+from argosy.steps.contract.channel import (
+    LONG_POLL_SECONDS,
+    REPORT_SECONDS,
+    Assignment,
+    CheckIn,
+    Orders,
+    Report,
+    StandBy,
+)
 from argosy.steps.supervisor.gathering import Gathering
 
 SLACK_SECONDS = 5.0
@@ -31,9 +39,12 @@ class Stranger(Exception):
 class Channel:
     """State of the channel for one gang at a time; every method may be called from any thread."""
 
-    def __init__(self, keep: Keep) -> None:
-        """``keep(gang, report)`` makes a report with endings or an error durable; called before it is answered."""
-        self._keep = keep
+    def __init__(self, keep: Keep, nproc: int = 1) -> None:
+        """``keep(gang, report)`` makes a report with endings or an error durable; called before it is answered.
+
+        ``nproc``: ranks of a pod.
+        """
+        self._keep, self._nproc = keep, nproc
         self._changed = threading.Condition()
         self._gang = ""
         self._pods: frozenset[str] | None = None
@@ -180,7 +191,7 @@ class Channel:
         return self._stand_by is not None and bool(self._assigned) and message.pod not in self._assigned
 
     def answer_report(self, message: Report) -> dict[str, Any]:
-        """Note the report and give the orders that stand.
+        """Note the report and give the orders that stand; a pod that has no more to tell of its failure waits for some.
 
         Raises:
             NotReady, Stranger: see there. StepError: evidence could not be stored; the pod sends it again.
@@ -198,6 +209,11 @@ class Channel:
                 self._step = max([self._step, *_steps(message)])
                 self._gathering.hear(message)
                 self._changed.notify_all()
+                if self._orders.command == "continue" and _has_failed(message, self._nproc):
+                    given = self._orders
+                    self._changed.wait_for(lambda: self._orders is not given or self._closed, REPORT_SECONDS)
+                    self._check(message.pod)
+            if message.restart == self._running:
                 return {**asdict(self._orders), "step": self._step, **self._gathering.news(message.node_rank)}
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
@@ -211,3 +227,9 @@ class Channel:
 
 def _steps(message: Report) -> list[int]:
     return [record["step"] for record in message.steps if isinstance(record.get("step"), int)]
+
+
+def _has_failed(message: Report, nproc: int) -> bool:
+    """Whether the pod can only wait for what is decided."""
+    bad = any(ending.exit_code != 0 and not ending.stopped for ending in message.endings)
+    return message.phase == "failed" or (bad and len(message.endings) >= nproc)

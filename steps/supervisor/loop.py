@@ -244,9 +244,9 @@ class Supervisor:
             kept = have_stopped(context, gang, outcome.restart, hasty=replace_gang) and not replace_gang
         if not kept:
             self._gangs.delete(gang, decision.reason)
+            context.record.bundled(context.bundles)
         self._set_last_saves_aside(verdict)
         until = time.monotonic() + decision.pause * random.uniform(0.5, 1.0)
-        context.record.bundled(context.bundles)
         while (left := until - time.monotonic()) > 0:
             context.pause(min(left, 1.0))
         return gang if kept else None

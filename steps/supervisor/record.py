@@ -29,13 +29,20 @@ class Record:
         self._end_step = end_step
         self._last: tuple[int, float] = (0, 0.0)
         self._verdict: tuple[str, dict[str, Any]] | None = None
+        self._kept: dict[str, tuple[Any, ...]] = {}
+        """Of each pod: what it told last that is durable."""
 
     # Evidence.
 
     def keep(self, gang: str, report: Report) -> None:
         """Make a report with endings or an error durable, before its pod is told that it arrived."""
         key = f"{self._evidence(gang)}/{report.restart:04d}-{report.pod}.json"
+        ended = (report.phase == "finished", report.uncommitted, report.end)
+        told = (key, report.endings, report.error, ended)
+        if self._kept.get(report.pod) == told:
+            return  # it is sent until the pod has orders
         self._store.put(key, json.dumps({**asdict(report), "steps": [], "events": []}, indent=1).encode())
+        self._kept[report.pod] = told
 
     def kept(self, gang: str, restart: int) -> list[Report]:
         """The reports of a restart that :meth:`keep` stored."""

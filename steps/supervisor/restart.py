@@ -21,6 +21,7 @@ from argosy.steps.supervisor.seats import as_ranks, keepers, peers, seated
 from argosy.steps.supervisor.spares import AGAIN_SECONDS, Attendance, usable
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
 from argosy.steps.verdict import Verdict
+from argosy.steps.verdict.evidence import load_rules
 
 HOST_SECONDS = 0.5
 """How often the host is asked for the pods."""
@@ -53,6 +54,8 @@ class GangRestart:
             return Outcome(restart=self._number, verdict=found, enough=self._enough)
         entry = self._begin(found)
         self._assign(entry)
+        self._context.record.log.flush()
+        self._context.record.bundled(self._context.bundles)
         return self._watch(entry)
 
     def adopt(self, entry: Mapping[str, Any]) -> Outcome:
@@ -68,6 +71,7 @@ class GangRestart:
     def _gather(self) -> dict[str, CheckIn] | Verdict:
         """Check-ins of all pods, or why they never came."""
         context, known = self._context, set[str]()
+        load_rules()  # pods take longer
         placing = Placing(context, self._gang, lambda: self._expect(now=True))
         found = placing.wait()
         if found is not None:
@@ -161,7 +165,6 @@ class GangRestart:
             restored_digest=entry["resume_digest"],
             skipped=context.commits.skipped(),
         )
-        context.record.log.flush()
         return entry
 
     def _assign(self, entry: Mapping[str, Any], *, released: bool = True) -> None:

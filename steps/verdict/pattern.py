@@ -33,5 +33,5 @@ class Pattern:
 
 @cache
 def _compiled(regex: str) -> re.Pattern[str]:
-    # Compiled when first used: the rank shim loads these tables and must start quickly.
+    # Compiled when first used: most processes that load these tables read no log.
     return re.compile(regex)

@@ -79,6 +79,9 @@ def _failed(gang: Gang, start: dict[str, str], preload: tuple[str, ...]) -> tupl
     text = gang.pods[0].text()
     assert "at exit" in text
     assert not list(gang.workspace(0).glob("__pycache__/train.*")) or "module" in start
+    gang.look()
+    if gang.endings().get(0, {"stopped": True})["stopped"]:
+        return _said(gang), []  # torchrun ended it amid its work, since the other one had failed
     return _said(gang), re.findall(r"\[rank 0\] ((?:Traceback|  File|ValueError).*)", text)
 
 

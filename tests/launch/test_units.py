@@ -297,6 +297,17 @@ def test_a_log_that_stays_open_beside_the_checkpoints(one_node: Callable[..., Cl
     assert "runs/events" not in paths(gang)
 
 
+def test_a_model_that_is_written_last_is_part_of_the_end(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node(checkpoint_include=("checkpoint-*/*",))
+    gang.save(10)
+    gang.until(lambda: gang.committed() == [10], "commit")
+    for rank in gang.nodes[0].ranks:
+        rank.exit()
+    (gang.nodes[0].folder / "model.bin").write_text("what was trained")  # the checkpoint rests since long
+    gang.nodes[0].saves.finish(final=True)
+    assert "model.bin" in paths(gang)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "whole"),
     [

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import Endpoint
 from argosy.steps.guarded import STRANGERS
+from argosy.steps.launch import reporter
+from argosy.steps.launch.channel_client import ChannelClient
+from argosy.steps.launch.identity import Identity
 from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
@@ -29,6 +32,7 @@ from argosy.steps.store.files import FileStore
 from argosy.steps.supervisor import channel
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.ledger import Ledger
+from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 
 
@@ -42,7 +46,7 @@ class Wire:
         self.endpoint = Endpoint(host="127.0.0.1", port=port, url=f"http://127.0.0.1:{port}", token="secret")
         self.kept: list[tuple[str, Report]] = []
         self.store_is_away = False
-        self.channel = Channel(self._keep)
+        self.channel = Channel(self._keep, nproc=2)
         self.server = ChannelServer(self.endpoint, self.channel)
 
     def _keep(self, gang: str, report: Report) -> None:
@@ -146,6 +150,64 @@ def test_evidence_is_stored_before_it_is_answered(wire: Wire) -> None:
     wire.store_is_away = False
     assert wire.report(0, 0, phase="failed", endings=[ending])[0] == 200
     assert [(gang, report.endings) for gang, report in wire.kept] == [("g", [Ending.from_json(ending)])]
+
+
+def test_a_pod_that_can_only_wait_is_answered_when_it_is_decided(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(0, 1)
+    endings = [{"rank": rank, "time": 1.0, "exit_code": 1, "signal": None, "stopped": False} for rank in (0, 1)]
+    monkeypatch.setattr(channel, "REPORT_SECONDS", 60.0)
+    assert wire.report(0, 0, endings=endings[:1])[1]["command"] == "continue"
+    for told in ({"endings": endings}, {"phase": "failed"}):
+        wire.channel.drain()
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(wire.report, 0, 0, **told)
+            while not wire.channel.drain():
+                wire.channel.wait(0.02)
+            assert not waiting.done()
+            wire.channel.order(Orders(command="stop"))
+            assert waiting.result(30)[1]["command"] == "stop"
+        wire.channel.order(Orders(command="continue"))
+    monkeypatch.setattr(channel, "REPORT_SECONDS", 0.1)
+    assert wire.report(0, 0, phase="failed")[1]["command"] == "continue"
+
+
+def test_who_has_told_all_says_nothing_when_it_leaves(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporter, "REPORT_SECONDS", 60.0)
+    wire.channel.expect("g", frozenset({"p0"}))
+    for restart, late in enumerate(([], ["staged"])):
+        wire.assign(restart, 1)
+        wire.channel.order(Orders(command="stop"))
+        assignment = Assignment.from_json(wire.check_in(0, restart - 1)[1])
+        identity = Identity("p0", "n0", 0, wire.endpoint.url, "secret")
+        told = reporter.Reporter(ChannelClient(wire.endpoint.url, "secret"), identity, assignment)
+        told.start()
+        while told.orders() is None:
+            told.wait(1)
+        for kind in late:
+            told.event(kind)
+        told.close()
+        assert [[event["kind"] for event in each.events] for each in wire.channel.drain()] == [[], *[[e] for e in late]]
+
+
+def test_evidence_that_is_told_again_is_stored_once(tmp_path: Path) -> None:
+    store = open_store(f"file://{tmp_path}/store")
+    ending = Ending(rank=0, time=1.0, exit_code=1, signal=None, stopped=False)
+    first = Report(pod="p0", node="n0", node_rank=0, restart=0, phase="running", endings=[ending])
+    with RunLog(store, "r/runs/a", "supervisor") as log:
+        record = Record(store, "r/runs/a", log, 1, 0)
+        for report, stored in (
+            (first, True),
+            (replace(first, phase="failed"), False),
+            (replace(first, error=Trouble(cause="hang")), True),
+            (replace(first, endings=[ending, ending]), True),
+            (replace(first, restart=1), True),
+        ):
+            record.keep("g", report)
+            found = [info.key for info in store.list("r/runs/a/attempts")]
+            assert bool(found) == stored
+            for key in found:
+                store.delete(key)
 
 
 def test_a_starting_supervisor_disturbs_nobody_and_strangers_are_refused(wire: Wire) -> None:
