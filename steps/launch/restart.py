@@ -42,7 +42,7 @@ STOP_GRACE_SECONDS = 5.0
 """For ranks of a restart that has failed already: their collectives are broken, there is nothing to save."""
 LAST_SAVE_SECONDS = 10.0
 """After a SIGTERM: how long this node waits for the others, when every node gives its part of a checkpoint."""
-_OWN_END_SECONDS = 1.0
+_OWN_END_SECONDS = 0.3
 """An agent without ranks ends by itself and says why; after a SIGTERM its last word would be that."""
 _HANG_UP_SECONDS = 5.0
 _CLEAN = (0, int(ExitCode.PREEMPTED))
