@@ -50,6 +50,8 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Iterator[Source]:
         for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", server.endpoint)
+        monkeypatch.setenv("AWS_PROFILE", "so that it is put back")
+        monkeypatch.delenv("AWS_PROFILE")
         yield Source(server)
 
 
@@ -125,6 +127,7 @@ def test_stopped_in_the_middle_it_goes_on(how: int, source: Source, argosy: Argo
         (["s3://argosy-tests/d", "X", "--include", ""], 2, "--include"),
         (["s3://argosy-tests/d", "X", "--endpoint-url", "localhost:9000"], 2, "--endpoint-url"),
         (["s3://argosy-tests/d", "X", "--ca-bundle", "/dev/null"], 2, "--ca-bundle"),
+        (["s3://argosy-tests/d", "X", "--profile", "nope"], 78, "nope"),
         (["s3://argosy-tests/d", "X", "--digest", "0" * 64], 2, "--digest 000000000000"),
         (["s3://argosy-tests/d", "X", "--digest", "abc"], 2, "64 hex digits"),
         (["s3://argosy-tests/d", "FOREIGN"], 2, "which staging did not put there"),

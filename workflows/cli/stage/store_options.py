@@ -17,7 +17,7 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("endpoint-url", "AWS_ENDPOINT_URL_S3", {"metavar": "URL", "help": "Another S3 than AWS: http(s)://host[:port]."}),
     ("region", "AWS_REGION", {"metavar": "NAME", "help": "Region of the bucket."}),
-    ("profile", "AWS_PROFILE", {"metavar": "NAME", "help": "Profile of ~/.aws/config; boto3 finds the credentials."}),
+    ("profile", "AWS_PROFILE", {"metavar": "NAME", "help": "Profile of ~/.aws/config, before environment keys."}),
     ("anonymous", "AWS_SKIP_SIGNATURE", {"is_flag": True, "help": "Sign nothing: a public bucket."}),
     ("requester-pays", "AWS_REQUEST_PAYER", {"is_flag": True, "help": "Accept that the requests are charged to you."}),
     ("ca-bundle", "AWS_CA_BUNDLE", {"metavar": "FILE", "help": "PEM file of the authorities to trust."}),
@@ -64,4 +64,11 @@ def _bundle(option: str, value: str) -> str:
     return str(path.absolute())
 
 
-_CHECKS = {"AWS_ENDPOINT_URL_S3": _endpoint, "AWS_CA_BUNDLE": _bundle}
+def _profile(option: str, value: str) -> str:
+    # Who names a profile means it: keys in the environment go before AWS_PROFILE, but not before aws --profile.
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        os.environ.pop(name, None)
+    return _any(option, value)
+
+
+_CHECKS = {"AWS_ENDPOINT_URL_S3": _endpoint, "AWS_CA_BUNDLE": _bundle, "AWS_PROFILE": _profile}
