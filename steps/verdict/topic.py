@@ -23,7 +23,7 @@ class Topic:
 
     def matches(self, line: str) -> bool:
         """Whether the line, without prefixes, is about this cause; case does not count."""
-        return _compiled(self.trouble).search(line) is not None and self.names(line)
+        return self.names(line) and _compiled(self.trouble).search(line) is not None
 
     def names(self, line: str) -> bool:
         """Whether the line has this cause's noun."""

@@ -7,7 +7,7 @@ from io import BytesIO
 
 import pytest
 
-from argosy.workflows.diagnosis.excerpt import excerpt
+from argosy.workflows.diagnosis.excerpt import MAX_LINE_BYTES, excerpt
 from argosy.workflows.diagnosis.verdict import diagnose
 from tests.verdict.public import LOGS
 
@@ -26,3 +26,10 @@ def test_lines_between_two_matches_are_passed_over() -> None:
     said = "step 1 loss 2.5\nstep 2 loss 2.4\nRuntimeError: CUDA error: an illegal memory access\nstep 3 loss 2.3\n"
     lines = excerpt(BytesIO((said + _AFTERWARDS).encode()), "a")
     assert [line.silent for line in lines[:4]] == [True, True, False, True]
+
+
+def test_long_lines_are_kept_cut() -> None:
+    line = "RuntimeError: CUDA error: an illegal memory access " + "x" * 2_000_000 + "\n"
+    lines = excerpt(BytesIO((line * 40).encode()), "a")
+    assert {len(each.text) for each in lines} == {MAX_LINE_BYTES}
+    assert [each.number for each in lines] == list(range(1, 41))

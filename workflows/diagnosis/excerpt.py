@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +19,8 @@ HEAD_LINES = 2000
 """What failed first is among the first lines that say anything; how it ended is among the last."""
 TAIL_LINES = 2000
 MAX_LINE_BYTES = 4096
+_SPAN_BYTES = 16 << 10
+"""Above it each line is cut before it is kept."""
 _SCANNERS = 2
 _BEFORE, _AFTER, _AFTER_TRACEBACK = 3, 10, 80
 _HITS_A_CHUNK = 400
@@ -28,19 +31,24 @@ _ENDING = 40
 
 def excerpt(source: IO[bytes], file: str, report: Callable[[int], None] = lambda _: None) -> list[Line]:
     """Lines around everything that a rule might match, the first and the last ones; ``report`` gets bytes read."""
-    head: list[Line] = []
-    tail: deque[Line] = deque(maxlen=TAIL_LINES)
+    head: list[_Span] = []
+    tail: deque[_Span] = deque()
+    heads = tails = 0
     first, last = 1, b""
     for chunk, scan in _scanned(_chunks(source, report)):
-        for line in _lines_of(chunk, file, first, scan):
-            if len(head) < HEAD_LINES:
-                head.append(line)
-            else:
-                tail.append(line)
+        for span in _spans_of(chunk, first, scan):
+            if heads < HEAD_LINES:
+                head.append(span)
+                heads += span.count
+                continue
+            tail.append(span)
+            tails += span.count
+            while tails - tail[0].count >= TAIL_LINES:
+                tails -= tail.popleft().count
         first, last = first + scan.count, (last + chunk if len(chunk) < _END_BYTES else chunk)[-_END_BYTES:]
-    known = tail[-1].number if tail else head[-1].number if head else 0
-    tail.extend(_end_of(last, file, first, known))
-    return [*head, *tail]
+    found = [line for span in (*head, *tail) for line in span.lines(file)]
+    found.extend(_end_of(last, file, first, found[-1].number if found else 0))
+    return [*found[:HEAD_LINES], *found[HEAD_LINES:][-TAIL_LINES:]]
 
 
 def _end_of(chunk: bytes, file: str, next_number: int, known: int) -> Iterator[Line]:
@@ -53,28 +61,49 @@ def _end_of(chunk: bytes, file: str, next_number: int, known: int) -> Iterator[L
 
 
 @dataclass(frozen=True)
+class _Span:
+    """Whole lines of a log, the first with this ``number``; most of a large log's are pushed out by later ones.
+
+    ``loud``: where in them begin those that a rule may match; None: not known.
+    """
+
+    number: int
+    data: bytes
+    count: int
+    loud: frozenset[int] | None
+
+    def lines(self, file: str) -> Iterator[Line]:
+        at = 0
+        for offset, raw in enumerate(self.data.split(b"\n")):
+            if raw:
+                silent = self.loud is not None and at not in self.loud and _is_itself(raw)
+                yield Line(file, self.number + offset, _text(raw), silent)
+            at += len(raw) + 1
+
+
+@dataclass(frozen=True)
 class _Scan:
     """What rules may be about in a chunk.
 
-    ``marks``: begin, end and lines after that belong to it, of each match. ``loud``: where the lines of matches begin.
-    ``unread``: from where to where nobody looked.
+    ``marks``: begin, end and lines after that belong to it, of each match. ``loud``: where the lines of matches begin,
+    in order. ``unread``: from where to where nobody looked.
     """
 
     marks: list[tuple[int, int, int]]
-    loud: set[int]
+    loud: list[int]
     unread: range
     count: int
 
 
 def _scan(chunk: bytes) -> _Scan:
-    search, marks, loud, unread = hits().search, [], set[int](), range(0)
+    search, marks, loud, unread = hits().search, [], list[int](), range(0)
     match = search(chunk)
     while match is not None:
         begin, end = match.start(), match.end()
         marks.append((begin, end, _AFTER_TRACEBACK if b"raceback" in match.group() else _AFTER))
         at, position = _line_back(chunk, begin, 0), _line_forward(chunk, max(end - 1, begin), 0)
         while at < position:
-            loud.add(at)
+            loud.append(at)
             at = _line_forward(chunk, at, 0)
         if len(marks) == _HITS_A_CHUNK:
             unread = range(position, max(position, len(chunk) - _END_BYTES))
@@ -111,8 +140,8 @@ def _chunks(source: IO[bytes], report: Callable[[int], None]) -> Iterator[bytes]
         yield rest
 
 
-def _lines_of(chunk: bytes, file: str, first: int, scan: _Scan) -> Iterator[Line]:
-    """The lines of a chunk near a match; its first line has the number ``first``."""
+def _spans_of(chunk: bytes, first: int, scan: _Scan) -> Iterator[_Span]:
+    """The lines of a chunk near matches; its first line has the number ``first``."""
     counted, number, done = 0, first, 0
     for at, to, after in scan.marks:
         begin = max(done, _line_back(chunk, at, _BEFORE))
@@ -120,12 +149,14 @@ def _lines_of(chunk: bytes, file: str, first: int, scan: _Scan) -> Iterator[Line
         if end <= begin:
             continue
         number += chunk.count(b"\n", counted, begin)
-        counted = done = begin
-        for offset, raw in enumerate(chunk[begin:end].split(b"\n")[: None if end == len(chunk) else -1]):
-            if raw:
-                quiet = done not in scan.loud and done not in scan.unread and _is_itself(raw)
-                yield Line(file, number + offset, _text(raw), quiet)
-            done += len(raw) + 1
+        counted = begin
+        loud = scan.loud[bisect_left(scan.loud, begin) : bisect_left(scan.loud, end)]
+        known = end <= scan.unread.start or begin >= scan.unread.stop
+        offsets = frozenset(each - begin for each in loud) if known else None
+        data = chunk[begin:end]
+        if len(data) > _SPAN_BYTES:
+            data, offsets = b"\n".join(raw[:MAX_LINE_BYTES] for raw in data.split(b"\n")), None
+        yield _Span(number, data, chunk.count(b"\n", begin, end), offsets)
         done = end
 
 
