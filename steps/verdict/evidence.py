@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import takewhile
 
 from argosy.steps.contract.causes import Cause
@@ -57,6 +58,7 @@ class Reading:
     consequences: tuple[Said, ...]
 
 
+@cache
 def load_rules() -> None:
     """Compile the rules, which takes 40 ms, while nobody waits for a verdict."""
     read_lines(["no rule knows this line, so all are tried"])

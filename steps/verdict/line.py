@@ -45,8 +45,10 @@ _MOST_PREFIXES = 8
 
 @dataclass(frozen=True)
 class Line:
-    """A line of ``file`` (its ``number`` counts from 1), as it stood there. ``silent``: no rule
-    matches it; what it is about was not asked."""
+    """A line of ``file`` (its ``number`` counts from 1), as it stood there.
+
+    ``silent``: no rule matches it; what it is about was not asked.
+    """
 
     file: str
     number: int

@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 
 from tests.gpu.case import Case, Part, Skipped
+from tests.prove.unaware import account
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-CLI = (sys.executable, "-m", "argosy.workflows.cli.main")
+CLI = (sys.executable, *account.CLI)
 
 
 def made(case: Case) -> Path:

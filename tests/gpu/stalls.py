@@ -100,7 +100,5 @@ def _of(size: str, who: str) -> Any:
 
 
 # Argosy last of each size: its bar is held against the peers' figures.
-PART = Part(
-    {f"{size}, {who}": _of(size, who) for size in SIZES for who in (*PEERS, "argosy")},
-    seconds=300, disk=frozenset(f"{size}, {who}" for size in SIZES for who in (*PEERS, "argosy")),
-)  # fmt: skip
+CASES = {f"{size}, {who}": _of(size, who) for size in SIZES for who in (*PEERS, "argosy")}
+PART = Part(CASES, seconds=300, disk=frozenset(CASES))

@@ -7,7 +7,8 @@ from io import BytesIO
 
 import pytest
 
-from argosy.workflows.diagnosis.excerpt import MAX_LINE_BYTES, excerpt
+from argosy.workflows.diagnosis import excerpt as reading
+from argosy.workflows.diagnosis.excerpt import HEAD_LINES, MAX_LINE_BYTES, TAIL_LINES, excerpt
 from argosy.workflows.diagnosis.verdict import diagnose
 from tests.verdict.public import LOGS
 
@@ -33,3 +34,11 @@ def test_long_lines_are_kept_cut() -> None:
     lines = excerpt(BytesIO((line * 40).encode()), "a")
     assert {len(each.text) for each in lines} == {MAX_LINE_BYTES}
     assert [each.number for each in lines] == list(range(1, 41))
+
+
+def test_empty_lines_take_no_place_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 10_000)
+    said = "RuntimeError: CUDA error: an illegal memory access\n\n" * 5000
+    lines = excerpt(BytesIO(said.encode()), "a")
+    assert len(lines) == HEAD_LINES + TAIL_LINES
+    assert lines[-1].number == 9999

@@ -64,7 +64,7 @@ def _end_of(chunk: bytes, file: str, next_number: int, known: int) -> Iterator[L
 class _Span:
     """Whole lines of a log, the first with this ``number``; most of a large log's are pushed out by later ones.
 
-    ``loud``: where in them begin those that a rule may match; None: not known.
+    ``count``: of them that are not empty. ``loud``: where in them begin those that a rule may match; None: not known.
     """
 
     number: int
@@ -154,9 +154,10 @@ def _spans_of(chunk: bytes, first: int, scan: _Scan) -> Iterator[_Span]:
         known = end <= scan.unread.start or begin >= scan.unread.stop
         offsets = frozenset(each - begin for each in loud) if known else None
         data = chunk[begin:end]
+        raws = data.split(b"\n")
         if len(data) > _SPAN_BYTES:
-            data, offsets = b"\n".join(raw[:MAX_LINE_BYTES] for raw in data.split(b"\n")), None
-        yield _Span(number, data, chunk.count(b"\n", begin, end), offsets)
+            data, offsets = b"\n".join(raw[:MAX_LINE_BYTES] for raw in raws), None
+        yield _Span(number, data, sum(map(bool, raws)), offsets)
         done = end
 
 

@@ -16,26 +16,11 @@ _REFUSED = (
 https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList."""
 
 _PASSES = (
-    *(r"5\d\d", "408", "409", "412", "425", "429", "Unknown", r"Internal\w*", "OperationAborted", r"Conditional\w+"),
-    *(
-        r"Precondition\w+",
-        r"\w+InProgress\w*",
-        r"\w*Timeout\w*",
-        r"\w*Thrott\w*",
-        r"\w*Exceed\w*",
-        r"\w*Unavailable\w*",
-    ),
-    *(
-        r"Prior\w+",
-        "SlowDown",
-        r"\w*Busy",
-        r"TooMany\w+",
-        r"Insufficient\w+",
-        r"\w+Digest",
-        r"Incomplete\w+",
-        r"\w+Mismatch",
-    ),
-)
+    r"5\d\d", "408", "409", "412", "425", "429", "Unknown", r"Internal\w*", "OperationAborted", r"Conditional\w+",
+    r"Precondition\w+", r"\w+InProgress\w*", r"\w*Timeout\w*", r"\w*Thrott\w*", r"\w*Exceed\w*", r"\w*Unavailable\w*",
+    r"Prior\w+", "SlowDown", r"\w*Busy", r"TooMany\w+", r"Insufficient\w+", r"\w+Digest", r"Incomplete\w+",
+    r"\w+Mismatch",
+)  # fmt: skip
 """What passes by itself (botocore/retries/standard.py). Any other code, known or new, refuses each time: so says the
 protocol, whose errors are documents of their own (https://cloud.google.com/storage/docs/xml-api/reference-status)."""
 
