@@ -31,11 +31,6 @@ _TRIED_AGAIN = re.compile(r"\b(retrying|will retry|attempt \d+ ?(/|of) ?\d+)\b",
 """What is tried again counts when nothing else is said."""
 _RAISES = re.compile(r"(\w+\.)*(Runtime|Value|Type|Key|Index|Attribute|Assertion)Error: ")
 """Whatever a launcher said on the same line comes after it."""
-_ANY_TROUBLE = re.compile(
-    r"error|fail|fatal|denied|unable|cannot|could not|unauthori|abort|kill|terminat|lost|tim(ed?|ing) ?-?out"
-    r"|not (found|available)",
-    re.IGNORECASE,
-)
 _REFUSED = re.compile(
     r"\b(401|403|404|410)\b|(HTTP Error |status( code)?:? )4(0[0-7]|1\d|2[1-46]|31|51)\b|\bforbidden\b"
     r"|unauthori[sz]ed|access denied|gated",
@@ -74,7 +69,7 @@ def match_line(line: str) -> Evidence | None:
     if ours and ours.group(1) in _CAUSES:
         cause = Cause(ours.group(1))
         return Evidence(cause, line[:MAX_QUOTE], cause.weight, cause.exit_code)
-    if not line or _BENIGN.search(line):
+    if not line or is_benign(line):
         return None
     raises = _RAISES.match(line)
     matching = (pattern for pattern in PATTERNS if not (raises and pattern.weight == Weight.SUMMARY))
@@ -84,18 +79,15 @@ def match_line(line: str) -> Evidence | None:
     return evidence
 
 
+def is_benign(line: str) -> bool:
+    """Whether scripts say this on their way, or say that something did not happen."""
+    return _BENIGN.search(line) is not None
+
+
 def topic_of(line: str, besides: Cause | None = None) -> Cause | None:
     """The cause whose kind of trouble the line is about, ``besides`` one that is known; None for none."""
     others = [topic for topic in TOPICS if topic.cause != besides]
     return next((topic.cause for words in own_words(line) for topic in others if topic.matches(words)), None)
-
-
-def noun_of(line: str) -> Cause | None:
-    """The first cause whose noun a line names beside any kind of trouble: no more than a second guess."""
-    if _ANY_TROUBLE.search(line) is None or _BENIGN.search(line) or _NO_TROUBLE.search(line):
-        return None
-    *_, words = own_words(line)
-    return next((topic.cause for topic in TOPICS if topic.names(words)), None)
 
 
 def code_of(cause: Cause, line: str) -> ExitCode:
@@ -111,15 +103,19 @@ def code_of(cause: Cause, line: str) -> ExitCode:
     return cause.exit_code
 
 
+def guessed_code(cause: Cause, line: str) -> ExitCode:
+    """The exit code of a cause that is no more than likely."""
+    return ExitCode.TRANSIENT if cause in _EASILY_TAKEN else code_of(cause, line)
+
+
 def hint_of(line: str) -> Evidence | None:
     """What a line is about that no rule knows; nothing for quoted code and what is too long for a message."""
-    if not line or len(line) > _LONGEST_HINT or _BENIGN.search(line) or _NO_TROUBLE.search(line):
+    if not line or len(line) > _LONGEST_HINT or is_benign(line) or _NO_TROUBLE.search(line):
         return None
     cause = topic_of(line)
     if cause is None:
         return None
-    code = ExitCode.TRANSIENT if cause in _EASILY_TAKEN else code_of(cause, line)
-    return Evidence(cause, line.strip()[:MAX_QUOTE], Weight.HINT, code)
+    return Evidence(cause, line.strip()[:MAX_QUOTE], Weight.HINT, guessed_code(cause, line))
 
 
 def doubted(evidence: Evidence, raw: str) -> Evidence:

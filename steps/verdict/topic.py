@@ -23,11 +23,7 @@ class Topic:
 
     def matches(self, line: str) -> bool:
         """Whether the line, without prefixes, is about this cause; case does not count."""
-        return self.names(line) and _compiled(self.trouble).search(line) is not None
-
-    def names(self, line: str) -> bool:
-        """Whether the line has this cause's noun."""
-        return _compiled(self.about).search(line) is not None
+        return all(_compiled(regex).search(line) is not None for regex in (self.about, self.trouble))
 
 
 @cache

@@ -77,13 +77,13 @@ def test_of_a_runs_folder_and_its_evidence_the_logs_are_read_and_not_what_we_mad
 ) -> None:
     (tmp_path / "ranks").mkdir()
     (tmp_path / "ranks/rank-0.log").write_text("step 25\nTraceback (most recent call last):\nKeyError: 'label'\n")
-    ours = {"tail": ["Traceback (most recent call last):", "KeyError: 'label'"], "cause": "peer_lost"}
+    ours = {"tail": ["Traceback (most recent call last):", "KeyError: 'label'"], "cause": "disk_full"}
     for name in ("endings.json", "verdict.json", "report.html"):
         (tmp_path / name).write_text(json.dumps(ours, indent=1))
     found = told(argosy, str(tmp_path))
     assert found["evidence"]["file"].endswith("ranks/rank-0.log")
     assert found["evidence"]["line"] == 3
-    assert found["runner_up"]["cause"] != "peer_lost"
+    assert found["runner_up"]["cause"] != "disk_full"
 
 
 def test_of_a_runs_folder_what_happened_to_others_and_what_pods_mount_is_not_read(

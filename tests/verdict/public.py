@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 import zlib
 from dataclasses import dataclass
@@ -36,6 +38,12 @@ def half_of(log: dict[str, Any]) -> str:
         return str(log["half"])
     half = "build" if zlib.crc32(log["source"].encode()) % 2 else "measured"
     return f"second {half}" if "gathered" in log else half
+
+
+def digest(logs: list[dict[str, Any]]) -> str:
+    """SHA-256 of what is learned from logs (scripts/learn_words.py)."""
+    said = [[log["source"], log["cause"], log["say"]] for log in logs]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

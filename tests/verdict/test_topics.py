@@ -155,13 +155,6 @@ def test_a_quoted_line_stands_in_the_input(log: dict[str, Any]) -> None:
     assert all(any(one.evidence.quote in line for line in said) for one in said_in(said, guess=True))
 
 
-def test_where_nothing_is_known_the_nouns_of_the_last_lines_are_the_second_guess() -> None:
-    verdict = diagnose([[Line("a", 1, "worker 3 up"), Line("a", 2, "part 4 of local_nic erdma_0 was terminated")]])
-    assert (verdict.root.cause, verdict.root.line) == (Cause.UNKNOWN, None)
-    assert verdict.runner_up is not None
-    assert verdict.runner_up.cause == Cause.NCCL_IB_ERROR
-
-
 @pytest.mark.parametrize(
     ("last", "cause"),
     [

@@ -149,6 +149,8 @@ def _tell(found: Diagnosis, files: int) -> None:
     where += f", node {found.node}" if found.node else ""
     say(f"{root.cause}{where} (exit code {root.exit_code}, confidence {found.confidence:.2f})")
     say(f"  {root.cause.meaning}")
+    if found.by_words:
+        say("  No rule knows a line of this log: its words are like those of logs with this cause.")
     say(f"  | {_quoted(root)}")
     say(f"What to do: {remedy_of(root.cause)}")
     if found.runner_up is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.evidence import Said, choose, progress_in, said_in, without_survived
-from argosy.steps.verdict.line import Line, node_of, rank_of, strip_prefixes, time_of
-from argosy.steps.verdict.match import match_line, noun_of, topic_of
-from argosy.steps.verdict.neighbours import NEIGHBOURS
+from argosy.steps.verdict.line import Line, node_of, rank_of, time_of
+from argosy.steps.verdict.match import guessed_code, is_benign
+from argosy.workflows.diagnosis.learned import likely, speaks_for
 from argosy.workflows.diagnosis.remedies import remedy_of
 
 _CONFIDENCE = {
@@ -28,8 +27,11 @@ _CONFIDENCE = {
 """How often the first word of this weight was right on the public logs of tests/verdict that rules are built on."""
 _RIVAL = 0.1
 """Taken off where another cause has a word of the same weight."""
+_LEAST_CHANCE = 0.15
+"""Below it what the words are like is a second guess only."""
+_RAISING = re.compile(r'Traceback \(most recent call last\)|^\s*File "|Error\b')
+"""A log that ends within an exception: whose mistake it is, its last line would have said."""
 _NEAR_LINES = 40
-_LAST_LINES = 40
 _IN_NAME = re.compile(r"(?:rank|worker|node)[-_]?(\d+)", re.IGNORECASE)
 MOST_CONSEQUENCES = 20
 
@@ -45,7 +47,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The root and what belongs to it; ``rank`` is None and ``node`` "" where the logs do not tell."""
+    """The root and what belongs to it; ``rank`` is None and ``node`` "" where the logs do not tell.
+
+    ``by_words``: no rule knows a line, the cause is that of logs of alike words.
+    """
 
     root: Named
     rank: int | None
@@ -53,6 +58,7 @@ class Diagnosis:
     confidence: float
     runner_up: Named | None
     consequences: tuple[Named, ...]
+    by_words: bool = False
 
     def record(self) -> dict[str, Any]:
         """Plain values for ``--json``."""
@@ -86,8 +92,7 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
     """The verdict over the excerpts of all files: by time where every one has time stamps, else file by file."""
     placed = [one for lines in logs for one in _read(lines)]
     if not placed:
-        cause = Cause.UNKNOWN
-        return Diagnosis(Named(cause, int(cause.exit_code), None), None, "", 0.0, _guessed(logs), ())
+        return _by_words([line for lines in logs for line in lines])
     if all(one.time is not None for one in placed):
         placed.sort(key=lambda one: one.time or 0.0)
     reading = choose([Said(index, one.said.evidence, one.said.fatal) for index, one in enumerate(placed)])
@@ -96,7 +101,9 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
         second = placed[reading.runner_up.index].named()
         rival = reading.runner_up.evidence.weight >= reading.root.evidence.weight
     else:
-        second = _guessed(logs) if root.said.evidence.cause == Cause.UNKNOWN else _second(root)
+        guesses = likely([line.text for line in root.lines])
+        other = next((cause for cause, _ in guesses if cause != root.said.evidence.cause), Cause.UNKNOWN)
+        second = Named(other, int(other.exit_code), None)
         rival = False
     return Diagnosis(
         root.named(),
@@ -108,26 +115,19 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
     )
 
 
-def _guessed(logs: Sequence[Sequence[Line]]) -> Named:
-    """What it may be though nothing says so: what the last lines name most often, the lack of memory without any."""
-    last = [(strip_prefixes(line.text), line) for lines in logs for line in lines[-_LAST_LINES:]]
-    unread = [
-        (text, line) for text, line in last if match_line(text) is None and not text.lstrip().startswith('File "')
-    ]
-    named = [(cause, line) for text, line in unread if (cause := noun_of(text)) is not None]
-    if not named:
-        return Named(NEIGHBOURS[Cause.UNKNOWN], int(NEIGHBOURS[Cause.UNKNOWN].exit_code), None)
-    (cause, _), *_ = Counter(cause for cause, _ in named).most_common(1)
-    return Named(cause, int(cause.exit_code), next(line for one, line in named if one == cause))
-
-
-def _second(root: _Placed) -> Named:
-    """What else the only thing that was said may be: by its own words where no rule knows them, else its neighbour."""
-    cause = root.said.evidence.cause
-    vague = cause == Cause.USER_EXCEPTION or root.said.evidence.weight == Weight.HINT
-    about = topic_of(strip_prefixes(root.line.text), besides=cause) if vague else None
-    other = about or NEIGHBOURS.get(cause, Cause.UNKNOWN)
-    return Named(other, int(other.exit_code), root.line if about else None)
+def _by_words(lines: Sequence[Line]) -> Diagnosis:
+    """Where no rule knows a line: what the words are like, and behind none of any trouble a lack of memory."""
+    guesses = likely([line.text for line in lines if not is_benign(line.text)]) or [(Cause.HOST_OOM, 0.0)]
+    cause, chance = guesses[0]
+    cut_off = cause == Cause.USER_EXCEPTION and any(_RAISING.search(line.text) for line in lines)
+    if cause == Cause.UNKNOWN or chance < _LEAST_CHANCE or cut_off:
+        root, chance = Named(Cause.UNKNOWN, int(Cause.UNKNOWN.exit_code), None), 0.0
+    else:
+        line = max(lines, key=lambda one: speaks_for(cause, one.text))
+        root = Named(cause, int(guessed_code(cause, line.text)), line)
+    second = next(one for one, _ in guesses if one != root.cause)
+    confidence = min(chance, _CONFIDENCE[Weight.HINT])
+    return Diagnosis(root, None, "", confidence, Named(second, int(second.exit_code), None), (), by_words=True)
 
 
 def _read(lines: Sequence[Line]) -> list[_Placed]:

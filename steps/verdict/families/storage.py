@@ -86,6 +86,11 @@ PATTERNS = (
         "  <Code>SomethingThatNobodyListed</Code>",
     ),
     Pattern(
+        Cause.S3_THROTTLE,
+        rf"occurred \(({'|'.join(_PASSES)})\) when calling|<Code>({'|'.join(_PASSES)})</Code>",
+        "  <Code>PriorRequestNotComplete</Code>",
+    ),
+    Pattern(
         Cause.HUB_NETWORK,
         r"GatedRepoError|RepositoryNotFoundError|4(0[0-7]|1\d|2[1-468]|31|51) Client Error|gated repo"
         r"|Repository Not Found for url"
