@@ -122,6 +122,12 @@ def is_an_exception(line: str) -> bool:
     return _EXCEPTION.match(line) is not None
 
 
+def _raised_there(line: str) -> bool:
+    """Whether Ray passes on what a program's own mistake raised in another process."""
+    named = _HEADING.match(line)
+    return named is not None and "RayTaskError(" in line and is_of_the_program(named.group(1))
+
+
 def _headed(heading: str, library: Cause | None) -> Cause | None:
     """What a log speaks for that ends below the name of a mistake in a program, whatever it came through."""
     named = _HEADING.match(heading)
@@ -194,7 +200,8 @@ def _named(state: _Open, raised: Raised, index: int, line: str) -> None:
     if state.headless and not _EXCEPTION.match(line):
         state.raised = None
         return
-    raised.by_launcher |= state.watching or (not raised.exceptions and _REPORTING.match(line) is not None)
+    reports = state.watching or (not raised.exceptions and _REPORTING.match(line) is not None)
+    raised.by_launcher |= reports and not _raised_there(line)
     state.watching = False
     if state.beheaded:  # whoever handles it tells whose code met it
         raised.below[0], state.beheaded = (state.library, None), False

@@ -14,7 +14,7 @@ REGEXES = (
         "while dialing dial unix /run/containerd/containerd.sock: connect: connection refused",
     ),
     (
-        r"(?i)gradient overflow.*(skipping|reducing)",
+        r"(?i)gradient overflow.*(skipping|reducing)(?!.* to (0$|[\d.]+e-))",
         "Gradient overflow. Skipping step, reducing loss scale to 32768.0",
     ),
     (r"(?i)overflow.*attempted loss scale", "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536"),

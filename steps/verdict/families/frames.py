@@ -48,7 +48,8 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
     (
         Cause.LAUNCHER_USAGE,
         r"torch/distributed/(run|launch)\.py.* in (determine_\w+|config_from_args|parse_\w+|get_\w+)"
-        r"|(python[\d.]*|[Ll]ib)/argparse\.py|/runpy\.py.* in _get_(module|code)\w*",
+        r"|(python[\d.]*|[Ll]ib)/argparse\.py.* in (_?parse_\w+|_get_values?|_check_value|error|exit)"
+        r"|/runpy\.py.* in _get_(module|code)\w*",
     ),
 )
 """(cause, a regular expression over one frame); of the innermost frame that a row knows, the first row."""

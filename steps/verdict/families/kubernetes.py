@@ -30,6 +30,7 @@ REASONS: dict[str, Cause] = {
     "Rebooted": Cause.PREEMPTED_EVICTED,
     "EvictedByVPA": Cause.PREEMPTED_EVICTED,
     "OOMKilled": Cause.HOST_OOM,
+    "OOM Killed": Cause.HOST_OOM,
     "OOMKilling": Cause.HOST_OOM,
     "SystemOOM": Cause.HOST_OOM,
     "DeadlineExceeded": Cause.DEADLINE_EXCEEDED,
@@ -118,7 +119,7 @@ PATTERNS = (
         r"|\bbeing preempted|NoExecute taint"
         r"|node .*\bnot ready\b|^\S+\s+NotReady\b|node (\S+ )?(is|was|became) (lost|unreachable)"
         r"|\bspot (instance )?(interruption|termination|reclaim)|job (is|was|has been) preempted|DUE TO PREEMPTION"
-        r"|DUE TO NODE FAILURE|srun: error: Node failure on|node .*\bmarked dead\b"
+        r"|DUE TO NODE FAILURE|srun: error: Node failure on|node .*\bmarked (as )?dead\b"
         r"|marking for deletion pod|instance .*(reclaimed|will be terminated)|maintenance event",
         "Pod was terminated in response to imminent node shutdown.",
         _FACT,
@@ -137,8 +138,8 @@ PATTERNS = (
         Cause.IMAGE_PULL,
         r"(?i)manifest unknown|manifest for \S+ not found|\bimage \S+:\S+ not found|pull access denied"
         r"|repository does not exist"
-        r"|failed to (pull|resolve|unpack) .*image|failed to resolve reference|(fail\w*|trying|back-off) (to )?pull"
-        r"(ing)? (image|repository)|couldn't parse image",
+        r"|failed to (pull|import|resolve|unpack) .*image|failed to resolve reference"
+        r"|(fail\w*|trying|back-off) (to )?pull(ing)? (image|repository)|couldn't parse image",
         'Failed to pull image "argosy/trainer:9": manifest unknown',
         _FACT,
     ),

@@ -15,7 +15,7 @@ def _ended(signals: str, names: str) -> str:
         rf"|(terminated|killed|died|exited) (with|by|on) signal:? ({signals})\b"
         rf"|Signals\.SIG({names})\b|Signal ({signals}) \(SIG"
         rf"|(terminated|killed|died|ended|exited) (with|by|on|due to) (signal:? )?SIG({names})\b"
-        rf"|(?i:exit(ed)? ?(with )?(code|status):?)\s+({shell})\b|interrupted by signal ({signals})\b"
+        rf"|(?i:exit(ed)? ?(with )?(code|status)\"?:?)\s+({shell})\b|interrupted by signal ({signals})\b"
     )
 
 
@@ -35,7 +35,8 @@ PATTERNS = (
     Pattern(
         Cause.PREEMPTED_EVICTED,
         r"(?i)because its (owner's )?node has (died|crashed)|owner's node has crashed"
-        r"|\bnode was (preempted|drained|reclaimed)|(spot|instance) (interruption|preemption|termination) notice",
+        r"|lame workers found|\bnode was (preempted|drained|reclaimed)"
+        r"|(spot|instance) (interruption|preemption|termination) notice",
         "the actor's node was preempted: simulating node drain",
     ),
     Pattern(

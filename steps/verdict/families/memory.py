@@ -29,13 +29,19 @@ PATTERNS = (
     ),
     Pattern(
         Cause.GPU_OOM,
-        r"(?i)resource[ _]?exhausted(error)?\b.*(memory|alloc|reserve|bytes)",
+        r"(?i)resource[ _]?exhausted(error)?\b.*(memory|alloc|reserve|bytes)"
+        r"|^\W*RuntimeError\)? Out of memory while",
         "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 374 bytes.",
     ),
     Pattern(
         Cause.GPU_OOM,
         r"CUBLAS_STATUS_(ALLOC_FAILED|NOT_INITIALIZED)|CUDNN_STATUS_ALLOC_FAILED|Cuda failure (2 )?'out of memory'",
         "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+    ),
+    Pattern(
+        Cause.SHM_EXHAUSTED,
+        r"attaching to shared memory segment|joblib will operate in serial mode",
+        "NCCL WARN Error while attaching to shared memory segment /dev/shm/nccl-1 (size 9), error: No such file",
     ),
     Pattern(
         Cause.SHM_EXHAUSTED,

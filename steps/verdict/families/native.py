@@ -39,7 +39,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NATIVE_CRASH,
-        r"free\(\): invalid|munmap_chunk\(\)|double free or corruption|corrupted (size|double-linked)"
+        r"free\(\): invalid|munmap_chunk\(\)|double free (or corruption|detected)|corrupted (size|double-linked)"
         r"|stack smashing|malloc\(\): ",
         "free(): invalid pointer",
         Weight.GENERIC,

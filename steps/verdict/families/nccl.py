@@ -54,7 +54,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.COLLECTIVE_MISMATCH,
-        r"(?i)detected mismatch between collectives|collectives? (shape )?mismatch|mismatched collective",
+        r"(?i)detected mismatch between collectives|collectives? (shape )?mismatch|mismatched collective"
+        r"|Collective ops is aborted by: \w+ mismatch",
         "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective ALLREDUCE",
     ),
     _row("truncated"),
@@ -96,13 +97,14 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NCCL_IB_ERROR,
-        r"Got completion (from peer .*)?with (status=|error )(?!5\b)(.*\((?!5\))\d+\)|\d+|IBV_WC_(?!WR_FLUSH))",
+        r"mlx5: .*got completion with error"
+        r"|Got completion (from peer .*)?with (status=|error )(?!5\b)(.*\((?!5\))\d+\)|\d+|IBV_WC_(?!WR_FLUSH))",
         "NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4791> with status=12 opcode=0 len=0 vendor err 129",
     ),
     Pattern(
         Cause.NCCL_IB_ERROR,
         r"(?i)(transport|RNR) retry count(er)? exceeded|\b(local (length|QP operation|EE context operation|protection)"
-        r"|remote (invalid request|access|operation)|memory (management|bind) operation) error\b"
+        r"|remote (invalid request|access|operation)|memory (management|bind) operation)( error\b| on mlx)"
         r"|local access violation",
         "ibv_poll_cq: work completion 12: transport retry counter exceeded",
         era="ibv_wc_status_str",

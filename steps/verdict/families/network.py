@@ -23,6 +23,13 @@ PATTERNS = (
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
+        r"still waiting for response from worker|Waiting to connect to client mesh master",
+        "CreateSession still waiting for response from worker: /job:worker/replica:0/task:1",
+        Weight.HINT,
+        era="TensorFlow, XLA: where a log ends with it",
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_TIMEOUT,
         r"\d+/\d+ (clients|workers) joined|waiting for clients|DistStoreError: Socket Timeout",
         "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
         _LATE,

@@ -44,6 +44,13 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
+        r"^\S+: (unrecognized|unknown|invalid) option\b",
+        "sbatch: unrecognized option '--container-image=a'",
+        Weight.HINT,  # likewise
+        era="getopt",
+    ),
+    Pattern(
+        Cause.LAUNCHER_USAGE,
         r"error: (unrecognized arguments|the following arguments are required|argument [-\w/, ]+:|invalid choice)",
         "train.py: error: unrecognized arguments: --stesp 100",
     ),
@@ -60,7 +67,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"mpirun was unable to (launch|find) the specified|execve\(\): .*: (No such file|Permission denied)"
+        r"mpirun was unable to (launch|find) the specified|enroot-switchroot: failed to execute"
+        r"|execve\(\): .*: (No such file|Permission denied)"
         r"|^(/usr/bin/)?env: .*: No such file",
         "slurmstepd: error: execve(): trian.sh: No such file or directory",
     ),
@@ -73,7 +81,7 @@ PATTERNS = (
     Pattern(
         Cause.LAUNCHER_USAGE,
         r"(?i)Default process group has not been initialized|environment variable \w+ expected, but not set"
-        r"|no rendezvous handler for",
+        r"|no rendezvous handler for|using \w+:// rendezvous: path missing",
         "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, "
         "but not set",
     ),

@@ -61,7 +61,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.S3_MISSING,
-        r"NoSuchBucket|NoSuchKey|(S3|\b)(Bucket|Blob|Object|Key)\w*NotFound|specified (bucket|key) does not exist"
+        r"NoSuchBucket|NoSuchKey|(S3|\b)(Bucket|Blob|Object|Key)\w*NotFound"
+        r"|specified (bucket|key|container|blob) does not exist"
         r"|\b404 (blob|bucket|object|gs://|s3://)"
         r"|\(404\) when calling the (Head|Get)|ObjectMissing|No S3 objects found|ContainerNotFound"
         r"|(?i:(NotFoundError|No such file).*\b(s3a?|gs|gcs|abfss?|r2|oci)://)",
