@@ -20,6 +20,7 @@ from benchmarks.recovery.trials import Outcome, Shape, hung, in_place, lost_node
 Trial = Callable[[Path, float], Outcome]
 TRIALS: dict[str, Trial] = {
     "torchrun": torchrun,
+    "torchrun-2": lambda folder, step: torchrun(folder, step, nnodes=2),
     "sigkill": lambda folder, step: in_place(folder, step, Shape(1, 2)),
     "preloaded": lambda folder, step: in_place(folder, step, Shape(1, 2, preload=True)),
     "sigkill-2": lambda folder, step: in_place(folder, step, Shape(2, 1)),
@@ -27,10 +28,11 @@ TRIALS: dict[str, Trial] = {
     "spare": lambda folder, step: lost_node(folder, step, Shape(2, 1, spares=1)),
     "hang": lambda folder, step: hung(folder, step, Shape(2, 1, act=True, preload=True)),
 }
-"""sigkill is one node of two ranks, as torchrun's, and preloaded too; sigkill-2 two nodes of one, as those below it."""
+"""torchrun, sigkill and preloaded are one node of two ranks; torchrun-2, sigkill-2 and those below it two of one."""
 RATIOS = (
     ("sigkill", "torchrun", 1.1),
     ("preloaded", "torchrun", 1.1),
+    ("sigkill-2", "torchrun-2", 1.1),
     ("sigkill-2", "torchrun", 1.1),
     ("spare", "sigkill-2", 1.5),
 )

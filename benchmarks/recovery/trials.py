@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from argosy.steps.launch.ports import free_port
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store import open_store
 from benchmarks.paired import BenchError
@@ -76,13 +78,15 @@ def steps_of(told: Path) -> list[tuple[float, int]]:
     return []
 
 
-def torchrun(folder: Path, seconds: float) -> Outcome:
-    """Torchrun on one node, two ranks, its own restart with a store of its own for each."""
+def torchrun(folder: Path, seconds: float, nnodes: int = 1) -> Outcome:
+    """Torchrun's own restart of two ranks, with a store of its own for each: of one node, or two with an agent each."""
     folder.mkdir()
-    command = [str(Path(sys.executable).parent / "torchrun"), "--standalone", "--nproc-per-node=2", "--max-restarts=3"]
-    command += [str(RANKS), str(folder), str(STEPS), str(seconds)]
+    met = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port('127.0.0.1')}", f"--nnodes={nnodes}"]
+    agent = [str(Path(sys.executable).parent / "torchrun"), *(met if nnodes > 1 else ["--standalone"])]
+    agent += [f"--nproc-per-node={2 // nnodes}", "--max-restarts=3"]
+    agents = " & ".join([shlex.join([*agent, str(RANKS), str(folder), str(STEPS), str(seconds)])] * nnodes)
     environ = {**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
-    return _trial(command, folder, folder, environ, lambda: _kill(folder, 1))
+    return _trial(["sh", "-c", f"{agents} & wait"], folder, folder, environ, lambda: _kill(folder, 1))
 
 
 def in_place(folder: Path, seconds: float, shape: Shape) -> Outcome:
