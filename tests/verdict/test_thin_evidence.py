@@ -68,6 +68,6 @@ def test_who_reports_that_another_ended_is_not_its_cause(words: str) -> None:
     assert _root(*FRAMES, words).cause == "unknown"
 
 
-def test_a_hint_at_a_gpus_memory_stops_nothing_for_it_may_be_the_hosts() -> None:
+def test_words_of_a_gpus_memory_stop_nothing_for_it_may_be_the_hosts() -> None:
     found = _root("the allocator: ran out of memory, sorry")
     assert (found.cause, found.exit_code) == ("gpu_oom", 75)

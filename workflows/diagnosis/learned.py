@@ -15,12 +15,12 @@ from argosy.steps.contract.causes import Cause
 
 _TROUBLE = re.compile(r"error|exception|fail|fatal|abort|kill|signal|refus|denied|time", re.IGNORECASE)
 _ILL = re.compile(
-    r"n't\b|traceback|core dump|\b(no|not|cannot|unable|invalid|missing|lost|unexpected|unknown|unhealthy|unavailable"
-    r"|insufficient|mismatch|assert|raised?|crash|corrupt|exit|terminat|stop|evict|preempt|backoff|pending|oom|out of"
-    r"|exceed|limit|warn|stack|wrong|bad|broken|reset|closed|abandon|interrupt|cancel|halt|dead|down|too|nan)",
+    r"error|exception|fail|fatal|abort|kill|signal|refus|denied|timed? ?out|n't\b|traceback|core dump|not found|cannot"
+    r"|\b(unable|invalid|missing|lost\b|unhealthy|unavailable|insufficient|mismatch|assert|crash|corrupt|terminat|evict"
+    r"|preempt|backoff|pending|requeue|oom\b|out of memory|overflow|nan\b|exceeded|reset by|dead\b)",
     re.IGNORECASE,
 )
-"""Without a word of these or of trouble a log is that of a process that went without one."""
+"""Without any such word a log is that of a process that went without one, or well."""
 _FEWEST = 3
 """Of fewer different words that are known nothing is told."""
 _TROUBLED = 15
@@ -67,7 +67,7 @@ def likely(texts: Sequence[str]) -> list[tuple[Cause, float]]:
     """All causes with their probabilities, the likeliest first; none for a log without trouble in known words."""
     lines = telling(texts)
     counts = Counter(word for line in lines for word in words_in(line) if word in _vocabulary())
-    if len(counts) < _FEWEST or not any(_TROUBLE.search(line) or _ILL.search(line) for line in lines):
+    if len(counts) < _FEWEST or not any(map(_ILL.search, lines)):
         return []
     share_of = shares(counts)
     scores = {

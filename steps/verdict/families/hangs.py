@@ -7,8 +7,9 @@ from argosy.steps.verdict.pattern import Pattern
 PATTERNS = (
     Pattern(
         Cause.HANG,
-        r"(?i)\bmay hang\b|\bstalled (ranks|ops|tensors?)\b|appears? to (be )?(hung|stuck|hang)|hang(ing)? detected"
-        r"|(has|have) been (stuck|hanging)|no (progress|step|heartbeat) (was made |made )?(for|in|within) \d+"
+        r"(?i)\bmay (hang|be stuck)\b|\bstalled (ranks|ops|tensors?)\b|appears? to (be )?(hung|stuck|hang)"
+        r"|hang(ing)? detected|(has|have) been (stuck|hanging)"
+        r"|no (progress|step|heartbeat) (was made |made )?(for|in|within) \d+"
         r"|\[(missing|ready) ranks: |did not (send|receive) a heartbeat|stuck for \d+ ?s|watchdog.*no progress",
         "One or more tensors were submitted to be reduced by subset of ranks. Stalled ranks: 1",
         Weight.MESSENGER,

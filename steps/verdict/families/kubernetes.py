@@ -119,7 +119,7 @@ PATTERNS = (
         r"|\bbeing preempted|NoExecute taint"
         r"|node .*\bnot ready\b|^\S+\s+NotReady\b|node (\S+ )?(is|was|became) (lost|unreachable)"
         r"|\bspot (instance )?(interruption|termination|reclaim)|job (is|was|has been) preempted|DUE TO PREEMPTION"
-        r"|DUE TO NODE FAILURE|srun: error: Node failure on|node .*\bmarked (as )?dead\b"
+        r"|DUE TO NODE FAILURE|srun: error: Node failure on|node .*\bmarked (as )?dead\b|node \S+ is unresponsive as of"
         r"|marking for deletion pod|instance .*(reclaimed|will be terminated)|maintenance event",
         "Pod was terminated in response to imminent node shutdown.",
         _FACT,
