@@ -20,7 +20,9 @@ _NAMED = 3
 
 
 def what_differs(source: Source, folder: RunFolder) -> str:
-    """``other code: train.py changed, a.txt and b.txt are new; …``, or that it is the fields or parameters; "" where nobody can tell."""
+    """``other code: train.py changed, a.txt and b.txt are new; …``, or that it is the fields or parameters; "" where
+    nobody can tell.
+    """
     from argosy.workflows.cli.starting import code_digests_in
 
     store, digests = folder.store(), code_digests_in((folder.path / "workflow.yaml").read_bytes())

@@ -163,7 +163,8 @@ def _usage(error: click.UsageError, argv: list[str]) -> str:
     where = error.ctx.command_path if error.ctx is not None else f"argosy{verb}"
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         # By click's own measure --help is near to --step.
-        error.possibilities = get_close_matches(error.option_name, error.possibilities, cutoff=0.75)
+        near = get_close_matches(error.option_name, error.possibilities, cutoff=0.75)
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     return f"{error.format_message().rstrip('.')}; see {where} --help"
 
 
