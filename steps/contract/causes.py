@@ -281,7 +281,8 @@ class Cause(CauseRow):
         "finished_without_checkpoint",
         ExitCode.USER_BUG,
         "Every rank ended well, but no verified checkpoint reached the declared end.",
-        "Save at the end of the script, where checkpoint.path and checkpoint.include look; see checkpoint.end_step.",
+        "Save at the end of the script: with checkpoint.mode opaque files that checkpoint.path and checkpoint.include "
+        "name, else by argosy.Checkpointer's save(..., final=True); see checkpoint.end_step.",
     )
     FENCED = (
         "fenced",

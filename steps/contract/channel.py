@@ -189,6 +189,11 @@ class Report(Message):
     part: Part | None = None
     """The newest answer to a save, in every report."""
 
+    def saved_steps(self) -> list[int]:
+        """Steps that its saves are of; 0 where a save's number merely counts them."""
+        saves = (event for event in self.events if event.get("kind") == "checkpoint_committed")
+        return [int(save["step"]) if save.get("step_from") in (None, "name", "file") else 0 for save in saves]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Orders(Message):
@@ -201,7 +206,9 @@ class Orders(Message):
     """The root cause once it is known. A hang with ``continue``: your ranks print
     their stacks and end, then it is judged who held the others up."""
     step: int = 0
-    """Furthest step that any rank of this restart has told: the clock of a rank that tells none."""
+    """Furthest step that any rank of this restart has told, or where none tells any its newest save's: the clock of a
+    rank that tells none.
+    """
     save: Save | None = None
     """The save that node 0 gathers now."""
     commits: int = -1

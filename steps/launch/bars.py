@@ -1,4 +1,4 @@
-"""Progress bars as tqdm and Keras draw them: which of them counts the steps of the training?"""
+"""Progress bars as tqdm, Keras and Lightning with rich draw them: which of them counts the steps of the training?"""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ _EPOCH = re.compile(r"(?i)\bepochs?\s*[:#=\[]?\s*(?P<epoch>\d+)(?:\s*/\s*(?P<epo
 _KERAS_EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)")
 _KERAS = re.compile(r"(?P<step>\d+)/(?P<end>\d+) (?:\[[=>.]+\]|━+) ")
 """Before Keras 3 and since: https://github.com/keras-team/keras/blob/master/keras/src/utils/progbar.py"""
+
+_RICH = re.compile(
+    # "Epoch 4/5  ━━━━━━━━ 10/10 0:00:01 • 0:00:00 9.73it/s train_loss: 0.020"
+    r"\s*Epoch (?P<epoch>\d+)(?:/(?P<last>-?\d+))?\s+[━╸╺\s]*(?P<step>\d+)/(?P<end>\d+)\s+\d+:\d\d:\d\d •"
+)
+"""Lightning's, which counts epochs from 0 and names the last: drawn once, at the end, where no terminal is."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,9 @@ class Bars:
         """The bar that the line shows, when it counts steps and one is done."""
         if keras := self._keras.read(line):
             return keras
+        if rich := _RICH.match(line):
+            batches, epochs = int(rich["end"]), max(0, int(rich["last"] or -1) + 1)
+            return Bar(int(rich["epoch"]) * batches + int(rich["step"]), epochs * batches, batches)
         found = _BAR.match(line)
         if found is None or ((what := found["what"].strip()) and (_OTHER.search(what) or not _TRAINS.search(what))):
             return None

@@ -18,8 +18,9 @@ _LOSS = re.compile(
     rf"(?i)(?<!eval_)(?<!val_)(?<!valid_)(?<!test_)(?:loss|\bmse|\bnll)['\"]?\s*[:=|]?\s*['\"]?(?P<loss>{_NUMBER})"
 )
 _STEP = re.compile(
-    # "step 10/200", "global_step=10", "iter 10:", "Epoch 1 step 10", "[step:10]", '{"step": 10'
-    r"(?i)\b(?:global[_ ]?)?(?:step|iter(?:ation)?)s?['\"]?\s*[:=#\[]?\s*(?P<step>\d+)(?:\s*/\s*(?P<end>\d+))?"
+    # "step 10/200", "global_step=10", "completed_steps: 10", "iter 10:", "Epoch 1 step 10", "[step:10]", '{"step": 10'
+    r"(?i)\b(?:(?:global|completed|current|train(?:ing)?|update|optim(?:izer)?)[_ ]?)?(?:step|iter(?:ation)?)s?"
+    r"['\"]?\s*[:=#\[]?\s*(?P<step>\d+)(?:\s*/\s*(?P<end>\d+))?"
 )
 _EPOCH = re.compile(r"(?i)\bepoch['\"]?\s*[:=#]?\s*\[?\s*(?P<epoch>\d+)(?!\.?\d)(?:\s*/\s*(?P<epochs>\d+))?")
 _SUMMARY = "train_runtime"
@@ -71,9 +72,14 @@ class ProgressLines:
     When a stronger one appears the count begins anew. A bar tells steps; losses in lines of their own are its.
     """
 
-    def __init__(self, pattern: str = "") -> None:
-        """``pattern``: the user's own, with named groups ``step`` and perhaps ``loss``."""
+    def __init__(self, pattern: str = "", restored: int = 0) -> None:
+        """``pattern``: the user's own, with named groups ``step`` and perhaps ``loss``; ``restored``: the step that the
+        script goes on from, if it does.
+        """
         self._own = compile_pattern(pattern)
+        self._restored = restored
+        self._first_epoch: int | None = None
+        self._first_batch = 1
         self._bars = Bars()
         self._last: Told | None = None
         self._epoch = (-1, 0, 0)
@@ -143,9 +149,14 @@ class ProgressLines:
 
     def _batch(self, found: re.Match[str]) -> Told:
         per_epoch, epochs = int(found["end"]), int(found["epochs"] or 0)
-        # "2/24" counts epochs from 1, a bare number mostly from 0.
-        epoch = int(found["epoch"]) - (1 if epochs else 0)
-        return Told("batch", epoch * per_epoch + int(found["step"]), epochs * per_epoch, per_epoch)
+        epoch, step = int(found["epoch"]), int(found["step"])
+        self._first_batch = min(self._first_batch, step)
+        step += 1 - self._first_batch
+        if self._first_epoch is None:
+            # "2/24" counts epochs from 1, a bare number mostly from 0; what is restored lies before the first step.
+            restored = (epoch - 1) * per_epoch + step <= self._restored < epoch * per_epoch + step
+            self._first_epoch = 0 if epoch == 0 or not epochs or restored else 1
+        return Told("batch", (epoch - self._first_epoch) * per_epoch + step, epochs * per_epoch, per_epoch)
 
     def _line(self, found: re.Match[str], epoch: re.Match[str] | None) -> Told:
         step, end = int(found["step"]), int(found["end"] or 0)

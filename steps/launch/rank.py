@@ -46,7 +46,7 @@ class Shim:
         self._command = command
         self._rank = int(os.environ.get("RANK", "0"))
         self._output = RankOutput(self._rank, Path(settings.folder))
-        self._lines = ProgressLines(settings.progress_pattern)
+        self._lines = ProgressLines(settings.progress_pattern, settings.resume_step)
         self._progress = LineBuffer()
         self._news = LineBuffer()
         self._speaks = False

@@ -134,6 +134,7 @@ class NodeRestart:
             pod=self._identity.pod,
             node=self._identity.node,
             progress_pattern=args.progress_pattern,
+            resume_step=assignment.resume_step,
             root_wait_seconds=ROOT_WAIT_SECONDS,
             ranks_from=self._agent.ranks_from,
             fault=assignment.fault and {**assignment.fault, "include": args.checkpoint_include},

@@ -32,6 +32,7 @@ class ShimSettings:
     pod: str
     node: str
     progress_pattern: str = ""
+    resume_step: int = 0
     root_wait_seconds: float = 10.0
     ranks_from: str = ""
     fault: dict[str, Any] | None = None

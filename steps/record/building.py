@@ -65,7 +65,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
     snapshot_fields = snapshot.fields if snapshot else {}
     latest = max((event.time for event in ordered), default=started or 0.0)
     training_end = training.time if training else latest
-    mute = _trained(checkpoints, training) and not any(each.points for each in restarts)
+    mute = _trained(checkpoints, training) and not any(len(each.points) > 1 for each in restarts)
     waits = streaming.waits if streaming else ()
     return RunRecord(
         name=text(annotations, RUN_NAME),

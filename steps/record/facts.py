@@ -288,7 +288,9 @@ class RunRecord:
 
     @property
     def unsaved(self) -> int:
-        """How many steps were made after the last checkpoint of a run that ended well: they are in none."""
+        """By how much the step told last is greater than that of the last checkpoint of a run that ended well. How many
+        steps that were nobody can tell: a script may count the one from 0 and the other from 1.
+        """
         last = self.newest
         done = last is not None and last.final and last.told == last.step
         return max(0, self.last_step - last.step) if last is not None and done else 0

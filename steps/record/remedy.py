@@ -8,6 +8,9 @@ from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.story import failed_step
 
+FROM_PYTHON = "TrainingRun(...).run()"
+"""In a record the command of a run that was started from Python, where no file describes it."""
+
 
 def what_to_do(record: RunRecord) -> list[str]:
     """Paragraphs, one line each; a quoted line is indented. None for a run that did what it should."""
@@ -47,8 +50,12 @@ def _budget(record: RunRecord, cause: str) -> list[str]:
 
 
 def _again(record: RunRecord) -> str:
+    if record.command == FROM_PYTHON:
+        return f"TrainingRun(...).run(parameters={{'run-id': '{record.run_id or 'RUN_ID'}'}})"
     return f"{record.command or 'argosy run run.toml'} --run-id {record.run_id or 'RUN_ID'}"
 
 
 def _file(record: RunRecord) -> str:
+    if record.command == FROM_PYTHON:
+        return "the TrainingRun"
     return shlex.split(record.command)[2] if record.command else "run.toml"

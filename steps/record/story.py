@@ -53,8 +53,7 @@ def headline(record: RunRecord) -> str:
     if lost := lost_words(record):
         parts.append(lost)
     if record.unsaved and record.newest is not None:
-        saved = record.newest.step
-        parts.append(f"{count(record.unsaved, 'step')} after the last checkpoint (step {saved}) in none")
+        parts.append(f"the last checkpoint being of step {record.newest.step}")
     sentence = ", ".join(parts) + "."
     if record.gate:
         sentence += f" Gate: {record.gate.reason.rstrip('.')}." if record.gate.reason else ""
@@ -224,9 +223,8 @@ def goodput_sentence(record: RunRecord) -> str:
     goodput = record.goodput
     if goodput is None:
         if record.checkpoints or _without_steps(record) == "Trained":
-            return (
-                "not known: no step was read from what the script printed (see argosy explain-config progress_pattern)"
-            )
+            read = "one step was" if any(each.points for each in record.restarts) else "no step was"
+            return f"not known: {read} read from what the script printed (see argosy explain-config progress_pattern)"
         return ""
     waiting = f", {percent(goodput.waiting / goodput.wall)} into waiting for data" if goodput.waiting else ""
     return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept{waiting}"

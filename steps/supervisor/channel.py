@@ -55,7 +55,7 @@ class Channel:
         self._reports: list[Report] = []
         self._running = -1
         self._orders = Orders(command="continue")
-        self._step = 0
+        self._step = self._saved = 0
         self._gathering = Gathering()
         self._stand_by: StandBy | None = None
         self._told: set[str] = set()
@@ -111,7 +111,7 @@ class Channel:
         with self._changed:
             self._assigned = dict(assignments)
             self._running = restart
-            self._step = 0
+            self._step = self._saved = 0
             self._gathering = Gathering()
             self._orders = Orders(command="continue")
             if released:
@@ -207,6 +207,7 @@ class Channel:
             if message.restart == self._running:
                 self._reports.append(message)
                 self._step = max([self._step, *_steps(message)])
+                self._saved = max([self._saved, *message.saved_steps()])
                 self._gathering.hear(message)
                 self._changed.notify_all()
                 if self._orders.command == "continue" and _has_failed(message, self._nproc):
@@ -214,7 +215,8 @@ class Channel:
                     self._changed.wait_for(lambda: self._orders is not given or self._closed, REPORT_SECONDS)
                     self._check(message.pod)
             if message.restart == self._running:
-                return {**asdict(self._orders), "step": self._step, **self._gathering.news(message.node_rank)}
+                step = self._step or self._saved
+                return {**asdict(self._orders), "step": step, **self._gathering.news(message.node_rank)}
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
 

@@ -113,9 +113,10 @@ class RunCommits:
         """Why :meth:`reached_end` gave nothing, for people; ``uncommitted``: what other nodes wrote."""
         found = self.newest()
         have = "there is no checkpoint" if found is None else f"the newest checkpoint is of step {found.step}"
-        want = f"step {self._end_step} was declared" if self._end_step > 0 else "none was saved with final=True"
+        final = "" if found is None else " and none was saved with final=True"
+        want = f" and step {self._end_step} was declared" if self._end_step > 0 else final
         lost = f"; the first node wrote nothing, and {', '.join(uncommitted)}" if uncommitted else ""
-        return f"all ranks exited 0, but {have} and {want}{lost}"
+        return f"all ranks exited 0, but {have}{want}{lost}"
 
     def verify(self, checkpoint: Checkpoint) -> None:
         """Read and hash every byte of it.

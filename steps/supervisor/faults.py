@@ -51,18 +51,22 @@ class Faults:
         self.corrupted = False
         """Whether one of them has damaged a checkpoint in the store."""
         self._reached: set[Injection] = set()
+        self._given: set[Injection] | None = None
+        """What ranks of this restart were told to do; None: a supervisor before us told them."""
         self._due = [injection for injection in injections if not has_fired(injection)]
         for injection in self._due:
             _check(injection, nnodes, nproc, host, spares)
 
     def for_node(self, node_rank: int, *, restores: bool) -> dict[str, Any] | None:
         """The next fault of a rank on this node, for its assignment; ``restores``: there is something to."""
+        given = self._given = self._given or set()
         ranks = range(node_rank * self._nproc, (node_rank + 1) * self._nproc)
         own = [injection for injection in self._due if self._teller(injection) in ranks]
         own = [injection for injection in own if restores or injection.phase != "restore"]
         if not own:
             return None
         first = min(own, key=lambda injection: injection.step)
+        given.add(first)
         if first.fault == CORRUPT:
             return {**first.as_fault(), "fault": "kill", "rank": 0}
         return {**first.as_fault(), "rank": self._teller(first)}
@@ -92,9 +96,11 @@ class Faults:
     def after(self, endings: Sequence[Ending], log: RunLog, corrupt: Callable[[], bool]) -> None:
         """A restart ended: remember the faults that rank processes had; ``corrupt`` damages the newest checkpoint."""
         reached = {ending.rank: ending.last_step for ending in endings if not ending.stopped}
+        given, self._given = self._given, set()
         for injection in list(self._due):
             rank = _rank(injection)
-            by_step = injection.step and rank is not None and reached.get(rank, -1) >= injection.step
+            told = given is None or injection in given
+            by_step = told and injection.step and rank is not None and reached.get(rank, -1) >= injection.step
             if rank is None or not (by_step or injection in self._reached):
                 continue
             if not self._fire(injection, log, reached.get(rank, injection.step)) or injection.fault != CORRUPT:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import REPORT_SECONDS, ROOT_WAIT_SECONDS, Ending, Report
@@ -96,7 +95,7 @@ class Watch:
             view.error = replace(error, pod=report.pod, node=report.node) if error.pod else error
             if report.error.cause == Cause.CHECKPOINT_CORRUPT and report.error.digest:
                 self.corrupt_digests.add(report.error.digest)
-        self._saves += [_step_of(event) for event in report.events if event.get("kind") == "checkpoint_committed"]
+        self._saves += report.saved_steps()
         for record in report.steps:
             self._step(int(record.get("rank", 0)), int(record.get("step", 0)), now, record.get("time"))
             self._losses.feed(record)
@@ -281,7 +280,7 @@ class Watch:
             rank for rank in world if self._steps.get(rank, -1) == min(self._steps.get(each, -1) for each in world)
         ]
         # Of two ranks one may be mute because only the other prints.
-        if len(behind) == 1 and (behind[0] in self._steps or len(world) > 2):
+        if len(behind) == 1 < len(world) and (behind[0] in self._steps or len(world) > 2):
             return behind[0], f"is behind the others, at step {self._steps.get(behind[0], self._resume_step)}"
         return None
 
@@ -293,8 +292,3 @@ class Watch:
 def alive(states: Iterable[PodState]) -> Mapping[str, PodState]:
     """Pods that still run, by name."""
     return {state.name: state for state in states if not state.has_ended and state.reason not in LOST_REASONS}
-
-
-def _step_of(save: Mapping[str, Any]) -> int:
-    """The step that a save is of; 0 where its number merely counts the saves."""
-    return int(save["step"]) if save.get("step_from") in (None, "name", "file") else 0

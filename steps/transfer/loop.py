@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import random
 import select
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -34,6 +35,8 @@ _WAITING_BYTES, _LEAST_SHARE = 32 << 20, 64 << 10
 _SURPRISES = 2
 """How often what comes may be no HTTP, for one job: once may be an accident on the way."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 20.0
+_SILENT_SECONDS = 5.0
+"""A store that fails longer is spoken of, once: who waits would think that nothing happens."""
 
 
 class Way(Protocol):
@@ -67,6 +70,7 @@ class Loop:
         self._watched: dict[int, Callable[[], None]] = {}
         self._swept, self._count = self.now, 0
         self.retry_seconds = RETRY_SECONDS
+        self._complained = False
 
     @property
     def jobs(self) -> int:
@@ -224,6 +228,10 @@ class Loop:
         if self.now - job.failing_since > self.retry_seconds:
             job.fail(again.why)
             return
+        if not self._complained and self.now - job.failing_since > _SILENT_SECONDS:
+            self._complained = True
+            text = f"argosy: {again.why}; it is asked again for {self.retry_seconds:.0f} s"
+            print(text, file=sys.stderr, flush=True)
         if again.at_once:
             self._queue.appendleft(job)
             return

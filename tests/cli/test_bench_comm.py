@@ -100,6 +100,7 @@ def test_the_yaml_for_a_cluster_has_the_gang_and_nothing_else_of_the_run(run_tom
         (["--min-bytes", "9", "--max-bytes", "8"], "no sizes"),
         (["--max-bytes", str(1 << 40)], "larger than 64 GiB"),
         (["--seconds", "nan"], "--seconds nan: write 1 to 86400"),
+        (["-j", "1x1"], "1 node with 1 rank exchanges nothing; write -j 2x1"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(run_toml: Path, words: list[str], said: str) -> None:

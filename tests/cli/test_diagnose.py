@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -171,10 +173,37 @@ def test_a_log_of_somebody_elses_is_told_nothing_of_our_runs(argosy: Argosy, tmp
     assert "argosy run" not in out
 
 
-def test_compressed_logs_are_read(argosy: Argosy, tmp_path: Path) -> None:
-    with gzip.open(tmp_path / "train.log.gz", "wt") as log:
-        log.write(TORCHRUN)
-    assert told(argosy, str(tmp_path / "train.log.gz"))["cause"] == "gpu_oom"
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_compressed_logs_are_read(pack: Callable[[bytes], bytes], argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_bytes(pack(TORCHRUN.encode()))
+    assert told(argosy, str(tmp_path / "train.log"))["cause"] == "gpu_oom"
+    assert told(argosy, str(tmp_path))["cause"] == "gpu_oom"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"])
+def test_a_log_is_read_however_it_is_written(encoding: str, argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_bytes((TORCHRUN + "Größe\n").encode(encoding))
+    assert told(argosy, str(tmp_path / "train.log"))["cause"] == "gpu_oom"
+    assert told(argosy, str(tmp_path))["cause"] == "gpu_oom"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\x28\xb5\x2f\xfd" + TORCHRUN.encode(), "zstd -d train.log"),
+        (b"PK\x03\x04" + bytes(64), "is an archive"),
+        (gzip.compress(b"train.log".ljust(257, b"\0") + b"ustar" + bytes(250)), "is an archive"),
+        (bytes(range(256)) * 8, "is no text"),
+        (gzip.compress(TORCHRUN.encode())[:-9], "its end is missing"),
+    ],
+)
+def test_what_is_no_log_is_refused_and_not_called_silent(
+    data: bytes, said: str, argosy: Argosy, tmp_path: Path
+) -> None:
+    (tmp_path / "train.log").write_bytes(data)
+    code, out, err = argosy("diagnose", "train.log")
+    assert (code, out) == (2, "")
+    assert said in err
 
 
 def test_a_person_is_told_what_to_do(argosy: Argosy, tmp_path: Path) -> None:

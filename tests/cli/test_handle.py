@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import subprocess
 import sys
@@ -102,6 +103,9 @@ def test_a_failure_is_raised_with_its_cause_and_its_line(work: Path) -> None:
     with pytest.raises(argosy.RunFailed, match="ValueError: no such token") as failed:
         handle.wait(240)
     assert failed.value.cause == "user_exception"
+    told = starts.argosy(work, "explain").stdout  # no run.toml describes it
+    assert f"TrainingRun(...).run(parameters={{'run-id': '{handle.name}'}})" in told
+    assert "run.toml" not in told
 
 
 def test_the_same_description_gives_the_bytes_of_the_command_line(work: Path) -> None:
@@ -164,3 +168,10 @@ def test_a_failure_shows_the_whole_traceback_and_follow_every_line(work: Path) -
     assert '{"cause"' not in quiet.stdout + quiet.stderr
     live = starts.argosy(work, "run", "run.toml", "--follow", "--new")
     assert [line.endswith("a line before") for line in live.stdout.splitlines()].count(True) == 1
+
+
+def test_help_shows_the_fields_as_they_are_written() -> None:
+    shown = str(inspect.signature(argosy.TrainingRun))
+    assert shown.startswith("(*, name, image='argosy/trainer:")
+    assert "gang={}" in shown
+    assert "Validator" not in shown

@@ -171,3 +171,18 @@ def test_files_that_are_looked_for_one_by_one_in_a_folder_without_a_known_name(i
     _, found, said = initialized(files)
     assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["*.a/state.pt"]), said
     assert "kept.py:19 looks for it and goes on by itself" in said
+
+
+@pytest.mark.parametrize(("value", "said"), [("true", "goes on by itself"), ("false", "no flag was seen to give")])
+def test_a_file_of_settings_says_whether_what_is_there_is_loaded(value: str, said: str, argosy, tmp_path) -> None:
+    (tmp_path / "config.yaml").write_text(f"train: {{resume: {value}, out: o}}\n")
+    (tmp_path / "train.py").write_text(
+        "import os, torch, yaml\n"
+        'cfg = yaml.safe_load(open("config.yaml"))\n'
+        'last = os.path.join(cfg["train"]["out"], "last.pt")\n'
+        'if cfg["train"]["resume"] and os.path.exists(last):\n'
+        '    optimizer.load_state_dict(torch.load(last)["optimizer"])\n'
+        'torch.save({"optimizer": optimizer.state_dict()}, last)\n'
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, said in out) == (0, True), out + err

@@ -213,3 +213,16 @@ def test_a_folder_is_searched_and_hidden_folders_are_not(argosy: Argosy, gang: P
     (gang.parent / "notes.txt").write_text("{")
     _, found = only(argosy, gang.parent)
     assert {os.path.relpath(each["file"], gang.parent) for each in found} == {"gang.yaml", "deep/er/x.json"}
+
+
+@pytest.mark.parametrize("words", [["--diff"], ["--fix", "--diff"]])
+def test_a_diff_writes_nothing_and_does_not_say_that_it_mended(words: list[str], argosy: Argosy, gang: Path) -> None:
+    text = GANG.replace("command:", "env: [{name: NCCL_DEBG, value: INFO}]\n          command:")
+    gang.write_text(text)
+    _, _, err = argosy("lint", str(gang), "--select", "NCCL008", *words)
+    assert "NCCL_DEBUG" in err
+    assert "\n1 would be mended; " in err
+    assert gang.read_text() == text
+    _, _, err = argosy("lint", str(gang), "--select", "NCCL008", "--fix")
+    assert "\n1 mended; " in err
+    assert gang.read_text() == text.replace("DEBG", "DEBUG")

@@ -20,6 +20,10 @@ else:
         time.sleep(0.1)
     raise KeyError("sample_0031")
 """
+FRAME = """\
+    print("Epoch 3/3 ━━━━━━━━━━━━━━━━ 10/10 0:00:01 • 0:00:00 9.73it/s train_loss: 0.020")
+"""
+"""What Lightning prints where rich is installed and no terminal is, at its end."""
 TAKEN_OVER = """
     while sum('"kind":"supervisor"' in each.read_text().replace(" ", "") for each in state.rglob("ledger/*.json")) < 2:
         time.sleep(0.1)
@@ -62,3 +66,16 @@ def test_who_takes_a_run_over_knows_what_was_saved_before(tmp_path: Path) -> Non
     assert "injected: supervisor-kill" in told
     assert "attempt 1: ended at step 20: user_exception" in told
     assert done.returncode == 0, told
+
+
+def test_a_fault_goes_by_the_saves_where_no_step_is_told_in_time(tmp_path: Path) -> None:
+    script = SCRIPT.replace('    (out / "checkpoint-40', FRAME + '    (out / "checkpoint-40')
+    (tmp_path / "train.py").write_text(script.replace('raise KeyError("sample_0031")', "time.sleep(60)"))
+    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
+    done = argosy(tmp_path, "run", "run.toml", "--inject", "kill:rank=0@step=20")
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert "injected: kill (rank 0, step 20)" in told
+    assert "attempt 2: from step 20" in told
+    assert "training: step 40 of 40, loss 0.02" in told
+    assert "goodput: not known: one step was read" in told

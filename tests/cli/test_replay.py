@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import build_record
-from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.facts import Injected, RunRecord
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.replay import replayed
 from tests.cli.test_chaos import RUN, SCRIPT
@@ -49,6 +50,12 @@ def record(*failures: dict[str, object]) -> RunRecord:
 )
 def test_each_failure_is_a_fault(failure: dict[str, object], fault: str) -> None:
     assert [each.text for each in replayed(record(failure))] == [fault]
+
+
+def test_a_supervisor_is_killed_again_though_no_start_failed() -> None:
+    told = record()
+    kill = Injected(3.0, "supervisor-kill", None, "", 30, "supervisor-kill@step=30")
+    assert [each.text for each in replayed(replace(told, injected=(kill,)))] == ["supervisor-kill@step=30"]
 
 
 def test_what_the_script_does_by_itself_is_not_replayed() -> None:

@@ -288,8 +288,9 @@ def test_an_interrupted_run_with_other_code_names_the_files(argosy, tmp_path) ->
     interrupted("step admit: succeeded")
     (tmp_path / "train.py").write_text("import time; time.sleep(601)\n")
     (tmp_path / "old.py").unlink()
-    (tmp_path / "new.py").write_text("")
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "b.py").write_text("")
     heard = interrupted("step admit: succeeded")
-    assert "has other code: train.py, new.py is new, old.py is gone; what is no code" in heard
+    assert "has other code: train.py changed, a.py and b.py are new, old.py is gone; what is no code" in heard
     (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n[retry]\nmax_restarts = 4\n')
-    assert "has other code: run.toml;" in interrupted("step admit: succeeded")
+    assert "has other code: run.toml changed;" in interrupted("step admit: succeeded")

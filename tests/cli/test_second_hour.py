@@ -121,3 +121,19 @@ def test_the_description_that_lies_here_is_the_one_that_is_advised(tmp_path: Pat
     assert "compile one with: argosy compile gpt.toml -o w.yaml" in argosy(tmp_path, "run", "w.yaml").stderr
     (tmp_path / "other.toml").write_text(RUN)
     assert "start one with: argosy run run.toml;" in argosy(tmp_path, "status").stderr
+
+
+def test_a_state_folder_that_only_says_that_it_can_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text(RUN)
+    ended = argosy(tmp_path, "run", "run.toml", "--state-dir", "/proc")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "--state-dir /proc: cannot be written (" in ended.stderr
+    assert "; name a folder of your own with --state-dir" in ended.stderr
+
+
+def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('name = "gpt"\n[gang]\nnnodes = 1\n')
+    ended = argosy(tmp_path, "init", "run.toml")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "SCRIPT run.toml: no Python script; name the .py file that trains" in ended.stderr

@@ -193,6 +193,19 @@ def test_the_exit_codes_stand_in_the_help(argosy: Argosy) -> None:
         assert said in text
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "run.toml", "--inject"], "Option '--inject' requires an argument; see argosy run --help"),
+        (["top", "--once"], "No such option '--once'; see argosy top --help"),
+        (["run", "run.toml", "--injct"], "No such option '--injct'. Did you mean '--inject'?; see argosy run --help"),
+    ],
+)
+def test_a_wrong_option_is_told_where_it_is_explained(words: list[str], said: str, argosy: Argosy) -> None:
+    code, _, err = argosy(*words)
+    assert (code, err.strip()) == (2, f"argosy: {said}")
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     reader = subprocess.Popen(["head", "-c", "1"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert reader.stdin is not None

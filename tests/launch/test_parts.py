@@ -85,6 +85,13 @@ def read_all(*printed: str) -> list[tuple[int, str, float | None]]:
         (BAR.format(0, 40), None),  # Hugging Face draws it before it has resumed
         ("loading 10 files", None),
         ("stepping stone", None),
+        ("completed_steps: 10 train_loss=2.3", {"step": 10, "loss": 2.3, "kind": "line"}),
+        (
+            # Lightning where rich is installed
+            "Epoch 5/5  ━━━━━━━━━━ 10/10 0:00:01 • 0:00:00 9.73it/s train_loss: 0.020",
+            {"step": 60, "end_step": 60, "loss": 0.02, "kind": "bar", "per_epoch": 10},
+        ),
+        ("Epoch 2/-2 ━━╸━━━ 4/10 0:00:01 • 0:00:00 9.73it/s", {"step": 24, "kind": "bar", "per_epoch": 10}),
         ("first step 3 of the manual", None),
     ],
 )
@@ -147,6 +154,19 @@ def test_a_loss_that_is_no_number_is_told() -> None:
 )
 def test_progress_keeps_its_kind(printed: list[str], told: list[Any]) -> None:
     assert read_all(*printed) == told
+
+
+@pytest.mark.parametrize(
+    ("first", "restored", "step"),
+    [
+        ("Epoch [0/6] [0/10]", 0, 1), ("Epoch [1/6] [1/10]", 0, 1), ("Epoch [1/6] [0/10]", 20, 1),
+        ("Epoch [3/6] [0/10]", 30, 31), ("Epoch [4/6] [0/10]", 30, 31), ("Epoch [4/6] [5/10]", 30, 35),
+    ],
+)  # fmt: skip
+def test_epochs_and_batches_are_counted_from_where_they_begin(first: str, restored: int, step: int) -> None:
+    found = ProgressLines(restored=restored).read(f"{first} loss: 0.5")
+    assert found is not None
+    assert (found["step"], found["end_step"]) == (step, 60)
 
 
 def test_own_pattern() -> None:

@@ -39,3 +39,13 @@ def test_a_supervisor_is_killed_in_a_phase_and_the_next_goes_on(rig: Rig) -> Non
     assert rig.run(200) == -9, rig.log()
     assert rig.run(200) == 0, rig.log()
     assert [event.fields["asked"] for event in rig.events("injected")] == ["supervisor-kill@phase=end"]
+
+
+def test_of_two_faults_of_a_rank_the_second_happens_in_the_next_start(rig: Rig) -> None:
+    # The first start reaches the step of both: it was told of one of them only.
+    start(rig)
+    rig.inject = ("kill:rank=1@step=12", "abort:rank=1@step=12")
+    assert rig.run(200) == 0, rig.log()
+    signals = [event.fields["signal"] for event in rig.events("restart_ended")]
+    assert signals[:2] == [9, 6], rig.log()
+    assert [event.fields["asked"] for event in rig.events("injected")] == [*rig.inject]

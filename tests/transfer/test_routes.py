@@ -205,3 +205,16 @@ def test_no_keys_at_all(folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_pat
         assert isinstance(result, Failed)
         assert result.error.cause == Cause.S3_ACCESS
         assert "no AWS credentials" in str(result.error)
+
+
+def test_a_store_that_does_not_answer_is_spoken_of_while_it_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("argosy.steps.transfer.loop._SILENT_SECONDS", 0.1)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(StoreError) as failed:
+        list(objects_below(URI, retry_seconds=1.0))
+    assert failed.value.cause == Cause.STORE_UNAVAILABLE
+    told = capfd.readouterr().err
+    assert told.count("Connection refused") == 1
+    assert "; it is asked again for 1 s" in told

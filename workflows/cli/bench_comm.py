@@ -105,7 +105,10 @@ def _described(file: Path, ranks: tuple[int, int] | None, words: list[str]) -> S
         raise InputError(
             f"{file}: gang.launcher = {run.gang.launcher!r}: collectives of torch are measured under torchrun"
         )
-    values = (run if ranks is None else with_ranks(run, *ranks)).model_dump(exclude_unset=True)
+    run = run if ranks is None else with_ranks(run, *ranks)
+    if (run.gang.nnodes, run.gang.nproc_per_node) == (1, 1):
+        raise InputError(f"{file}: 1 node with 1 rank exchanges nothing; write -j 2x1 for 2 nodes with 1 rank")
+    values = run.model_dump(exclude_unset=True)
     kept: dict[str, Any] = {name: values[name] for name in _KEPT if name in values}
     # What placeholders stand for is not there.
     kept["env"] = {name: value for name, value in kept.get("env", {}).items() if "{" not in value}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from argosy.steps.contract.errors import StepError
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     from argosy.workflows.cli.run_folder import RunFolder
     from argosy.workflows.cli.source import Source
 
-_NAMED = 4
+_NAMED = 3
+"""So many files of a kind are named."""
 
 
 def what_differs(source: Source, folder: RunFolder) -> str:
-    """``other code (train.py, a.txt is new)``, or that it is the fields or parameters; "" where nobody can tell."""
+    """``other code: train.py changed, a.txt and b.txt are new; …``, or that it is the fields or parameters; "" where
+    nobody can tell.
+    """
     from argosy.workflows.cli.starting import code_digests_in
 
     store, digests = folder.store(), code_digests_in((folder.path / "workflow.yaml").read_bytes())
@@ -31,11 +35,22 @@ def what_differs(source: Source, folder: RunFolder) -> str:
     except (StepError, tarfile.TarError, EOFError, OSError):
         return ""
     now = _contents(source.archive.data)
-    changed = [name for name in sorted(before.keys() & now.keys()) if before[name] != now[name]]
-    told = [*changed, *(f"{name} is new" for name in sorted(now.keys() - before.keys()))]
-    told += [f"{name} is gone" for name in sorted(before.keys() - now.keys())]
-    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
-    return f"other code: {', '.join(told[:_NAMED])}{more}; what is no code is named in .argosyignore"
+    changed = {name for name in before.keys() & now.keys() if before[name] != now[name]}
+    told = [
+        _said(changed, "changed", "changed"),
+        _said(now.keys() - before.keys(), "is new", "are new"),
+        _said(before.keys() - now.keys(), "is gone", "are gone"),
+    ]
+    return f"other code: {', '.join(filter(None, told))}; what is no code is named in .argosyignore"
+
+
+def _said(names: Collection[str], one: str, several: str) -> str:
+    """``a.txt, b.txt and 3 more are new``; "" for none."""
+    listed = sorted(names)
+    if len(listed) < 2:
+        return f"{listed[0]} {one}" if listed else ""
+    last = f"{len(listed) - _NAMED} more" if len(listed) > _NAMED else listed[-1]
+    return f"{', '.join(listed[: min(_NAMED, len(listed) - 1)])} and {last} {several}"
 
 
 def _contents(data: bytes) -> dict[str, str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from lzma import LZMAError
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -26,7 +26,6 @@ _OURS = frozenset(("endings.json", "index.json", "verdict.json", "summary.json",
 _PROGRAMS = frozenset((".py", ".pyi", ".ipynb", ".sh", ".toml"))
 """Endings of what ran and not what it said: the code beside the logs raises many errors, and prints as many."""
 _NO_LOGS = re.compile(r"/(pods/[^/]+/volumes/(outputs|data)|volumes/argosy/store)/")
-_BINARY_BYTES = 4096
 _SHOWN_CONSEQUENCES = 5
 _MANIFEST_BYTES = 4 << 20
 """A longer file is no manifest."""
@@ -62,7 +61,7 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         emit(found.record())
     else:
-        _tell(found, len(files))
+        _tell(found, len(files), empty=not any(logs))
 
 
 def _files(path: str) -> Iterator[str]:
@@ -99,15 +98,17 @@ def _not_read(error: OSError) -> None:
 
 
 def _is_text(file: Path) -> bool:
+    from argosy.workflows.diagnosis.reading import HEAD_BYTES, is_log
+
     with file.open("rb") as source:
-        return file.suffix == ".gz" or b"\0" not in source.read(_BINARY_BYTES)
+        return is_log(source.read(HEAD_BYTES))
 
 
 def _is_said(file: Path) -> bool:
     """Not a pod's data and outputs, the store, an archive, or in argosy's evidence the machine's kernel log where no
     process of the run was killed for want of memory: then what it tells of happened to others.
     """
-    if _NO_LOGS.search(file.absolute().as_posix()) or file.name.endswith((".tar.gz", ".tgz")):
+    if _NO_LOGS.search(file.absolute().as_posix()) or re.search(r"\.(tar(\.\w+)?|t[gbx]z)$", file.name):
         return False
     if file.name != "kernel.log" or not (file.parent.parent / "endings.json").exists():
         return True
@@ -126,22 +127,27 @@ def _is_manifest(file: Path) -> bool:
 
 @contextmanager
 def _opened(file: str) -> Iterator[IO[bytes]]:
+    from argosy.workflows.diagnosis.reading import unpacked
+
     if file == STDIN:
-        yield sys.stdin.buffer
+        yield unpacked(sys.stdin.buffer, "the standard input")
         return
     try:
-        with cast("IO[bytes]", gzip.open(file)) if file.endswith(".gz") else Path(file).open("rb") as source:
-            yield source
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror or error}") from error
+        with Path(file).open("rb") as source:
+            yield unpacked(source, file)
+    except EOFError as error:
+        raise InputError(f"{file}: its end is missing; unpack what is there, and name that") from error
+    except (OSError, LZMAError) as error:
+        raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _tell(found: Diagnosis, files: int) -> None:
+def _tell(found: Diagnosis, files: int, *, empty: bool) -> None:
     from argosy.workflows.diagnosis.remedies import remedy_of
 
     root = found.root
     if root.line is None:
         said = f"No line of {files} file{'s' * (files != 1)} says what ended the training."
+        said += " There is no line at all." * empty
         say(f"{said} A process that vanishes without a word was mostly killed from outside: look at the kernel log, "
             "`kubectl describe pod` and the node.")  # fmt: skip
         return

@@ -121,7 +121,7 @@ def invoke(argv: list[str] | None = None) -> int:
     except InputError as error:
         return _refuse(str(error))
     except click.UsageError as error:
-        return _refuse(_usage(error))
+        return _refuse(_usage(error, sys.argv[1:] if argv is None else argv))
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("argosy: interrupted", err=True)
         return INTERRUPTED
@@ -157,8 +157,14 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _usage(error: click.UsageError) -> str:
-    where = error.ctx.command_path if error.ctx is not None else "argosy"
+def _usage(error: click.UsageError, argv: list[str]) -> str:
+    # An option without its value is refused before click knows whose it is.
+    verb = next((f" {word}" for word in argv[:1] if word in VERBS), "")
+    where = error.ctx.command_path if error.ctx is not None else f"argosy{verb}"
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        # By click's own measure --help is near to --step.
+        near = get_close_matches(error.option_name, error.possibilities, cutoff=0.75)
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     return f"{error.format_message().rstrip('.')}; see {where} --help"
 
 

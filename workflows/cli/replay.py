@@ -7,7 +7,7 @@ from signal import SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGTERM
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.injection import CORRUPT, Injection
+from argosy.steps.contract.injection import CORRUPT, SUPERVISOR_KILL, Injection
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.restart import Restart
 
@@ -24,7 +24,8 @@ _LOCAL_NODE = re.compile(r"node-(\d+)")
 
 
 def replayed(record: RunRecord) -> list[Injection]:
-    """One fault for each start that failed: on its rank, or on its node where no rank was at fault.
+    """One fault for each start that failed: on its rank, or on its node where no rank was at fault; and each kill of
+    the supervisor, which ends no start.
 
     What a script raises by itself it will raise again: that is no fault to inject.
 
@@ -32,14 +33,16 @@ def replayed(record: RunRecord) -> list[Injection]:
         InputError: nothing that failed can be caused from outside.
     """
     failures = [each for each in record.restarts if each.failed and each.cause not in _OF_THE_SCRIPT]
-    if not failures or not record.gangs:
+    supervisor = [Injection(SUPERVISOR_KILL, None, None, each.step, None) for each in record.injected
+                  if each.fault == SUPERVISOR_KILL and each.step]  # fmt: skip
+    if not (failures or supervisor) or not record.gangs:
         raise InputError(
             f"RUN {record.workflow!r}: no failure of it can be caused from outside (see argosy explain "
             f"{record.workflow}); what its script does by itself a plain run shows again"
         )
     names = sorted({each.node for each in failures if each.node})
     nnodes, each_node = record.gangs[0].nnodes, record.gangs[0].nproc_per_node
-    return [_fault(each, names, nnodes, nnodes * each_node) for each in failures]
+    return [*(_fault(each, names, nnodes, nnodes * each_node) for each in failures), *supervisor]
 
 
 def _fault(failed: Restart, names: list[str], nnodes: int, world: int) -> Injection:

@@ -150,6 +150,12 @@ def check_state_dir(path: Path) -> None:
             marker.write_text("*\n")  # nobody wants to commit the disks of virtual nodes
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise InputError(f"--state-dir {path}: cannot be written (no permission); {remedy}")
+    try:
+        (path / "runs").mkdir(exist_ok=True)  # /proc and the like say that they can be written
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT):
+            raise
+        raise InputError(f"--state-dir {path}: cannot be written ({error.strerror}); {remedy}") from error
 
 
 def check_not_running(source: Source, parameters: Mapping[str, str], state_dir: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from argosy.steps.record.remedy import FROM_PYTHON
 from argosy.workflows.cli.last_words import last_words
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.engine.api import RunOptions, run
@@ -17,7 +18,11 @@ def main() -> None:
     told = json.loads(head)
     state_dir = Path(told["state_dir"])
     options = RunOptions(
-        state_dir=state_dir, parameters=told["parameters"], inject=tuple(told["inject"]), workflow_name=told["name"]
+        state_dir=state_dir,
+        parameters=told["parameters"],
+        inject=tuple(told["inject"]),
+        workflow_name=told["name"],
+        command=FROM_PYTHON,
     )
     state = run(yaml, options)
     from argosy.workflows.report.page import write

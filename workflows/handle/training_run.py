@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic.fields import FieldInfo
+
 from argosy.workflows.spec.run import TrainingRun as Description
+from argosy.workflows.spec.table import Table
 
 if TYPE_CHECKING:
     from argosy.workflows.cli.source import Kind, Source
@@ -107,3 +111,23 @@ class TrainingRun(Description):
 
         # No file: errors name it by what it is.
         return compiled(self, Path(folder) / f"TrainingRun({self.name})", kind)
+
+
+def _signature() -> inspect.Signature:
+    """As a person writes the fields: pydantic's own shows each field's checks, thousands of characters of them."""
+    fields = Description.model_fields.items()
+    return inspect.Signature([
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.is_required() else {} if _is_table(field) else field.default,
+        )
+        for name, field in fields
+    ])  # fmt: skip
+
+
+def _is_table(field: FieldInfo) -> bool:
+    return field.default_factory is not None or isinstance(field.default, Table)
+
+
+TrainingRun.__signature__ = _signature()

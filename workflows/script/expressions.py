@@ -108,6 +108,7 @@ class Expressions(Names):
         decides, left = isinstance(node.op, ast.Or), list[Value]()
         for each in node.values:
             value = self.evaluate(each, frame)
+            self.keep(each, choices(value))
             truth = self.truth(value)
             if truth is decides or each is node.values[-1]:
                 return join([*left, value]) if decides or not left else value if truth is decides else Unknown()

@@ -122,7 +122,21 @@ def _is_asked_for(call: ast.Call, source: Source, values: Values) -> bool:
     tests = [above.test for above in source.above(call) if isinstance(above, ast.If)]
     tests = [each for each in tests if not any(getattr(one, "attr", "") in values.conditions.given
                                                for one in ast.walk(each))]  # fmt: skip
-    return any("resume" in ast.unparse(each) and values.conditions.holds(each) is not True for each in tests)
+    parts = (part for each in tests for part in _parts(each))
+    return any("resume" in ast.unparse(each) and not _holds(each, values) for each in parts)
+
+
+def _holds(test: ast.expr, values: Values) -> bool:
+    """Whether it is true as the flags and the files of settings are now."""
+    found = values.machine.seen.get(test, [])
+    return values.conditions.holds(test) is True or (bool(found) and all(each is True for each in found))
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    """What all has to hold: a setting that says so, and a file that is there."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return [part for each in test.values for part in _parts(each)]
+    return [test]
 
 
 def _wholes(values: Values, places: Sequence[SavedAt]) -> list[PurePosixPath]:

@@ -36,7 +36,7 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
             saved.append(name.removesuffix(".module"))  # of whatever else the script keeps, as an average
             if not _has_each_rank(asked, source, values):
                 return
-        elif last_name(call.func) == "step" and any(word in last_name(asked).lower() for word in _STEPS):
+        elif last_name(call.func) == "step" and _is_stepped(asked, values):
             steps.append(name)
     for name in _prepared(loop, source):
         (steps if any(word in name.lower() for word in _STEPS) else models).append(name)
@@ -45,6 +45,14 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
     if (models or saved) and steps:
         whole = [name for name in models if not any(name.startswith(f"{other}.") for other in models)]
         yield from (*whole, *steps, *saved)
+
+
+def _is_stepped(asked: ast.expr, values: Values) -> bool:
+    """Whether it is an optimizer, or a schedule of one: by its name, else by what it is bound to."""
+    made = values.bindings.bound(asked) if isinstance(asked, ast.Name) else []
+    kinds = [last_name(each.func) for each in made if isinstance(each, ast.Call)]
+    named = any(word in kind for kind in kinds for word in _OPTIMIZERS)
+    return named or any(word in last_name(asked).lower() for word in _STEPS)
 
 
 def _has_each_rank(asked: ast.expr, source: Source, values: Values) -> bool:

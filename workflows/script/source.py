@@ -10,6 +10,8 @@ from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
 
+_NO_SCRIPTS = frozenset((".toml", ".yaml", ".yml", ".json", ".ipynb", ".sh", ".md", ".txt"))
+"""So end files that may be taken for Python by their syntax: a run.toml reads as one."""
 LARGEST_SCRIPT = 4 << 20
 MOST_MODULES = 60
 _MOST_TREES = 200
@@ -191,6 +193,8 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     """
     if path.is_symlink() and not path.exists():
         raise InputError(f"SCRIPT {path}: a link that leads to no file; name your training script")
+    if path.suffix in _NO_SCRIPTS or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise InputError(f"SCRIPT {path}: no Python script; name the .py file that trains")
     modules, waiting, seen = list[tuple[str, Path, ast.Module]](), [path.resolve()], set[Path]()
     roots = list(dict.fromkeys([path.resolve().parent, *(folder.resolve() for folder in folders)]))
     # Up to the folder that it is started from: the script may be a module of a package.

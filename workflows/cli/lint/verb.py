@@ -100,8 +100,9 @@ def command(
 
     outcome = mend(files, look) if fix or diff_only else Mended(files, look(files), [])
     if fix or diff_only:
-        _write(files, outcome, really=fix)
-    _show(outcome, selection, "json" if json_style else style, mended=fix or diff_only)
+        _write(files, outcome, really=not diff_only)
+    done = "would be mended; " if diff_only else "mended; " if fix else ""
+    _show(outcome, selection, "json" if json_style else style, done)
     return 1 if any(each.level >= Level.of(fail_on) for each in outcome.findings) else 0
 
 
@@ -164,7 +165,7 @@ def _replace(path: Path, text: str) -> None:
         raise InputError(f"{path}: {error.strerror}; --fix needs a file that can be written") from error
 
 
-def _show(outcome: Mended, selection: Selection, style: str, *, mended: bool) -> None:
+def _show(outcome: Mended, selection: Selection, style: str, done: str) -> None:
     shown = [each for each in outcome.findings if selection.shows(each)]
     if style == "json":
         click.echo(as_json(shown, fixable(outcome.files, shown)))
@@ -179,7 +180,7 @@ def _show(outcome: Mended, selection: Selection, style: str, *, mended: bool) ->
         line = summary(shown, len(outcome.files), len(fixable(outcome.files, shown)))
         known = any(file.documents or file.name.endswith(".toml") for file in outcome.files)
         other = "" if shown or known else ": no object of Kubernetes and no run.toml, so nothing was looked at"
-        click.echo(f"{f'{len(outcome.mended)} mended; ' if mended else ''}{line}{other}", err=True)
+        click.echo(f"{f'{len(outcome.mended)} {done}' if done else ''}{line}{other}", err=True)
         if shown:
             worst = max(shown, key=lambda finding: finding.level)  # the first of the worst
             click.echo(f"why: argosy lint --explain {worst.rule}", err=True)
