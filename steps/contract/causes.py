@@ -254,13 +254,13 @@ class Cause(CauseRow):
         "deadline_exceeded",
         ExitCode.NEEDS_HUMAN,
         "A time limit was reached.",
-        "Raise the limit in [deadlines], then run again: it resumes.",
+        "Raise the limit in [deadlines] and go on from the last checkpoint: `argosy run run.toml --run-id RUN_ID`.",
     )
     SIGTERM = (
         "sigterm",
         ExitCode.PREEMPTED,
         "The run was stopped from outside.",
-        "Run the same file again: it resumes.",
+        "Go on from the last checkpoint: `argosy run run.toml --run-id RUN_ID`.",
     )
     HANG = (
         "hang",
