@@ -180,7 +180,8 @@ class Cause(CauseRow):
         "config_or_rbac",
         ExitCode.CONFIGURATION,
         "The cluster refused an object: a missing Secret or a missing permission.",
-        "Create the Secret, or bind the role that the message names.",
+        "Create the Secret that the message names; give the run's account the right that it lacks, `argosy install -n "
+        "NAMESPACE --apply`; what a policy refuses, `argosy doctor run.toml` shows without a run.",
     )
     S3_ACCESS = (
         "s3_access",

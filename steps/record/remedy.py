@@ -41,6 +41,8 @@ def _unnamed(step: StepNode | None) -> str:
             "the cluster made no pod of it, so it has no log: mend what the message names; `argosy doctor run.toml` "
             "shows it such pods without starting any."
         )
+    if step is not None and "workflowtaskresults" in step.message:
+        return "the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`."
     return "read the log of the step named above; the line before its end says why."
 
 

@@ -178,3 +178,25 @@ def test_a_pod_that_the_cluster_refuses_has_no_log_to_read(argosy, tmp_path) -> 
         _, out, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
     assert f"The workflow failed at the step admit: {message}." in out
     assert "What to do: the cluster made no pod of it, so it has no log" in out
+
+
+def test_a_namespace_without_runs_is_named_in_what_comes_next(argosy, tmp_path) -> None:
+    class Empty(FakeApi):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            return b'{"items": []}'
+
+    with serving(Empty(workflow()), tmp_path) as kubeconfig:
+        place = ("-n", "there", "--kubeconfig", str(kubeconfig))
+        again = f"argosy submit run.toml --kubeconfig {kubeconfig} -n there"
+        assert again in argosy("status", *place)[2]
+        assert again in argosy("ls", *place)[1]
+
+
+def test_an_account_without_argos_rights_is_told_of(argosy, tmp_path) -> None:
+    message = "wait: Error (exit code 64): workflowtaskresults.argoproj.io is forbidden: User cannot create resource"
+    node = {"id": "1", "type": "Pod", "displayName": "admit(0)", "templateName": "admit", "phase": "Error"}
+    own = workflow(nodes={"1": {**node, "message": message, "outputs": {"exitCode": "0"}}}, phase="Error")
+    own["status"].pop("storedWorkflowTemplateSpec")
+    with serving(FakeApi(own), tmp_path) as kubeconfig:
+        _, out, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
+    assert "What to do: the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`." in out

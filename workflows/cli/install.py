@@ -137,21 +137,25 @@ def _trigger_documents(file: Path, namespace: str) -> list[dict[str, Any]]:
 def _print(documents: list[dict[str, Any]]) -> None:
     from argosy.workflows.yaml_text import to_yaml
 
-    sys.stdout.write(
-        "---\n".join(
-            _explained(to_yaml(document), document["kind"], document["metadata"]["name"]) for document in documents
-        )
-    )
+    sys.stdout.write("---\n".join(_explained(to_yaml(document), document) for document in documents))
     sys.stdout.flush()
 
 
-def _explained(text: str, kind: str, name: str) -> str:
+def _explained(text: str, document: dict[str, Any]) -> str:
     """A Role with a comment above each of its rules."""
-    from argosy.workflows.cluster.installation import ROLE, RULES
-
-    if kind != "Role" or name != ROLE:
+    if document["kind"] != "Role":
         return text
     before, rules, after = text.partition("rules:\n")
-    reasons = (reason for *_, reason in RULES)
+    reasons = iter(_reasons(document))
     lines = (f"# {next(reasons)}\n{line}" if line.startswith("- ") else line for line in after.splitlines(True))
     return before + rules + "".join(lines)
+
+
+def _reasons(role: dict[str, Any]) -> list[str]:
+    from argosy.workflows.cluster.installation import ROLE, RULES
+    from argosy.workflows.trigger.accounts import REASONS
+
+    name = role["metadata"]["name"]
+    if name == ROLE:
+        return [reason for *_, reason in RULES]
+    return [REASONS[name, rule["resources"][0]] for rule in role["rules"]]

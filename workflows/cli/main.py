@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, ENAMETOOLONG, ENOSPC
@@ -50,6 +51,7 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module with a click command named ``command``, its one line of help): help imports no verb."""
 
 INTERRUPTED = 130
+_NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 _FREE_SOME = "free some and run the same again, it goes on where it stopped"
 
 
@@ -132,7 +134,8 @@ def invoke(argv: list[str] | None = None) -> int:
         click.echo(f"argosy: {named}{_line(str(error))}{told}", err=True)
         return 1
     except ApiError as error:
-        click.echo(f"argosy: the cluster refused it: {_line(str(error))}", err=True)
+        nowhere = "; name another with -n, or have it made" if _NO_NAMESPACE.search(str(error)) else ""
+        click.echo(f"argosy: the cluster refused it: {_line(str(error))}{nowhere}", err=True)
         return 1
     except BrokenPipeError:
         _silence()
