@@ -210,7 +210,7 @@ class Api:
         except Exception as error:
             raise _away(error) from error
         if response.status >= 400:
-            raise _refusal(response)
+            raise _refusal(response, path)
         return response
 
 
@@ -263,13 +263,15 @@ def _away(error: Exception) -> Exception:
     return error
 
 
-def _refusal(response: Any) -> Exception:
+def _refusal(response: Any, path: str) -> Exception:
     data = bytes(response.read() or b"")
     try:
         status = json.loads(data)
         reason, message = str(status.get("reason", "")), str(status.get("message", ""))
     except (ValueError, AttributeError):
         reason, message = "", data[:300].decode("utf-8", "replace")
+        if response.status == 404:
+            message = f"{path} is not served: no such kind of object is installed; `argosy doctor` says what is missing"
     if response.status in _RETRIED:
         return ApiAway(f"{response.status} {message or reason}")
     return ApiError(response.status, reason, message or f"HTTP {response.status}")

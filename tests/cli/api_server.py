@@ -87,7 +87,7 @@ def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
             status, body = api.write(self.command, urlsplit(self.path).path, document)
             self.say(status, json.dumps(body).encode())
 
-        do_POST = do_PATCH = write
+        do_POST = do_PATCH = do_DELETE = write
 
         def say(self, status: int, text: bytes) -> None:
             self.send_response(status)

@@ -200,3 +200,13 @@ def test_an_account_without_argos_rights_is_told_of(argosy, tmp_path) -> None:
     with serving(FakeApi(own), tmp_path) as kubeconfig:
         _, out, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
     assert "What to do: the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`." in out
+
+
+def test_what_is_left_after_rm_is_looked_for_where_it_was_removed(argosy, tmp_path) -> None:
+    own = workflow(nodes={}, phase="Failed")
+    own["metadata"]["annotations"] = {}
+    own["status"].pop("storedWorkflowTemplateSpec")
+    with serving(FakeApi(own), tmp_path) as kubeconfig:
+        code, out, err = argosy("rm", "w-1", "-n", "research", "--kubeconfig", str(kubeconfig))
+    assert code == 0, err
+    assert f"argosy ls --kubeconfig {kubeconfig} -n research" in out

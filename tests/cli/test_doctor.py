@@ -220,3 +220,18 @@ def test_a_file_that_is_no_kubeconfig_is_wrong_input(text, argosy, tmp_path) -> 
     assert (code, out) == (2, "")
     assert str(path) in err
     assert "--kubeconfig" in err
+
+
+def test_a_kind_that_nobody_installed_is_named(argosy, tmp_path) -> None:
+    """An API server says no more of it than ``404 page not found``."""
+
+    class Bare(Cluster):
+        def write(self, *_: Any) -> tuple[int, Any]:
+            return 404, "404 page not found"
+
+    with serving(Bare(), tmp_path) as kubeconfig:
+        code, _, err = argosy("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
+    assert code == 1
+    assert (
+        "/api/v1/namespaces/research/serviceaccounts/argosy is not served: no such kind of object is installed" in err
+    )
