@@ -10,6 +10,8 @@ from argosy.steps.record.building import build_record
 from argosy.steps.record.story import headline, waiting_sentence
 from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.runlog import Event
+from argosy.workflows.cli.explain import story
+from argosy.workflows.cli.status import lines as status
 
 
 def event(time: float, kind: str, **fields: Any) -> Event:
@@ -73,6 +75,16 @@ def test_a_gang_that_got_no_pod_that_far_is_no_attempt() -> None:
         Tally().absorb(ended)
         == "gang 1 failed before its ranks were started: image_pull: node-b\n    | Back-off pulling image"
     )
+
+
+def test_status_and_explain_say_whether_it_waits_or_has_waited() -> None:
+    """A gang that was queued showed nothing until the next event."""
+    waiting = build_record([waits(0, "queued", 0, "no room")], {"name": "w", "phase": "Running"})
+    said = "gang 1 is queued, 0 of 3 pods have a node (no room)"
+    assert f"  waits: {said}" in status(waiting, 10.0)
+    assert f"Waits for nodes: {said}." in story(waiting)
+    placed = build_record([waits(0, "queued", 0), waits(30, "placed", 3)], {"name": "w", "phase": "Running"})
+    assert "  waited: 30.0 s in the queue" in status(placed, 40.0)
 
 
 def test_whoever_follows_a_run_is_told_what_it_waits_for() -> None:

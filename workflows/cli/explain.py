@@ -89,7 +89,7 @@ def story(record: RunRecord) -> list[str]:
     for index in range(len(record.restarts)):
         told += _attempt(record, index)
     if waited := waiting_sentence(record):
-        told.append(f"Waited for nodes: {waited}.")
+        told.append(f"{'Waits' if record.waiting and record.waiting.now else 'Waited'} for nodes: {waited}.")
     told += [f"Slow: {each.sentence}." for each in record.slow_ranks]
     told += [f"The data of steps {first} to {last} were passed over." for first, last in record.skipped_steps]
     told += _network(record)
