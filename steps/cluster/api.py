@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,10 @@ PATIENCE_SECONDS = 120.0
 _RETRIED = (429, 500, 502, 503, 504)
 
 
+NOT_ALLOWED = re.compile(r"cannot \S+ resource")
+"""How an authorizer refuses. Admission has the same 403 for what it does not want: a quota, a policy, Pod Security."""
+
+
 class ApiError(Exception):
     """The API server's refusal: ``status`` is HTTP's, ``reason`` Kubernetes' word, the text its message."""
 
@@ -36,6 +41,10 @@ class ApiError(Exception):
 
 class ApiAway(Exception):
     """No answer, or one that says: later."""
+
+
+class ApiSilent(StepError):
+    """No answer for as long as one was waited for."""
 
 
 class Api:
@@ -165,7 +174,7 @@ class Api:
             except (ApiAway, ValueError) as error:
                 if time.monotonic() + pause > deadline:
                     text = f"the Kubernetes API did not answer for {patience:g} s: {method} {path}: {error}"
-                    raise StepError(Cause.UNKNOWN, text, quote=str(error)) from error
+                    raise ApiSilent(Cause.UNKNOWN, text, quote=str(error)) from error
                 time.sleep(pause)
                 pause = min(pause * 2, 5.0)
             except ApiError as error:
@@ -201,7 +210,7 @@ class Api:
         except Exception as error:
             raise _away(error) from error
         if response.status >= 400:
-            raise _refusal(response)
+            raise _refusal(response, path)
         return response
 
 
@@ -222,15 +231,20 @@ def connect(*, kubeconfig: str = "", context: str = "", namespace: str = "", pat
         incluster_config.load_incluster_config(client_configuration=configuration)
         own = (_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
         return Api(ApiClient(configuration), namespace or own, patience)
+    tried = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
     try:
         given = {"config_file": kubeconfig or None, "context": context or None}
         kube_config.load_kube_config(**given, client_configuration=configuration)
         contexts, active = kube_config.list_kube_config_contexts(kubeconfig or None)
     except config_exception.ConfigException as error:
-        tried = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
         told = str(error).removeprefix("Invalid kube-config file. ").rstrip(".")
         raise InputError(
             f"kubeconfig = {tried!r}: {told}; set KUBECONFIG or pass --kubeconfig and --context"
+        ) from error
+    except Exception as error:  # the client's loader takes the file's form for granted
+        raise InputError(
+            f"kubeconfig = {tried!r}: no file that kubectl could read ({type(error).__name__}: "
+            f"{' '.join(str(error).split())[:200]}); see `kubectl config view`, or name another with --kubeconfig"
         ) from error
     chosen = next((each for each in contexts if each["name"] == context), active) if context else active
     return Api(ApiClient(configuration), namespace or chosen["context"].get("namespace") or "default", patience)
@@ -249,13 +263,15 @@ def _away(error: Exception) -> Exception:
     return error
 
 
-def _refusal(response: Any) -> Exception:
+def _refusal(response: Any, path: str) -> Exception:
     data = bytes(response.read() or b"")
     try:
         status = json.loads(data)
         reason, message = str(status.get("reason", "")), str(status.get("message", ""))
     except (ValueError, AttributeError):
         reason, message = "", data[:300].decode("utf-8", "replace")
+        if response.status == 404:
+            message = f"{path} is not served: no such kind of object is installed; `argosy doctor` says what is missing"
     if response.status in _RETRIED:
         return ApiAway(f"{response.status} {message or reason}")
     return ApiError(response.status, reason, message or f"HTTP {response.status}")

@@ -180,7 +180,8 @@ class Cause(CauseRow):
         "config_or_rbac",
         ExitCode.CONFIGURATION,
         "The cluster refused an object: a missing Secret or a missing permission.",
-        "Create the Secret, or bind the role that the message names.",
+        "Create the Secret that the message names; give the run's account the right that it lacks, `argosy install -n "
+        "NAMESPACE --apply`; what a policy refuses, `argosy doctor run.toml` shows without a run.",
     )
     S3_ACCESS = (
         "s3_access",
@@ -254,13 +255,13 @@ class Cause(CauseRow):
         "deadline_exceeded",
         ExitCode.NEEDS_HUMAN,
         "A time limit was reached.",
-        "Raise the limit in [deadlines], then run again: it resumes.",
+        "Raise the limit in [deadlines] and go on from the last checkpoint: `argosy run run.toml --run-id RUN_ID`.",
     )
     SIGTERM = (
         "sigterm",
         ExitCode.PREEMPTED,
         "The run was stopped from outside.",
-        "Run the same file again: it resumes.",
+        "Go on from the last checkpoint: `argosy run run.toml --run-id RUN_ID`.",
     )
     HANG = (
         "hang",

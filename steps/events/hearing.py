@@ -165,13 +165,17 @@ def was_there_before(args: TriggerArgs, journal: Journal, uri: str) -> bool:
     return any(each.digest in note["data"] and f"{uri}/".startswith(f"{each.uri}/") for each in seen)
 
 
+MAY_START = "an event of this object"
+"""So begins what is said of an object that may start a run."""
+
+
 def name_decision(args: TriggerArgs, uri: str) -> str:
     """What the trigger makes of an object by its name alone, in words."""
     root = args.dataset_uri.rstrip("/")
     inside = uri[len(root) + 1 :] if uri.startswith(f"{root}/") else None
     if inside and args.on == "marker" and not is_marker(inside, args.marker or MARKERS):
         return f"{_refusal(args, inside)}; a dataset starts when such an object is in its folder"
-    return _refusal(args, inside) or f"an event of this object, or a look, starts the run (on = {args.on})"
+    return _refusal(args, inside) or f"{MAY_START}, or a look, starts the run (on = {args.on})"
 
 
 def _refusal(args: TriggerArgs, inside: str | None) -> str:

@@ -86,7 +86,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         admission=_admission(ordered),
         staging=_staging(ordered),
         streaming=streaming,
-        waiting=waiting_of(ordered, training_end),
+        waiting=waiting_of(ordered, training_end, over=bool(training or finished)),
         stalled=stalled_now(ordered),
         evidence=evidence_of(ordered),
         slow_ranks=slow_ranks_of(ordered),

@@ -76,6 +76,8 @@ class Waiting:
     """Nodes that a gang held while it was not whole, times seconds: nobody could use them."""
     why: str
     """In Kubernetes' words, the last that were said."""
+    now: str = ""
+    """Which gang waits at this moment, and how many pods of it have a node; "" when none does."""
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from argosy.steps.record.advice import advice_for
-from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.record.story import failed_step
 
 FROM_PYTHON = "TrainingRun(...).run()"
 """In a record the command of a run that was started from Python, where no file describes it."""
+_REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
+"""How an API server says that it makes no such pod."""
 
 
 def what_to_do(record: RunRecord) -> list[str]:
@@ -29,13 +32,20 @@ def what_to_do(record: RunRecord) -> list[str]:
             told.append(f"    | {step.quote}")
     last = record.restarts[-1] if record.restarts else None
     cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
-    advice = (
-        advice_for(cause, last.quote if last else "")[1]
-        if cause
-        else "read the log of the step named above; the line before its end says why."
-    )
+    advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
     advice = advice.replace("argosy run run.toml --run-id RUN_ID", _again(record)).replace("run.toml", _file(record))
     return [*told, f"What to do: {advice}", *_budget(record, cause)]
+
+
+def _unnamed(step: StepNode | None) -> str:
+    if step is not None and step.exit_code is None and _REFUSED.search(step.message):
+        return (
+            "the cluster made no pod of it, so it has no log: mend what the message names; `argosy doctor run.toml` "
+            "shows it such pods without starting any."
+        )
+    if step is not None and "workflowtaskresults" in step.message:
+        return "the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`."
+    return "read the log of the step named above; the line before its end says why."
 
 
 def _budget(record: RunRecord, cause: str) -> list[str]:
@@ -50,9 +60,13 @@ def _budget(record: RunRecord, cause: str) -> list[str]:
 
 
 def _again(record: RunRecord) -> str:
+    """A run without a command was submitted to a cluster."""
+    named = record.run_id or "RUN_ID"
     if record.command == FROM_PYTHON:
-        return f"TrainingRun(...).run(parameters={{'run-id': '{record.run_id or 'RUN_ID'}'}})"
-    return f"{record.command or 'argosy run run.toml'} --run-id {record.run_id or 'RUN_ID'}"
+        return f"TrainingRun(...).run(parameters={{'run-id': '{named}'}})"
+    if record.command:
+        return f"{record.command} --run-id {named}"
+    return f"argosy submit run.toml -n NAMESPACE -p run-id={named}"
 
 
 def _file(record: RunRecord) -> str:

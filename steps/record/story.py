@@ -12,6 +12,7 @@ from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
 from argosy.steps.record.goodput import lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
+from argosy.steps.record.termination import held_up
 from argosy.steps.record.wording import count, duration, figure, percent, short, size
 
 OFTEN = 3
@@ -61,7 +62,7 @@ def headline(record: RunRecord) -> str:
         sentence += _failure(record)
     elif record.evaluation:
         sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
-    return sentence
+    return sentence + _held_up(record)
 
 
 def _without_steps(record: RunRecord) -> str:
@@ -73,7 +74,14 @@ def _without_steps(record: RunRecord) -> str:
 def _without_training(record: RunRecord) -> str:
     if record.phase in ("Failed", "Error") and failed_step(record) is not None:
         return _failure(record).strip()
-    return record.message or ("Training has not begun." if record.name else _counted(record))
+    said = record.message or ("Training has not begun." if record.name else _counted(record))
+    return said + _held_up(record)
+
+
+def _held_up(record: RunRecord) -> str:
+    """Which pod of the workflow cannot begin, and why."""
+    found = [(each.name, why) for each in record.nodes if (why := held_up(each.phase, each.message))]
+    return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}." if found else ""
 
 
 def _failure(record: RunRecord) -> str:
@@ -112,6 +120,8 @@ def meaning(record: RunRecord, index: int) -> str:
     if each.cause == Cause.UNKNOWN and each.signal == SIGKILL:
         by = "on purpose" if injected_in(record, index) else "from outside, and no record of the machine says by whom"
         return f"The process was killed {by}."
+    if each.cause == Cause.SIGTERM and each.node and not each.stopped:
+        return "A pod was told to stop from outside: deleted, evicted, or with its node."
     return advice_for(each.cause)[0]
 
 
@@ -243,11 +253,15 @@ def streaming_sentence(record: RunRecord) -> str:
 
 
 def waiting_sentence(record: RunRecord) -> str:
-    """``3 min in the queue; 1.2 node-minutes held by gangs that were not whole (0/3 nodes ...)``; empty: no wait."""
+    """``3 min in the queue; 1.2 node-minutes held by gangs that were not whole (0/3 nodes ...)``; empty: no wait.
+
+    One that lasts begins with the gang that waits.
+    """
     told = record.waiting
     if told is None:
         return ""
-    parts = [f"{duration(told.queued_seconds)} in the queue"] if told.queued_seconds else []
+    parts = [told.now] if told.now else []
+    parts += [f"{duration(told.queued_seconds)} in the queue"] if told.queued_seconds else []
     if told.held_node_seconds:
         parts.append(f"{told.held_node_seconds / 60:.1f} node-minutes held by gangs that were not whole")
     why = f" ({told.why})" if told.why else ""

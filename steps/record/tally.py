@@ -15,7 +15,8 @@ from argosy.steps.record.slow_ranks import slow_rank_of
 from argosy.steps.record.spares import lost_line, standing_line, take_over_line
 from argosy.steps.record.stalling import stall_sentence
 from argosy.steps.record.story import began_again_at, ending
-from argosy.steps.record.termination import read_message
+from argosy.steps.record.termination import held_up, read_message
+from argosy.steps.record.waiting import gang_stands
 from argosy.steps.record.wording import count, duration, figure, short, size
 from argosy.steps.runlog import Event
 
@@ -43,6 +44,8 @@ class Tally:
     _standing: str = ""
     """Of a gang that has not all its nodes yet."""
     _start: tuple[int, int] = (0, 0)
+    _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Of the attempts, by gang and restart."""
     """Attempt and restart of the latest start."""
     _findings: set[str] = field(default_factory=set)
     """Told already: every node finds the same."""
@@ -93,6 +96,7 @@ class Tally:
         self.running = False
         self._standing = ""
         self._start = _start_of(event)
+        self._numbers[self._start] = self.attempts
         self.step = whole(event.fields, "restored_step") or 0
         digest = text(event.fields, "restored_digest")
         self._restored, self._below = self._told.get(digest, self.step), None
@@ -121,13 +125,16 @@ class Tally:
         return warning
 
     def _ended(self, event: Event) -> str:
-        self.running = False
-        cause, reached = cause_of(event), max(whole(event.fields, "last_step") or 0, self.step)
+        late = _start_of(event) != self._start  # one that was fenced, or that came to no start
+        self.running = self.running and late
+        cause, reached = cause_of(event), max(whole(event.fields, "last_step") or 0, 0 if late else self.step)
         if not cause:
             return f"attempt {self.attempts}: every rank ended well at step {reached}"
         self.failures += 1
         each = as_it_ended(event)
-        line = f"attempt {self.attempts}: ended at step {reached}: {ending(each)}"
+        number = self._numbers.get(_start_of(event))
+        which = f"attempt {number}: ended at step {reached}" if number else _not_begun(*_start_of(event))
+        line = f"{which}: {ending(each)}"
         return f"{line}\n    | {each.quote}" if each.quote else line
 
     def _committed(self, event: Event) -> str:
@@ -139,8 +146,7 @@ class Tally:
         return f"checkpoint: {self.checkpoint}" + (", final" if event.fields.get("final") else "")
 
     def _waits(self, event: Event) -> str:
-        gang, placed, nnodes = (whole(event.fields, name) or 0 for name in ("attempt", "placed", "nnodes"))
-        self._standing = f"gang {gang} is {text(event.fields, 'phase')}, {placed} of {nnodes} pods have a node"
+        self._standing = gang_stands(event)
         why = text(event.fields, "why")
         return self._standing + (f": {why}" if why else "")
 
@@ -161,6 +167,10 @@ class Tally:
         new = [found for found in texts(event.fields, "findings") if found not in self._findings]
         self._findings.update(new)
         return "\n    ".join(f"environment: {found}" for found in new)
+
+
+def _not_begun(gang: int, restart: int) -> str:
+    return f"gang {gang} failed before its ranks were started{' again' if restart else ''}"
 
 
 def _start_of(event: Event) -> tuple[int, int]:
@@ -269,11 +279,11 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
 
 
 def node_line(node: dict[str, Any]) -> str:
-    """A step of the workflow that has ended, or ""."""
-    phase = text(node, "phase")
+    """A step of the workflow that has ended or cannot begin, or ""."""
+    phase, name = text(node, "phase"), node_name(node)
     if node.get("type") != "Pod" or phase not in ("Succeeded", "Failed", "Error"):
-        return ""
-    name = node_name(node)
+        why = held_up(phase, text(node, "message"))
+        return f"step {name} waits: {why}" if why else ""
     began, ended = moment(node, "startedAt"), moment(node, "finishedAt")
     taken = "" if began is None or ended is None else f" after {duration(max(0.0, ended - began))}"
     if phase == "Succeeded":

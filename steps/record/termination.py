@@ -22,6 +22,14 @@ def read_message(text: str) -> tuple[str, str]:
     return cause, words or before.rstrip(": ")
 
 
+def held_up(phase: str, words: str) -> str:
+    """Why a pod does not begin, out of what Argo says of a pending one; "" where it is on its way.
+
+    ``ContainerCreating`` and its like pass; a reason with an explanation behind it waits for somebody.
+    """
+    return words if phase == "Pending" and ": " in words else ""
+
+
 def _object(text: str) -> dict[str, Any] | None:
     """The object that the text begins with; Argo may have cut it, then it is none."""
     try:

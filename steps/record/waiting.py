@@ -11,8 +11,11 @@ from argosy.steps.runlog import Event
 _ENDS = ("restart_began", "gang_deleted", "gang_created")
 
 
-def waiting_of(events: Sequence[Event], now: float) -> Waiting | None:
-    """None when no gang waited long enough to be told; ``now`` ends what still waits, seconds since 1970."""
+def waiting_of(events: Sequence[Event], now: float, over: bool = False) -> Waiting | None:
+    """None when no gang waited long enough to be told; ``now`` ends what still waits, seconds since 1970.
+
+    ``over``: the run has ended, and no gang waits whatever was told last.
+    """
     told = [event for event in events if event.kind == "gang_waits"]
     if not told:
         return None
@@ -25,7 +28,20 @@ def waiting_of(events: Sequence[Event], now: float) -> Waiting | None:
         elif text(event.fields, "phase") == "placing":
             held += seconds * (whole(event.fields, "placed") or 0)
     reasons = [why for event in told if (why := text(event.fields, "why"))]
-    return Waiting(queued_seconds=queued, held_node_seconds=held, why=reasons[-1] if reasons else "")
+    last = told[-1]
+    gone = (
+        over
+        or text(last.fields, "phase") == "placed"
+        or any(each.time >= last.time and _ends(each, last) for each in events if each is not last)
+    )
+    standing = "" if gone else gang_stands(last)
+    return Waiting(queued_seconds=queued, held_node_seconds=held, why=reasons[-1] if reasons else "", now=standing)
+
+
+def gang_stands(event: Event) -> str:
+    """``gang 1 is queued, 0 of 2 pods have a node``."""
+    gang, placed, nnodes = (whole(event.fields, name) or 0 for name in ("attempt", "placed", "nnodes"))
+    return f"gang {gang} is {text(event.fields, 'phase')}, {placed} of {nnodes} pods have a node"
 
 
 def _ends(event: Event, wait: Event) -> bool:

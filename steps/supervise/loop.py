@@ -27,7 +27,7 @@ from argosy.steps.supervise.evidence import failed, verdict_of
 from argosy.steps.supervise.manifest import NAME_CHARACTERS, rendered
 from argosy.steps.supervise.rank_logs import RankLogs
 from argosy.steps.supervisor.budget import Decision, Failure, Limits, decide
-from argosy.steps.supervisor.placing import QUIET_SECONDS, STUCK, STUCK_SECONDS, PlacementClock
+from argosy.steps.supervisor.placing import QUIET_SECONDS, STUCK, STUCK_SECONDS, PlacementClock, Refusal
 from argosy.steps.verdict import PodFact, Verdict, judge
 
 TICK_SECONDS = 0.3
@@ -150,6 +150,7 @@ class Loop:
     def _placed(self, name: str, logs: RankLogs) -> Verdict | None:
         """Queued for as long as it holds nothing; then its nodes have to come in time."""
         began, clock = time.monotonic(), PlacementClock(self._args.placement_timeout_seconds)
+        refusal = Refusal()
         staged = any(each.get("dependsOn") for each in self._manifest.workload["spec"].get("replicatedJobs", []))
         for states in self._looks(name, logs):
             standing, now = self._host.standing(name), time.monotonic()
@@ -165,6 +166,8 @@ class Loop:
             if now - began > QUIET_SECONDS and text != self._told:
                 self._told = text
                 say(f"gang {name} is {text}")
+            if refusal.is_over(standing, now):
+                return refusal.verdict(standing)
         return None
 
     def _followed(self, name: str, logs: RankLogs) -> Verdict | None:

@@ -40,6 +40,8 @@ def read_gang(path: Path, namespace: str) -> tuple[GangManifest, str, list[str]]
     try:
         _check(workload, str(path))
         changes = list(_one_owner(workload))
+    except InputError:
+        raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else f"a field is of the wrong kind ({error})"
         raise InputError(

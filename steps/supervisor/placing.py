@@ -6,6 +6,7 @@ each of its pods has one; the check-in clock begins after that.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +28,8 @@ STUCK = (
     "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull", "FailedMount",
     "ImagePullBackOff", "InvalidImageName", "RunContainerError",
 )  # fmt: skip
+_REFUSED = re.compile(r"Error creating: .*(is forbidden: (?!exceeded quota)|denied the request)")
+"""The Job controller's word of what an API server says."""
 
 
 class PlacementClock:
@@ -40,6 +43,26 @@ class PlacementClock:
         """``now`` by the monotonic clock."""
         self._admitted_at = 0.0 if standing.phase == "queued" else self._admitted_at or now
         return bool(self._admitted_at) and now - self._admitted_at > self.limit_seconds
+
+
+class Refusal:
+    """Says when a gang's pods are refused, not queued: by Pod Security, a policy, a webhook, a LimitRange. Nothing of
+    that passes by itself, as a quota does that others use up.
+    """
+
+    def __init__(self) -> None:
+        self._since = 0.0
+
+    def is_over(self, standing: Standing, now: float) -> bool:
+        """``now`` by the monotonic clock."""
+        refused = standing.phase == "queued" and bool(_REFUSED.search(standing.why))
+        self._since = (self._since or now) if refused else 0.0
+        return bool(self._since) and now - self._since > STUCK_SECONDS
+
+    def verdict(self, standing: Standing) -> Verdict:
+        """With what the cluster said."""
+        cause = Cause.CONFIG_OR_RBAC
+        return Verdict(cause=cause, exit_code=int(cause.exit_code), quote=standing.why)
 
 
 class Placing:
@@ -62,6 +85,7 @@ class Placing:
         """
         context, began = self._context, time.monotonic()
         clock = PlacementClock(context.settings.args.placement_timeout_seconds)
+        refusal = Refusal()
         elastic = PlacementClock(min(ELASTIC_SECONDS, clock.limit_seconds))
         while True:
             states = self._expect()
@@ -78,6 +102,8 @@ class Placing:
             if elastic.is_over(standing, now) and self._has_enough(states):
                 self.enough = len(_placed(states))
                 return self._released(states, elastic.limit_seconds, standing.why)
+            if refusal.is_over(standing, now):
+                return refusal.verdict(standing)
             if clock.is_over(standing, now):
                 return self._released(states, clock.limit_seconds, standing.why)
             if now - began > QUIET_SECONDS:

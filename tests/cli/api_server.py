@@ -31,6 +31,8 @@ class FakeApi:
     log: list[str] = field(default_factory=list)
     at_once: int = 3
     queries: list[dict[str, list[str]]] = field(default_factory=list)
+    away: int = 0
+    """So many of the next requests are answered with 503, as in an upgrade of a control plane."""
 
     def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
         name = self.workflow["metadata"]["name"]
@@ -44,6 +46,10 @@ class FakeApi:
         if path.endswith(f"/workflows/{name}"):
             return json.dumps(self.workflow).encode()
         return json.dumps({"items": [self.workflow]}).encode() if path.endswith("/workflows") else None
+
+    def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """(status, body) of what is created or applied; nothing is kept."""
+        return 201, document
 
     def _left(self, query: dict[str, list[str]]) -> list[str]:
         """As the kubelet does it: from a whole second on, so that lines come again."""
@@ -69,9 +75,22 @@ def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
+            if api.away:
+                api.away -= 1
+                return self.say(503, b"{}")
             body = api.answer(parts.path, parse_qs(parts.query))
             text = json.dumps({"reason": "NotFound", "message": "not found"}).encode() if body is None else body
-            self.send_response(404 if body is None else 200)
+            return self.say(404 if body is None else 200, text)
+
+        def write(self) -> None:
+            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, body = api.write(self.command, urlsplit(self.path).path, document)
+            self.say(status, json.dumps(body).encode())
+
+        do_POST = do_PATCH = do_DELETE = write
+
+        def say(self, status: int, text: bytes) -> None:
+            self.send_response(status)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

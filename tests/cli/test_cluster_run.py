@@ -122,3 +122,91 @@ def test_what_cannot_be_found_is_said(arguments, said, argosy, tmp_path) -> None
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+WORKFLOW = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: w-1}
+spec: {entrypoint: main, templates: [{name: main, container: {image: "a:1", command: ["true"]}}]}
+"""
+
+
+def test_an_api_server_that_is_away_for_a_while_is_not_the_end_of_who_follows(argosy, tmp_path, monkeypatch) -> None:
+    """``argosy submit`` ended with exit code 1, as if the run had failed, and the run went on."""
+    monkeypatch.setattr("argosy.workflows.cluster.place.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("argosy.workflows.cli.submit.POLL_SECONDS", 0.05)
+    (tmp_path / "w.yaml").write_text(WORKFLOW)
+    ended = workflow(nodes={}, phase="Succeeded")
+    ended["metadata"]["annotations"] = {}
+
+    class Upgraded(FakeApi):
+        def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            self.away = 3
+            return 201, document
+
+    with serving(Upgraded(ended), tmp_path) as kubeconfig:
+        code, out, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+        assert code == 0, err
+        assert "the run goes on meanwhile, and is asked for again" in out
+
+
+@pytest.mark.parametrize(
+    ("phase", "more", "said"),
+    [
+        ("Running", (), "no lines in namespace research so far\n"),
+        ("Failed", (), "no lines in namespace research: no pod of it is there, and nothing that one wrote is kept\n"),
+        ("Failed", ("--pod", "x"), "no lines of pods named 'x' in namespace research\n"),
+    ],
+)
+def test_why_there_are_no_lines(phase, more, said, argosy, tmp_path) -> None:
+    own = workflow(nodes={}, phase=phase)
+    own["metadata"]["annotations"] = {}
+    own["status"].pop("storedWorkflowTemplateSpec")
+    with serving(FakeApi(own), tmp_path) as kubeconfig:
+        code, out, err = argosy("logs", "w-1", *more, "--kubeconfig", str(kubeconfig))
+    assert (code, out) == (0, "")
+    assert err.startswith(said)
+
+
+def test_a_pod_that_the_cluster_refuses_has_no_log_to_read(argosy, tmp_path) -> None:
+    message = 'pods "w-1-admit-1" is forbidden: failed quota: small: must specify limits.cpu for: main'
+    node = {"id": "1", "type": "Pod", "displayName": "admit(0)", "templateName": "admit", "phase": "Error"}
+    own = workflow(nodes={"1": {**node, "message": message}}, phase="Error")
+    own["status"].pop("storedWorkflowTemplateSpec")
+    with serving(FakeApi(own), tmp_path) as kubeconfig:
+        _, out, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
+    assert f"The workflow failed at the step admit: {message}." in out
+    assert "What to do: the cluster made no pod of it, so it has no log" in out
+
+
+def test_a_namespace_without_runs_is_named_in_what_comes_next(argosy, tmp_path) -> None:
+    class Empty(FakeApi):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            return b'{"items": []}'
+
+    with serving(Empty(workflow()), tmp_path) as kubeconfig:
+        place = ("-n", "there", "--kubeconfig", str(kubeconfig))
+        again = f"argosy submit run.toml --kubeconfig {kubeconfig} -n there"
+        assert again in argosy("status", *place)[2]
+        assert again in argosy("ls", *place)[1]
+
+
+def test_an_account_without_argos_rights_is_told_of(argosy, tmp_path) -> None:
+    message = "wait: Error (exit code 64): workflowtaskresults.argoproj.io is forbidden: User cannot create resource"
+    node = {"id": "1", "type": "Pod", "displayName": "admit(0)", "templateName": "admit", "phase": "Error"}
+    own = workflow(nodes={"1": {**node, "message": message, "outputs": {"exitCode": "0"}}}, phase="Error")
+    own["status"].pop("storedWorkflowTemplateSpec")
+    with serving(FakeApi(own), tmp_path) as kubeconfig:
+        _, out, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
+    assert "What to do: the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`." in out
+
+
+def test_what_is_left_after_rm_is_looked_for_where_it_was_removed(argosy, tmp_path) -> None:
+    own = workflow(nodes={}, phase="Failed")
+    own["metadata"]["annotations"] = {}
+    own["status"].pop("storedWorkflowTemplateSpec")
+    with serving(FakeApi(own), tmp_path) as kubeconfig:
+        code, out, err = argosy("rm", "w-1", "-n", "research", "--kubeconfig", str(kubeconfig))
+    assert code == 0, err
+    assert f"argosy ls --kubeconfig {kubeconfig} -n research" in out

@@ -59,3 +59,15 @@ def test_the_script_of_an_evaluation_finds_no_api_token() -> None:
     by_name = {each["name"]: each for each in compiled["spec"]["templates"]}
     (mount,) = [m for m in by_name["evaluate"]["container"]["volumeMounts"] if "serviceaccount" in m["mountPath"]]
     assert {"name": mount["name"], "emptyDir": {}} in by_name["evaluate"]["volumes"]
+
+
+def test_each_right_of_a_trigger_has_its_reason_too(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    source = '[trigger]\non = "marker"\n[trigger.event_source.sqs]\nqueue = "q"\nregion = "eu-west-1"\n'
+    store = '[storage]\nuri = "s3://b/s"\n[dataset]\nuri = "s3://b/c"\n'
+    (tmp_path / "run.toml").write_text(f'name = "r"\nscript = "train.py"\n{store}{source}')
+    code, out, err = argosy("install", "-n", "a", "--trigger", str(tmp_path / "run.toml"))
+    assert (code, err) == (0, "")
+    roles = [each for each in yaml.safe_load_all(out) if each["kind"] == "Role"]
+    assert [each["metadata"]["name"] for each in roles] == ["argosy", "argosy-trigger", "argosy-sensor"]
+    assert out.count("\n# ") == sum(len(each["rules"]) for each in roles)

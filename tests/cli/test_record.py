@@ -399,6 +399,34 @@ def test_a_run_came_as_far_as_its_final_files_say(story) -> None:
     assert headline(story.record()).startswith("Trained to step 26 of 200 on 1 node")
 
 
+def test_what_a_fenced_supervisor_says_last_is_no_end_of_its_successors_attempt() -> None:
+    """Two submissions of one run id on a real cluster: the second succeeded, and was said to have ended fenced."""
+
+    def told(time: float, kind: str, writer: str, attempt: int, **fields) -> Event:
+        return Event(time, kind, writer, {"attempt": attempt, "restart": 0, **fields})
+
+    quote = "generation 1 is over"
+    events = [
+        told(0, "gang_created", "first", 1, gang="a", nnodes=2, nproc_per_node=1),
+        told(1, "restart_began", "first", 1, generation=1, restored_step=0),
+        told(9, "step", "first", 1, rank=0, step=102),
+        told(10, "gang_created", "second", 2, gang="b", nnodes=2, nproc_per_node=1),
+        told(11, "restart_began", "second", 2, generation=2, restored_step=90, restored_digest="a" * 64),
+        told(12, "restart_ended", "first", 1, cause="fenced", node="node-a", quote=quote, last_step=102),
+        told(13, "train_ended", "first", 1, cause="fenced", exit_code=73),
+        told(20, "step", "second", 2, rank=0, step=120),
+    ]
+    running = build_record(events, {"name": "w", "phase": "Running"})
+    assert [(each.cause, each.ended) for each in running.restarts] == [("fenced", 12), ("", None)]
+    assert running.train_cause == ""
+    ended = [*events, told(30, "train_ended", "second", 2, cause="none", exit_code=0)]
+    assert [each.cause for each in build_record(ended, {"name": "w"}).restarts] == ["fenced", ""]
+    tally = Tally()
+    lines = [tally.absorb(event) for event in events]
+    assert lines[5] == f"attempt 1: ended at step 102: fenced: node-a\n    | {quote}"
+    assert (tally.running, tally.step) == (True, 120)
+
+
 def test_an_attempt_that_gave_up_lost_what_it_did_not_save(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
@@ -413,7 +441,7 @@ def test_an_attempt_that_gave_up_lost_what_it_did_not_save(story) -> None:
     said = "\n".join(explained(record))
     assert "Lost: 8 steps" in said
     assert "retry.max_same_failure" in said
-    assert f"--run-id {record.run_id}" in said
+    assert f"argosy submit run.toml -n NAMESPACE -p run-id={record.run_id}" in said
     page = render(record, LastWords("rank 0", ("<script>alert(1)</script>",)))
     assert "What to do" in page
     assert "retry.max_same_failure" in page

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from argosy.steps.record.building import build_record
-from argosy.steps.record.story import waiting_sentence
-from argosy.steps.record.tally import Tally
+from argosy.steps.record.story import headline, waiting_sentence
+from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.runlog import Event
+from argosy.workflows.cli.explain import story
+from argosy.workflows.cli.status import lines as status
 
 
 def event(time: float, kind: str, **fields: Any) -> Event:
@@ -34,11 +36,55 @@ def waits(time: float, phase: str, placed: int, why: str = "") -> Event:
             "1 min 00 s in the queue; 2.0 node-minutes held by gangs that were not whole (quota)",
         ),
         ([waits(10, "placing", 2), event(40, "gang_deleted")], "1.0 node-minutes held by gangs that were not whole"),
-        ([waits(0, "queued", 0, "no room"), event(30, "step")], "30.0 s in the queue (no room)"),
+        (
+            [waits(0, "queued", 0, "no room"), event(30, "step")],
+            "gang 1 is queued, 0 of 3 pods have a node; 30.0 s in the queue (no room)",
+        ),
+        ([waits(0, "placing", 1, "no room")], "gang 1 is placing, 1 of 3 pods have a node (no room)"),
+        ([waits(0, "queued", 0, "no room"), event(30, "train_ended")], "30.0 s in the queue (no room)"),
     ],
 )
 def test_waits_are_told(events: list[Event], sentence: str) -> None:
     assert waiting_sentence(build_record(events, {"name": "w"})) == sentence
+
+
+UNSTARTED = {"id": "1", "type": "Pod", "displayName": "admit(0)", "templateName": "admit", "phase": "Pending"}
+
+
+@pytest.mark.parametrize(
+    ("message", "waits"),
+    [
+        ('CreateContainerConfigError: secret "s3" not found', True),
+        ("Unschedulable: 0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.", True),
+        ("PodInitializing", False),
+        ("", False),
+    ],
+)
+def test_a_step_whose_pod_cannot_begin_says_why(message: str, waits: bool) -> None:
+    """Argo shows it in ``argo get`` only: a Secret that is missing was waited for in silence."""
+    node = {**UNSTARTED, "message": message}
+    assert node_line(node) == (f"step admit waits: {message}" if waits else "")
+    state = {"name": "w", "phase": "Running", "annotations": {"argosy.dev/run-name": "r"}, "nodes": [node]}
+    said = f" The step admit waits: {message.rstrip('.')}." if waits else ""
+    assert headline(build_record([], state)) == "Training has not begun." + said
+
+
+def test_a_gang_that_got_no_pod_that_far_is_no_attempt() -> None:
+    ended = event(9, "restart_ended", restart=0, cause="image_pull", node="node-b", quote="Back-off pulling image")
+    assert (
+        Tally().absorb(ended)
+        == "gang 1 failed before its ranks were started: image_pull: node-b\n    | Back-off pulling image"
+    )
+
+
+def test_status_and_explain_say_whether_it_waits_or_has_waited() -> None:
+    """A gang that was queued showed nothing until the next event."""
+    waiting = build_record([waits(0, "queued", 0, "no room")], {"name": "w", "phase": "Running"})
+    said = "gang 1 is queued, 0 of 3 pods have a node (no room)"
+    assert f"  waits: {said}" in status(waiting, 10.0)
+    assert f"Waits for nodes: {said}." in story(waiting)
+    placed = build_record([waits(0, "queued", 0), waits(30, "placed", 3)], {"name": "w", "phase": "Running"})
+    assert "  waited: 30.0 s in the queue" in status(placed, 40.0)
 
 
 def test_whoever_follows_a_run_is_told_what_it_waits_for() -> None:

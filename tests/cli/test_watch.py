@@ -161,3 +161,21 @@ def test_a_look_at_a_bucket_where_nothing_is_new_costs_one_request(
         assert time.monotonic() - began > 4
         assert asked[-4:] == ["ListObjectsV2"] * 4, asked
         watched.kill(all_of_it=True)
+
+
+def test_before_anybody_has_looked_a_look_is_not_said_to_start_what_is_there(argosy, tmp_path: Path) -> None:
+    """``argosy events why`` promised that a look would, and the first look took it for old."""
+    (tmp_path / "train.py").write_text("print(1)\n")
+    data = tmp_path / "corpus"
+    uri = f"{data.as_uri()}/v1/_SUCCESS"
+    told = []
+    for backfill in ("false", "true"):
+        trigger = f'[trigger]\non = "marker"\nbackfill = {backfill}\n'
+        (tmp_path / "run.toml").write_text(
+            f'name = "r"\nscript = "train.py"\n[dataset]\nuri = "{data.as_uri()}"\n{trigger}'
+        )
+        code, out, _ = argosy("events", "why", uri, str(tmp_path / "run.toml"))
+        assert code == 1
+        told.append(out.splitlines()[1])
+    assert told[0].startswith("now: nobody has looked yet: what the first look finds there starts nothing")
+    assert told[1] == "now: an event of this object, or a look, starts the run (on = marker)"

@@ -50,6 +50,7 @@ def test_a_gang_that_cannot_be_supervised_is_refused(tmp_path: Path, text: str, 
     with pytest.raises(InputError, match=r"gang = .*gang\.yaml") as caught:
         read_gang(written(tmp_path, text), "mine")
     assert said in str(caught.value)
+    assert str(caught.value).count("gang = ") == 1  # no refusal in another
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from argosy.steps.gang.host import Standing
+from argosy.steps.supervisor.placing import STUCK_SECONDS, Refusal
+
 if TYPE_CHECKING:
     from conftest import Rig
 
@@ -57,6 +62,30 @@ def test_a_supervisor_killed_while_its_gang_waits_leaves_it_to_the_next(rig: Rig
     rig.late = []
     assert rig.run() == 0, rig.log()
     assert len({event.fields["gang"] for event in rig.events("gang_deleted")}) == 1
+
+
+POD = 'Error creating: pods "g-0-x" is forbidden: '
+
+
+@pytest.mark.parametrize(
+    ("why", "ends"),
+    [
+        (f'{POD}violates PodSecurity "restricted:latest": runAsNonRoot != true', True),
+        (f"{POD}[minimum cpu usage per Container is 200m, but request is 100m]", True),
+        (f"{POD}failed quota: small: must specify limits.cpu for: main", True),
+        ('Error creating: admission webhook "policy" denied the request: no', True),
+        (f"{POD}exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2", False),
+        ("0/3 nodes are available: 3 Insufficient cpu.", False),
+    ],
+)
+def test_a_gang_whose_pods_are_refused_is_not_queued(why: str, ends: bool) -> None:
+    refusal, standing = Refusal(), Standing(phase="queued", why=why)
+    assert not refusal.is_over(standing, 100.0)
+    assert not refusal.is_over(standing, 100.0 + STUCK_SECONDS)
+    assert refusal.is_over(standing, 101.0 + STUCK_SECONDS) is ends
+    assert not refusal.is_over(Standing(phase="placing", why=why), 200.0)  # some came: it is looked at anew
+    assert not refusal.is_over(standing, 201.0)
+    assert refusal.verdict(standing).exit_code == 78
 
 
 def test_an_elastic_gang_goes_on_with_fewer_nodes_and_asks_for_all_the_next_time(rig: Rig) -> None:

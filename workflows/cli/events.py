@@ -110,13 +110,16 @@ def _outlook(journal: Journal, source: Source | None, uri: str) -> str:
     """Why nothing was decided, as far as the run's description and the first look tell."""
     if source is None or source.run is None or source.run.trigger is None:
         return ""
-    from argosy.steps.events.hearing import name_decision, was_there_before
+    from argosy.steps.events.hearing import MAY_START, name_decision, was_there_before
     from argosy.workflows.templates.trigger import trigger_args
 
     args = trigger_args(source.run)
     if was_there_before(args, journal, uri):
         return "it was there before the first look; trigger.backfill = true starts it, and so does announcing it again"
-    return name_decision(args, uri)
+    told = name_decision(args, uri)
+    if journal.note("baseline") is None and not args.backfill and told.startswith(MAY_START):
+        return f"nobody has looked yet: what the first look finds there starts nothing; {MAY_START} starts the run"
+    return told
 
 
 def _row(decision: Decision) -> str:

@@ -19,6 +19,7 @@ from argosy.steps.record.story import (
     lost_words,
     meaning,
     outcome,
+    waiting_sentence,
     way_on,
 )
 from argosy.steps.record.summary import summary
@@ -87,6 +88,8 @@ def story(record: RunRecord) -> list[str]:
         )
     for index in range(len(record.restarts)):
         told += _attempt(record, index)
+    if waited := waiting_sentence(record):
+        told.append(f"{'Waits' if record.waiting and record.waiting.now else 'Waited'} for nodes: {waited}.")
     told += [f"Slow: {each.sentence}." for each in record.slow_ranks]
     told += [f"The data of steps {first} to {last} were passed over." for first, last in record.skipped_steps]
     told += _network(record)

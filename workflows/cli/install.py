@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, place
 from argosy.workflows.cli.output import emit, next_commands, say, typed
@@ -23,7 +24,9 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 @click.option(
     "--service-account", metavar="NAME", help="Account that runs use. [default: that of gang.service_account]"
 )
-@click.option("--create-namespace", is_flag=True, help="The namespace too, with Pod Security restricted enforced.")
+@click.option(
+    "--create-namespace", is_flag=True, help="The namespace too, if it is not there, with Pod Security restricted."
+)
 @click.option("--claim", metavar="SIZE", help="The volume for file:// stores too, as large as this (100Gi).")
 @click.option("--trigger", type=click.Path(path_type=Path), metavar="RUN.toml", help="What starts this run, too.")
 @click.option("--storage-class", default="", help="Class of that volume; it must know ReadWriteMany.")
@@ -54,18 +57,15 @@ def command(
     documents = _documents(place.namespace, service_account, create_namespace, claim, storage_class)
     if trigger is not None:
         documents += _trigger_documents(trigger, place.namespace)
-    if apply:
-        api = place.reach()
-        for document in documents:
-            api.apply(document)
+    told = _apply(place.reach(), documents) if apply else []
     if as_json:
         emit({"applied": apply, "documents": documents})
         return
     if not apply:
         _print(documents)
         return
-    for document in documents:
-        say(f"{document['kind']} {document['metadata']['name']}: applied")
+    for line in told:
+        say(line)
     flags = place.flags(place.namespace)
     next_commands(
         [
@@ -73,6 +73,27 @@ def command(
             (typed("argosy", "submit", "run.toml", *flags), "submit it and follow it"),
         ]
     )
+
+
+def _apply(api: Api, documents: list[dict[str, Any]]) -> list[str]:
+    """A namespace is made or left alone: others may live in it, under a Pod Security of their own."""
+    told = []
+    for document in documents:
+        how = "applied"
+        try:
+            if document["kind"] != "Namespace":
+                api.apply(document)
+            elif api.create(document) is None:
+                how = "there already, left as it is"
+        except ApiError as error:
+            if error.status == 404 and f'namespaces "{api.namespace}" not found' in str(error):
+                raise InputError(
+                    f"--namespace {api.namespace!r}: the cluster has no such namespace; add --create-namespace, or "
+                    "have it made"
+                ) from None
+            raise
+        told.append(f"{document['kind']} {document['metadata']['name']}: {how}")
+    return told
 
 
 def _documents(
@@ -116,21 +137,25 @@ def _trigger_documents(file: Path, namespace: str) -> list[dict[str, Any]]:
 def _print(documents: list[dict[str, Any]]) -> None:
     from argosy.workflows.yaml_text import to_yaml
 
-    sys.stdout.write(
-        "---\n".join(
-            _explained(to_yaml(document), document["kind"], document["metadata"]["name"]) for document in documents
-        )
-    )
+    sys.stdout.write("---\n".join(_explained(to_yaml(document), document) for document in documents))
     sys.stdout.flush()
 
 
-def _explained(text: str, kind: str, name: str) -> str:
+def _explained(text: str, document: dict[str, Any]) -> str:
     """A Role with a comment above each of its rules."""
-    from argosy.workflows.cluster.installation import ROLE, RULES
-
-    if kind != "Role" or name != ROLE:
+    if document["kind"] != "Role":
         return text
     before, rules, after = text.partition("rules:\n")
-    reasons = (reason for *_, reason in RULES)
+    reasons = iter(_reasons(document))
     lines = (f"# {next(reasons)}\n{line}" if line.startswith("- ") else line for line in after.splitlines(True))
     return before + rules + "".join(lines)
+
+
+def _reasons(role: dict[str, Any]) -> list[str]:
+    from argosy.workflows.cluster.installation import ROLE, RULES
+    from argosy.workflows.trigger.accounts import REASONS
+
+    name = role["metadata"]["name"]
+    if name == ROLE:
+        return [reason for *_, reason in RULES]
+    return [REASONS[name, rule["resources"][0]] for rule in role["rules"]]

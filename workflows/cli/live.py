@@ -223,7 +223,9 @@ class Watch:
             self._screen.line(harmless(line))
 
     def _tell_node(self, node: dict[str, Any]) -> None:
-        identity = f"{node.get('id')} {node.get('phase')}"
+        identity = (
+            f"{node.get('id')} {node.get('phase')} {node.get('message') if node.get('phase') == 'Pending' else ''}"
+        )
         if identity not in self._ended_nodes and (line := node_line(node)):
             self._ended_nodes.add(identity)
             if (moment(node, "finishedAt") or self._since) >= self._since:

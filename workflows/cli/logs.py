@@ -64,9 +64,16 @@ def command(
         say(f"{record['pod']} | {record['text']}")
     if not printed:
         named = ("" if rank is None else f" of rank {rank}") + (f" of pods named {pod!r}" if pod else "")
-        gone = "" if isinstance(run, RunFolder) else ": its pods are gone and nothing of it is kept"
-        click.echo(f"no lines{named} in {run.where}{gone}", err=True)
+        click.echo(f"no lines{named} in {run.where}{_why_none(run, named)}", err=True)
     next_commands([(run.command("explain", run.name), "what it means")], err=True)
+
+
+def _why_none(run: Run, named: str) -> str:
+    if isinstance(run, RunFolder):
+        return ""
+    if run.state()["phase"] not in ("Succeeded", "Failed", "Error"):
+        return " so far"
+    return "" if named else ": no pod of it is there, and nothing that one wrote is kept"
 
 
 def records(run: Run, follow: bool, rank: int | None, pod: str | None, tail: int | None) -> Iterator[dict[str, Any]]:

@@ -39,7 +39,12 @@ def command(store: str | None, limit: int, place: ClusterPlace, as_json: bool, s
         return
     if not rows.shown:
         click.echo("no run yet")
-        return next_commands([(typed("argosy", "run", description_here()), "start one")])
+        start = (
+            ("submit", description_here(), *place.flags(place.namespace))
+            if place.named
+            else ("run", description_here())
+        )
+        return next_commands([(typed("argosy", *start), "start one")])
     print_rows(rows)
     if rows.total > len(rows.shown):
         say(f"and {rows.total - len(rows.shown)} more: --limit {rows.total}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, ENAMETOOLONG, ENOSPC
@@ -11,7 +12,7 @@ from typing import Any
 
 import click
 
-from argosy.steps.cluster.api import ApiError
+from argosy.steps.cluster.api import NOT_ALLOWED, ApiError, ApiSilent
 from argosy.steps.contract.errors import InputError, StepError
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -50,6 +51,7 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module with a click command named ``command``, its one line of help): help imports no verb."""
 
 INTERRUPTED = 130
+_NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 _FREE_SOME = "free some and run the same again, it goes on where it stopped"
 
 
@@ -127,11 +129,13 @@ def invoke(argv: list[str] | None = None) -> int:
         return INTERRUPTED
     except StepError as error:
         quote = f" [{_line(error.quote)}]" if error.quote and error.quote not in str(error) else ""
-        told = f"; {_FREE_SOME}" if error.cause == "disk_full" else quote
-        click.echo(f"argosy: {error.cause}: {_line(str(error))}{told}", err=True)
+        told = f"; {_FREE_SOME}" if error.cause == "disk_full" else quote or _way_in(error)
+        named = "" if error.cause == "unknown" else f"{error.cause}: "
+        click.echo(f"argosy: {named}{_line(str(error))}{told}", err=True)
         return 1
     except ApiError as error:
-        click.echo(f"argosy: the cluster refused it: {_line(str(error))}", err=True)
+        nowhere = "; name another with -n, or have it made" if _NO_NAMESPACE.search(str(error)) else ""
+        click.echo(f"argosy: the cluster refused it: {_line(str(error))}{nowhere}", err=True)
         return 1
     except BrokenPipeError:
         _silence()
@@ -144,6 +148,21 @@ def invoke(argv: list[str] | None = None) -> int:
         return _disk_full(error) if error.errno in (ENOSPC, EDQUOT) else _mistake_of_ours(error)
     except Exception as error:
         return _mistake_of_ours(error)
+
+
+def _way_in(error: StepError) -> str:
+    """What a person does about a cluster that does not answer, or lets nobody in."""
+    if isinstance(error, ApiSilent):
+        return "; see that `kubectl version` answers, or name another cluster with --context or --kubeconfig"
+    if error.cause == "config_or_rbac" and str(error) == "Unauthorized":
+        return (
+            ": the cluster does not take the kubeconfig's credentials; log in again until `kubectl auth whoami` answers"
+        )
+    if error.cause == "config_or_rbac" and NOT_ALLOWED.search(str(error)):
+        return (
+            "; whoever administers the cluster may allow it; for submit, status, logs and top `argosy doctor` says how"
+        )
+    return ""
 
 
 def _line(text: str) -> str:

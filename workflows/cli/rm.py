@@ -61,7 +61,7 @@ def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_js
     if as_json:
         emit({"removed": told})
         return
-    next_commands([("argosy ls", "what is left")])
+    next_commands([(typed("argosy", "ls", *place.flags(place.namespace)), "what is left")])
 
 
 def _check_over(run: Run) -> None:

@@ -107,7 +107,7 @@ def _training(record: RunRecord) -> list[str]:
             told += f", newest step {newest.step} ({short(newest.digest)}, {size(newest.bytes)})"
         found.append(f"  checkpoints: {told}")
     if waited := waiting_sentence(record):
-        found.append(f"  waited: {waited}")
+        found.append(f"  {'waits' if record.waiting and record.waiting.now else 'waited'}: {waited}")
     if spares := record.spares.sentence:
         found.append(f"  spares: {spares}")
     if record.streaming:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from argosy.steps.cluster.api import ApiSilent
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import RUN_NAME, STORE_URI
 from argosy.steps.record.summary import summary
@@ -179,11 +180,22 @@ def _follow(run: ClusterRun, source: Source, as_json: bool) -> int:
 
 
 def _wait(run: ClusterRun, screen: Screen) -> None:
-    began, told = time.monotonic(), False
-    while not run.has_ended():
-        if not told and time.monotonic() - began > UNNOTICED_SECONDS and not run.state()["phase"]:
-            told = True
-            screen.line(f"no Argo controller has taken it up yet; is there one that watches {run.where}? argosy doctor")
+    """Until it has ended; an API server that is away for a while, as in an upgrade, is not the run's end."""
+    began, told, silent = time.monotonic(), False, False
+    while True:
+        try:
+            if run.has_ended():
+                return
+            if not told and time.monotonic() - began > UNNOTICED_SECONDS and not run.state()["phase"]:
+                told = True
+                screen.line(
+                    f"no Argo controller has taken it up yet; is there one that watches {run.where}? argosy doctor"
+                )
+            silent = False
+        except ApiSilent as error:
+            if not silent:
+                screen.line(f"{error}; the run goes on meanwhile, and is asked for again")
+            silent = True
         time.sleep(POLL_SECONDS)
 
 

@@ -142,7 +142,8 @@ def find_cluster_run(place: ClusterPlace, name: str | None) -> ClusterRun:
         return run
     runs = _newest_first(api, place)
     if not runs:
-        raise InputError(f"--namespace {api.namespace}: no run there; submit one with: argosy submit run.toml")
+        again = shlex.join(["argosy", "submit", "run.toml", *place.flags(api.namespace)])
+        raise InputError(f"--namespace {api.namespace}: no run there; submit one with: {again}")
     return runs[0]
 
 

@@ -23,6 +23,7 @@ _ELSEWHERE: Final = {
     Cause.UNSCHEDULABLE: "Wait, ask for less, or free capacity.",
     Cause.IMAGE_PULL: "Check the image's name and the registry's access.",
     Cause.VOLUME_MOUNT: "Check that the volume's claim exists and can be mounted on that node.",
+    Cause.CONFIG_OR_RBAC: "Create the Secret, or bind the role that the message names.",
     Cause.S3_MISSING: "Check the uri.",
     Cause.STORE_UNAVAILABLE: "Check the store's own health and the network to it.",
     Cause.CREDENTIALS_EXPIRED: "Give the job a role or credentials that renew themselves.",

@@ -13,6 +13,17 @@ _ARGO = "argoproj.io"
 _RBAC = "rbac.authorization.k8s.io"
 
 
+REASONS = {
+    (
+        ACCOUNT,
+        "workflows",
+    ): "who decides starts the run, sees whether one runs, and with while_running = replace ends it",
+    (ACCOUNT, "workflowtaskresults"): "Argo's executor in the pod that decides",
+    (SENSOR_ACCOUNT, "workflows"): "an event starts the Workflow that decides",
+}
+"""(account, resource): what for."""
+
+
 def account_documents(run: TrainingRun, namespace: str) -> list[dict[str, Any]]:
     """ServiceAccounts, Roles and RoleBindings in the order in which they are applied.
 

@@ -11,6 +11,8 @@ from argosy.workflows.cluster.store import secrets_of
 from argosy.workflows.cluster.submission import accounts_of
 from argosy.workflows.engine.reading import read_documents
 
+_OF_ARGO = {"workflows.argoproj.io/workflow": "argosy-doctor", "workflows.argoproj.io/completed": "false"}
+"""Labels that every pod of a Workflow bears: a policy may tell them by these."""
 _TOPOLOGIES = tuple(map(KUEUE_TOPOLOGY.format, ("required", "preferred")))
 
 
@@ -30,6 +32,10 @@ class Needs:
     """Labels of nodes that name a rack or block in which the gang's pods are to be."""
     gang: tuple[Mapping[str, Any], ...] = ()
     pod: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the gang's pods: a policy may ask for some."""
+    step: Mapping[str, Any] = field(default_factory=dict)
+    """``metadata`` and ``spec`` of a step's pod, without the containers that Argo adds."""
     nnodes: int = 0
 
 
@@ -51,9 +57,36 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         kai_queue=str(labels.get(KAI_QUEUE, "")),
         topology=_topology(gang),
         gang=tuple(gang),
-        pod=pods[0][1] if pods else {},
+        pod=pods[0][1].get("spec") or {} if pods else {},
+        labels=(pods[0][1].get("metadata") or {}).get("labels") or {} if pods else {},
+        step=_step(workflow),
         nnodes=sum(count for count, _ in pods),
     )
+
+
+def _step(workflow: Mapping[str, Any]) -> dict[str, Any]:
+    """Of our first step: a template of somebody's own may be what it is by patches."""
+    spec = workflow.get("spec") or {}
+    below = (spec.get("templateDefaults") or {}).get("container") or {}
+    for template in spec.get("templates") or []:
+        container = {**(template.get("container") or {})}
+        if any(str(word).startswith("argosy.steps.") for word in container.get("command") or []):
+            both = {**spec, **template}
+            pod = {
+                key: both[key] for key in ("serviceAccountName", "securityContext", "imagePullSecrets") if key in both
+            }
+            named = container.pop("env", [])
+            container |= {"env": [each for each in named if "{{" not in str(each)]} if named else {}
+            volumes = [*(spec.get("volumes") or []), *(template.get("volumes") or [])]
+            own = [
+                (each.get(key) or {}).get("labels") or {}
+                for each, key in ((spec, "podMetadata"), (template, "metadata"))
+            ]
+            return {
+                "metadata": {"labels": {**_OF_ARGO, **own[0], **own[1]}},
+                "spec": {**pod, "volumes": volumes, "containers": [{**below, **container, "name": "main"}]},
+            }
+    return {}
 
 
 def _topology(gang: list[dict[str, Any]]) -> tuple[str, ...]:
@@ -76,11 +109,11 @@ def _gang(workflow: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _pods(root: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """(how many, their ``spec``) of every pod template."""
+    """(how many, their template) of every pod template."""
     if isinstance(root, Mapping):
-        spec = (root.get("template") or {}).get("spec") or {}
-        if "containers" in spec:
-            yield int(root.get("parallelism") or root.get("replicas") or 1), spec
+        template = root.get("template") or {}
+        if "containers" in (template.get("spec") or {}):
+            yield int(root.get("parallelism") or root.get("replicas") or 1), template
             return
         root = list(root.values())
     for each in root if isinstance(root, list) else ():

@@ -6,23 +6,36 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiError
+from argosy.steps.cluster.api import NOT_ALLOWED, Api, ApiError, ApiSilent
 from argosy.steps.cluster.kinds import NOT_SEEN_YET
 from argosy.steps.contract.errors import StepError
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
 NAME = "argosy-doctor"
-_ADMISSION = ("violates PodSecurity", "exceeded quota", "denied the request", "no PriorityClass", "service account")
-"""What admission says, with the same 403 as one who may not ask at all."""
+_POLICIES = {
+    "violates PodSecurity": "leave out what the message names (a fabric's host path or privilege), or label the "
+    "namespace otherwise",
+    "must specify": "a ResourceQuota wants what the pod's containers do not say; a LimitRange with defaults gives it "
+    "to each: kubectl get resourcequota,limitrange",
+    "exceeded quota": "ask for less, or for a larger ResourceQuota: kubectl get resourcequota",
+    "usage per": "ask for what the namespace's LimitRange allows, or have it changed: kubectl get limitrange",
+}
+"""What admission says, and what one does about it."""
 
 
 def rehearsal(api: Api, workflow: Mapping[str, Any], needs: Needs) -> Iterator[Check]:
-    """A server-side dry run of the Workflow, of the gang, and of one of its pods."""
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": needs.pod}
-    documents = [workflow, *needs.gang, *([pod] if needs.pod else [])]
-    for document in documents:
-        what = f"{document['kind']}, dry run"
+    """A server-side dry run of the Workflow, of the gang, of one of its pods, and of a step's.
+
+    Argo puts its own two containers into a step's, out of a configuration that is not seen from here.
+    """
+    documents = [("", workflow), *(("", each) for each in needs.gang)]
+    gang = {"metadata": {"labels": needs.labels}, "spec": needs.pod} if needs.pod else {}
+    for of, pod in ((" of the gang", gang), (" of a step", needs.step)):
+        if pod:
+            documents.append((of, {"apiVersion": "v1", "kind": "Pod", **pod}))
+    for of, document in documents:
+        what = f"{document['kind']}{of}, dry run"
         yield from asked(what, "who may create it sees whether it is accepted", partial(_one, api, what, document))
 
 
@@ -40,7 +53,7 @@ def _one(api: Api, what: str, document: Mapping[str, Any]) -> Iterator[Check]:
         if NOT_SEEN_YET.search(str(error)):
             yield Check("ok", what, "accepted but for its TrainingRuntime, which no dry run keeps")
             return
-        if isinstance(error, StepError) and not any(word in str(error) for word in _ADMISSION):
+        if isinstance(error, ApiSilent) or NOT_ALLOWED.search(str(error)):
             raise  # not an answer about the object: we may not create any
         yield Check("missing", what, f"refused: {' '.join(str(error).split())[:400]}", _remedy(str(error)))
     else:
@@ -48,8 +61,4 @@ def _one(api: Api, what: str, document: Mapping[str, Any]) -> Iterator[Check]:
 
 
 def _remedy(message: str) -> str:
-    if "violates PodSecurity" in message:
-        return "leave out what the message names (a fabric's host path or privilege), or label the namespace otherwise"
-    if "exceeded quota" in message:
-        return "ask for less, or for a larger ResourceQuota: kubectl get resourcequota"
-    return "correct what the message names"
+    return next((remedy for words, remedy in _POLICIES.items() if words in message), "correct what the message names")

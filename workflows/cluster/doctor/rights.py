@@ -15,6 +15,7 @@ YOURS = (
     ("argoproj.io", "workflows", "create"),
     ("argoproj.io", "workflows", "get"),
     ("argoproj.io", "workflows", "list"),
+    ("argoproj.io", "workflowtemplates", "create"),
     ("argoproj.io", "workflowtemplates", "patch"),
     ("", "pods", "list"),
     ("", "pods/log", "get"),
@@ -30,15 +31,16 @@ def yours(api: Api) -> Iterator[Check]:
         denied = [each for each in YOURS if not _allowed(api, "SelfSubjectAccessReview", each, {})]
         if not denied:
             yield Check("ok", "your rights", "submit, status, logs, top")
-        for group, resource, verb in denied:
+        for group, resource in dict.fromkeys(each[:2] for each in denied):
             named = f"{resource}.{group}" if group else resource
-            role = f"argosy-{verb}-{resource.replace('/', '-')}"
+            verbs = [each[2] for each in denied if each[:2] == (group, resource)]
+            role = f"argosy-{'-'.join(verbs)}-{resource.replace('/', '-')}"
             yield Check(
                 "missing",
                 "your rights",
-                f"you may not {verb} {named}",
-                f"kubectl create role {role} -n {api.namespace} --verb={verb} --resource={named} && kubectl create "
-                f"rolebinding {role} -n {api.namespace} --role={role} --user=YOU",
+                f"you may not {', '.join(verbs)} {named}",
+                f"kubectl create role {role} -n {api.namespace} --verb={','.join(verbs)} --resource={named} && kubectl "
+                f"create rolebinding {role} -n {api.namespace} --role={role} --user=YOU",
             )
 
     yield from asked("your rights", f"kubectl auth can-i --list -n {api.namespace}", look)

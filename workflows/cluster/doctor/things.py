@@ -17,6 +17,7 @@ from argosy.steps.cluster.kinds import (
     WORKLOAD_PRIORITY_CLASS,
     Kind,
 )
+from argosy.steps.contract.errors import StepError
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
@@ -74,17 +75,32 @@ def _claim(api: Api, name: str) -> Iterator[Check]:
         yield Check("missing", what, f"{', '.join(modes)}: the pods of a gang on several nodes cannot share it", remedy)
     elif phase == "Bound":
         yield Check("ok", what, f"{phase}, {', '.join(modes)}")
+    elif (wanted := found["spec"].get("storageClassName")) and _has_class(api, wanted) is False:
+        made = f"argosy install -n {api.namespace} --claim SIZE --storage-class CLASS --apply"
+        remedy = f"a PersistentVolume of that class; or kubectl delete pvc {name} -n {api.namespace} && {made}"
+        yield Check("missing", what, f"{phase}: there is no storage class {wanted}; {_classes(api)}", remedy)
     else:
         remedy = f"kubectl describe pvc {name} -n {api.namespace}"
         yield Check("unknown", what, f"{phase}: it may be bound when the first pod wants it", remedy)
 
 
 def _classes(api: Api) -> str:
-    try:
-        listed = [each["metadata"]["name"] for each in api.list(STORAGE_CLASS)["items"]]
-    except Exception:
+    listed = _class_names(api)
+    if listed is None:
         return "storage classes cannot be listed"
     return f"storage classes: {', '.join(listed)}" if listed else "the cluster has no storage class"
+
+
+def _has_class(api: Api, name: str) -> bool | None:
+    listed = _class_names(api)
+    return None if listed is None else name in listed
+
+
+def _class_names(api: Api) -> list[str] | None:
+    try:
+        return [each["metadata"]["name"] for each in api.list(STORAGE_CLASS)["items"]]
+    except (StepError, ApiError):
+        return None
 
 
 def images(api: Api, needs: Needs) -> Iterator[Check]:

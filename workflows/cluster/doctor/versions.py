@@ -61,7 +61,10 @@ def server(api: Api) -> Check:
     """Whether the API answers, and its version."""
     try:
         version = json.loads(api.text("/version"))["gitVersion"]
-    except (ApiAway, ApiError, ValueError, KeyError) as error:
+    except ApiError as error:
+        remedy = "log in again until `kubectl auth whoami` answers; name another user with --context or --kubeconfig"
+        return Check("missing", "API server", f"{api.server} lets nobody in with these credentials: {error}", remedy)
+    except (ApiAway, ValueError, KeyError) as error:
         remedy = "see that `kubectl version` answers; name another cluster with --context or --kubeconfig"
         return Check("missing", "API server", f"{api.server} does not answer: {error}", remedy)
     return Check("ok", "API server", f"Kubernetes {version} at {api.server}")

@@ -1,0 +1,237 @@
+"""What a cluster says of a run before it is submitted, and how a person is told: ``argosy doctor`` and ``install``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.api_server import FakeApi, serving
+
+RUN = """
+name = "r"
+script = "train.py"
+secrets = ["s3"]
+[storage]
+uri = "{uri}"
+[gang.pod]
+labels = {{ team = "nlp" }}
+"""
+GROUPS = {"argoproj.io": "v1alpha1", "jobset.x-k8s.io": "v1alpha2"}
+KINDS = [{"name": each} for each in ("workflows", "workflowtemplates", "workflowtaskresults")]
+NODE = {
+    "metadata": {"name": "a", "labels": {}},
+    "spec": {},
+    "status": {
+        "allocatable": {"cpu": "64", "memory": "1Ti", "pods": "100"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+POD = 'pods "argosy-doctor" is forbidden: '
+
+
+@dataclass
+class Cluster(FakeApi):
+    """Lets everybody do all but what is ``denied`` (verb, resource); ``refusals``: a kind, and what admission says."""
+
+    workflow: dict[str, Any] = field(default_factory=lambda: {"metadata": {"name": "w"}})
+    refusals: dict[str, str] = field(default_factory=dict)
+    denied: tuple[tuple[str, str], ...] = ()
+    objects: dict[str, Any] = field(default_factory=dict)
+    seen: list[dict[str, Any]] = field(default_factory=list)
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+        served = [{"name": name, "versions": [{"version": version}]} for name, version in GROUPS.items()]
+        known = {
+            "/version": {"gitVersion": "v1.37.1"},
+            "/apis": {"groups": served},
+            "/apis/argoproj.io/v1alpha1": {"resources": KINDS},
+            "/api/v1/namespaces/research": {"metadata": {"name": "research"}},
+            "/api/v1/nodes": {"items": [NODE]},
+            **self.objects,
+        }
+        if path in known:
+            return json.dumps(known[path]).encode()
+        named = {"metadata": {"creationTimestamp": "2026-11-22T16:00:00Z"}}
+        one = any(f"/{kind}/" in path for kind in ("serviceaccounts", "secrets"))
+        return json.dumps(named if one else {"items": []}).encode()
+
+    def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.seen.append(document)
+        if path.endswith("accessreviews"):
+            asked = document["spec"]["resourceAttributes"]
+            return 201, {"status": {"allowed": (asked["verb"], asked["resource"]) not in self.denied}}
+        said = self.refusals.get(document["kind"], "")
+        status, reason = (404, "NotFound") if "not found" in said else (403, "Forbidden")
+        status, reason = (409, "AlreadyExists") if "exists" in said else (status, reason)
+        return (status, {"reason": reason, "message": said}) if said else (201, document)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    path = tmp_path / "run.toml"
+    path.write_text(RUN.format(uri="s3://b/store"))
+    return path
+
+
+def examined(argosy, run: Path, cluster: Cluster) -> tuple[int, dict[str, dict[str, str]]]:
+    with serving(cluster, run.parent) as kubeconfig:
+        code, out, err = argosy("doctor", str(run), "--kubeconfig", str(kubeconfig), "--json")
+    assert err == ""
+    return code, {each["what"]: each for each in json.loads(out)["checks"]}
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "remedy"),
+    [
+        (f"{POD}failed quota: small: must specify limits.cpu for: main", "missing", "a LimitRange with defaults"),
+        (f"{POD}exceeded quota: small, requested: pods=1, used: pods=2", "missing", "a larger ResourceQuota"),
+        (f"{POD}[minimum cpu usage per Container is 200m, but request is 100m]", "missing", "LimitRange allows"),
+        (f'{POD}violates PodSecurity "restricted:latest": hostPath', "missing", "leave out what the message names"),
+        (f"{POD}ValidatingAdmissionPolicy 'x' denied request: no", "missing", "correct what the message names"),
+        (
+            'pods is forbidden: User "me" cannot create resource "pods" in API group "" in the namespace "research"',
+            "unknown",
+            "who may create it sees",
+        ),
+    ],
+)
+def test_what_admission_refuses_is_missing_and_only_a_missing_right_is_unknown(
+    said: str, state: str, remedy: str, argosy, run: Path
+) -> None:
+    """All of them are a 403. Of a quota and a LimitRange it was said that one who may create pods sees more."""
+    code, checks = examined(argosy, run, Cluster(refusals={"Pod": said}))
+    for what in ("Pod of the gang, dry run", "Pod of a step, dry run"):
+        assert checks[what]["state"] == state
+        assert remedy in checks[what]["remedy"]
+        assert state == "unknown" or said in checks[what]["detail"]
+    assert code == (1 if state == "missing" else 0)
+
+
+def test_the_pods_that_are_shown_have_their_labels_and_the_steps_image(argosy, run: Path) -> None:
+    cluster = Cluster()
+    code, checks = examined(argosy, run, cluster)
+    assert code == 0, checks
+    gang, step = (each for each in cluster.seen if each.get("kind") == "Pod")
+    assert gang["metadata"]["labels"]["team"] == "nlp"
+    (container,) = step["spec"]["containers"]
+    assert (container["name"], container["image"]) == ("main", "argosy/step:0.1.0")
+    assert step["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_of_a_workflow_of_ones_own_the_step_is_ours_as_its_template_says(argosy, run: Path, tmp_path: Path) -> None:
+    theirs = {"name": "prepare", "container": {"image": "p:1", "command": ["python", "-c", "1"]}}
+    ours = {"image": "argosy/step:0.1.0", "command": ["python", "-m", "argosy.steps.train"]}
+    later = {"name": "T", "valueFrom": {"secretKeyRef": {"name": "channel-{{workflow.uid}}", "key": "token"}}}
+    user = {"runAsUser": 1000}
+    spec = {
+        "entrypoint": "main",
+        "templates": [theirs, {"name": "main", "container": {**ours, "env": [later]}, "securityContext": user}],
+    }
+    path = tmp_path / "flow.yaml"
+    document = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}, "spec": spec}
+    path.write_text(json.dumps(document))
+    cluster = Cluster()
+    assert examined(argosy, path, cluster)[0] == 0
+    (step,) = (each for each in cluster.seen if each.get("kind") == "Pod")
+    assert step["spec"]["securityContext"] == user
+    assert step["spec"]["containers"] == [{**ours, "env": [], "name": "main"}]
+    assert step["metadata"]["labels"]["workflows.argoproj.io/completed"] == "false"
+
+
+def test_a_claim_that_waits_for_a_class_that_nobody_has_is_missing(argosy, run: Path) -> None:
+    run.write_text(RUN.format(uri="file:///mnt/argosy/store"))
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "fast"}
+    claim = {
+        "/api/v1/namespaces/research/persistentvolumeclaims/argosy": {"spec": spec, "status": {"phase": "Pending"}}
+    }
+    code, checks = examined(argosy, run, Cluster(objects=claim))
+    assert (code, checks["claim argosy"]["state"]) == (1, "missing")
+    assert "there is no storage class fast" in checks["claim argosy"]["detail"]
+    classes = {"/apis/storage.k8s.io/v1/storageclasses": {"items": [{"metadata": {"name": "fast"}}]}}
+    code, checks = examined(argosy, run, Cluster(objects={**claim, **classes}))
+    assert (code, checks["claim argosy"]["state"]) == (0, "unknown")
+
+
+def test_rights_that_submit_needs_are_asked_for_one_role_for_each_resource(argosy, run: Path) -> None:
+    denied = (("create", "workflowtemplates"), ("patch", "workflowtemplates"))
+    code, checks = examined(argosy, run, Cluster(denied=denied))
+    assert (code, checks["your rights"]["state"]) == (1, "missing")
+    assert "--verb=create,patch --resource=workflowtemplates.argoproj.io" in checks["your rights"]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("refusals", "arguments", "code", "said"),
+    [
+        ({"ServiceAccount": 'namespaces "research" not found'}, (), 2, "add --create-namespace"),
+        (
+            {"Namespace": "already exists"},
+            ("--create-namespace",),
+            0,
+            "Namespace research: there already, left as it is",
+        ),
+        ({}, ("--create-namespace",), 0, "Namespace research: applied"),
+    ],
+)
+def test_install_makes_a_namespace_or_leaves_it_alone(refusals, arguments, code, said, argosy, tmp_path) -> None:
+    """Applied to one that others use, it would have refused their pods from then on."""
+    with serving(Cluster(refusals=refusals), tmp_path) as kubeconfig:
+        given = ("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
+        found, out, err = argosy(*given, *arguments)
+    assert found == code, err
+    assert said in out + err
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "said"),
+    [
+        ("Unauthorized", "Unauthorized", "log in again until `kubectl auth whoami` answers"),
+        (
+            "Forbidden",
+            'serviceaccounts "argosy" is forbidden: User "me" cannot patch resource "serviceaccounts" in API group ""',
+            "whoever administers the cluster may allow it",
+        ),
+    ],
+)
+def test_who_is_not_let_in_is_told_what_to_do(reason, message, said, argosy, tmp_path) -> None:
+    class Closed(Cluster):
+        def write(self, *_: Any) -> tuple[int, dict[str, Any]]:
+            return (401 if reason == "Unauthorized" else 403), {"reason": reason, "message": message}
+
+    with serving(Closed(), tmp_path) as kubeconfig:
+        code, _, err = argosy("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
+    assert code == 1
+    assert message in err
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "text", ["hello\n", "[1]\n", "a: b: c\n", "clusters: 1\n", "current-context: x\nclusters: []\n"]
+)
+def test_a_file_that_is_no_kubeconfig_is_wrong_input(text, argosy, tmp_path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    code, out, err = argosy("doctor", "-n", "research", "--kubeconfig", str(path))
+    assert (code, out) == (2, "")
+    assert str(path) in err
+    assert "--kubeconfig" in err
+
+
+def test_a_kind_that_nobody_installed_is_named(argosy, tmp_path) -> None:
+    """An API server says no more of it than ``404 page not found``."""
+
+    class Bare(Cluster):
+        def write(self, *_: Any) -> tuple[int, Any]:
+            return 404, "404 page not found"
+
+    with serving(Bare(), tmp_path) as kubeconfig:
+        code, _, err = argosy("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
+    assert code == 1
+    assert (
+        "/api/v1/namespaces/research/serviceaccounts/argosy is not served: no such kind of object is installed" in err
+    )
