@@ -282,8 +282,7 @@ class Cause(CauseRow):
         "finished_without_checkpoint",
         ExitCode.USER_BUG,
         "Every rank ended well, but no verified checkpoint reached the declared end.",
-        "Save at the end of the script: with checkpoint.mode opaque files that checkpoint.path and checkpoint.include "
-        "name, else by argosy.Checkpointer's save(..., final=True); see checkpoint.end_step.",
+        "Save at the end, where checkpoint.path and .include look, or with final=True; see checkpoint.end_step.",
     )
     FENCED = (
         "fenced",
