@@ -20,7 +20,7 @@ from argosy.steps.verdict.families.frames import (
     named_by,
 )
 from argosy.steps.verdict.line import rank_of, strip_prefixes
-from argosy.steps.verdict.match import MAX_QUOTE, Evidence, code_of, doubted, match_line, topic_of
+from argosy.steps.verdict.match import MAX_QUOTE, Evidence, code_of, doubted, hint_of, is_warning, match_line, topic_of
 from argosy.steps.verdict.traceback import Raised, is_an_exception, raised_in
 
 _PROGRESS = re.compile(
@@ -79,7 +79,7 @@ def read(lines: Sequence[str]) -> Reading | None:
 def said_in(lines: Sequence[str], guess: bool = False, mute: Container[int] = ()) -> list[Said]:
     """Everything that the lines speak for, in order, each with its own weight.
 
-    ``guess``: also whose code a log ends within; for logs without a record of how their processes ended.
+    ``guess``: also what lines are about that no rule knows; for logs without a record of how their processes ended.
     ``mute``: indices of lines of which it is known that no rule matches them.
     """
     plain = [strip_prefixes(line) for line in lines]
@@ -111,7 +111,21 @@ def said_in(lines: Sequence[str], guess: bool = False, mute: Container[int] = ()
                 begin = raised.frames[0]
                 about = Evidence(raised.cut, plain[begin][:MAX_QUOTE], Weight.HINT, raised.cut.exit_code)
                 found.setdefault(begin, Said(begin, about))
+        code = {index for raised in chains for index in raised.frames}
+        silent = not found
+        for index, line in enumerate(plain):
+            if index in found or index in code or (is_warning(lines[index]) and not silent):
+                continue
+            if hint := (index + 1 not in code and _goes_on(plain, index)) or hint_of(line):
+                found[index] = Said(index, hint)
     return [found[index] for index in sorted(found)]
+
+
+def _goes_on(plain: Sequence[str], index: int) -> Evidence | None:
+    """What a message is about that goes on in indented lines."""
+    line, *more = _message(plain, index, 2)
+    hint = hint_of(" ".join((line, *more))) if more and line and not line[0].isspace() else None
+    return replace(hint, quote=line.strip()[:MAX_QUOTE]) if hint else None
 
 
 def _message(plain: Sequence[str], index: int, most: int) -> Iterable[str]:

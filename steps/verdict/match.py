@@ -15,6 +15,13 @@ from argosy.steps.verdict.pattern import Pattern
 from argosy.steps.verdict.wording import own_words
 
 MAX_QUOTE = 500
+_LONGEST_HINT = 1000
+_NO_TROUBLE = re.compile(
+    r"^\s*(raise|return|if|assert|except|self\.|def|import|from)\b|\bsucceeded\b|\bNCCL INFO\b"
+    r"|HTTP Request: |\bHTTP/\d(\.\d)?\"? \d{3}\b|\bNormal\s{2,}[A-Z]\w+\s"
+)
+"""Quoted code, what went well, Kubernetes' events of that kind, and logs of requests: a hub's client asks for files
+that need not be there."""
 
 _BENIGN = re.compile("|".join(f"(?:{regex.replace('(?i)', '')})" for regex, _ in REGEXES), re.IGNORECASE)
 _WARNING = re.compile(r"\bwarn(ing)?\b|\b\w+Warning: |^\[?W\d* |: W tensorflow/", re.IGNORECASE)
@@ -35,7 +42,7 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _EASILY_TAKEN = (Cause.GPU_OOM, Cause.COLLECTIVE_MISMATCH)
-"""A guess at these may be the host's memory or a peer that went, and stops no run."""
+"""A hint of these may be the host's memory or a peer that went, and stops no run."""
 _OURS = re.compile(r"^argosy: ([a-z0-9_]+)[: ]")
 _CAUSES = {str(cause) for cause in Cause}
 
@@ -99,6 +106,16 @@ def code_of(cause: Cause, line: str) -> ExitCode:
 def guessed_code(cause: Cause, line: str) -> ExitCode:
     """The exit code of a cause that is no more than likely."""
     return ExitCode.TRANSIENT if cause in _EASILY_TAKEN else code_of(cause, line)
+
+
+def hint_of(line: str) -> Evidence | None:
+    """What a line is about that no rule knows; nothing for quoted code and what is too long for a message."""
+    if not line or len(line) > _LONGEST_HINT or is_benign(line) or _NO_TROUBLE.search(line):
+        return None
+    cause = topic_of(line)
+    if cause is None:
+        return None
+    return Evidence(cause, line.strip()[:MAX_QUOTE], Weight.HINT, guessed_code(cause, line))
 
 
 def doubted(evidence: Evidence, raw: str) -> Evidence:

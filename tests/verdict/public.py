@@ -22,7 +22,16 @@ def _logs(name: str) -> list[dict[str, Any]]:
 _LATER = (
     *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"),
     *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
-    *("seventeenth", "eighteenth", "nineteenth", "twentieth", "twentyfirst", "twentysecond"),
+    *(
+        "seventeenth",
+        "eighteenth",
+        "nineteenth",
+        "twentieth",
+        "twentyfirst",
+        "twentysecond",
+        "twentythird",
+        "twentyfourth",
+    ),
 )
 LOGS = [
     *_logs("public.toml"),

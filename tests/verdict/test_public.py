@@ -21,7 +21,9 @@ KNOWN_MISSES = ("hkust-nlp/simpleRL-reason#25", "PaddlePaddle/Paddle#10876")
 ran into its limit tells no peer that went from one that never came."""
 
 
-HALVES = list(dict.fromkeys(half_of(log) for log in LOGS))
+ONLY_MEASURED = ("twentythird", "twentyfourth")
+"""Read once and not mended: what mending teaches hardly helps with the next logs (docs/diagnose.md)."""
+HALVES = [half for half in dict.fromkeys(half_of(log) for log in LOGS) if half not in ONLY_MEASURED]
 
 
 @pytest.mark.parametrize("half", HALVES)

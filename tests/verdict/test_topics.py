@@ -13,7 +13,8 @@ from argosy.steps.verdict.evidence import read, said_in
 from argosy.steps.verdict.families.frames import ELSEWHERE, FRAMES, NAMES, library_of, named_by
 from argosy.steps.verdict.families.topics import TOPICS
 from argosy.steps.verdict.line import Line
-from argosy.steps.verdict.match import match_line, topic_of
+from argosy.steps.verdict.match import hint_of, match_line, topic_of
+from argosy.workflows.diagnosis.filter import hits
 from argosy.workflows.diagnosis.verdict import diagnose
 from tests.verdict.public import LOGS
 
@@ -22,6 +23,22 @@ from tests.verdict.public import LOGS
 def test_each_topic_is_the_first_for_its_example_that_no_rule_knows(topic: Any) -> None:
     assert match_line(topic.example) is None
     assert topic_of(topic.example) == topic.cause
+    hint = hint_of(topic.example)
+    assert hint is not None
+    assert hint.weight == Weight.HINT
+
+
+def test_only_a_log_without_endings_is_guessed_at() -> None:
+    line = "the worker's instance was shut down by its owner"
+    assert said_in([line]) == []
+    assert [said.evidence.cause for said in said_in([line], guess=True)] == [Cause.PREEMPTED_EVICTED]
+
+
+def test_a_rule_outweighs_a_guess() -> None:
+    verdict = diagnose([[Line("a", 1, "monitor: rank 3 is unresponsive"), Line("a", 2, "Connection reset by peer")]])
+    assert verdict.root.cause == Cause.HANG  # a lost peer is never a root beside anything else
+    verdict = diagnose([[Line("a", 1, "monitor: rank 3 is unresponsive"), Line("a", 2, "CUDA out of memory")]])
+    assert verdict.root.cause == Cause.GPU_OOM
 
 
 def _raised(frame: str, words: str) -> list[str]:
@@ -122,6 +139,10 @@ def test_the_rows_of_frames_are_regular_expressions_of_known_causes() -> None:
         re.compile(regex)
     assert library_of('  File "train.py", line 1, in main') is None
     assert named_by("ValueError: x") is None
+
+
+def test_the_filter_lets_every_topic_through() -> None:
+    assert all(hits().search(topic.example.encode()) for topic in TOPICS)
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: str(log["source"]))

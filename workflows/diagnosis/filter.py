@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from argosy.steps.verdict.families import PATTERNS
+from argosy.steps.verdict.families.topics import TOPICS
 
 _LOOK_AROUND = re.compile(r"\(\?<?[!=](?:\\.|[^)\\])*\)")
 _ALSO = (
@@ -30,8 +31,13 @@ def hits() -> Any:
     options.max_mem = 256 << 20
     options.never_capture = True
     options.encoding = re2.Options.Encoding.LATIN1
-    parts = [*(_opened(pattern.regex) for pattern in PATTERNS), *_ALSO]
+    topics = (f"(?i:{_opened(a)}.*{_opened(b)})" for topic in TOPICS for a, b in _both_ways(topic.about, topic.trouble))
+    parts = [*(_opened(pattern.regex) for pattern in PATTERNS), *topics, *_ALSO]
     return re2.compile(("(?m)" + "|".join(parts)).encode("latin-1", "ignore"), options)
+
+
+def _both_ways(about: str, trouble: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (about, trouble), (trouble, about)
 
 
 def _opened(regex: str) -> str:

@@ -39,6 +39,11 @@ def telling(texts: Sequence[str]) -> list[str]:
     return [text for text in filled if _TROUBLE.search(text)][-_TROUBLED:] + filled[-_LAST:]
 
 
+def tells_of_trouble(texts: Sequence[str]) -> bool:
+    """Whether any word says that something is not as it should be."""
+    return any(map(_ILL.search, telling(texts)))
+
+
 def words_in(text: str) -> Iterator[str]:
     """The words of a line, in small letters, without digits and without the folders of paths."""
     return (word.lower() for word in _WORD.findall(_FOLDERS.sub("/", text)))
@@ -64,10 +69,10 @@ def _vocabulary() -> frozenset[str]:
 
 
 def likely(texts: Sequence[str]) -> list[tuple[Cause, float]]:
-    """All causes with their probabilities, the likeliest first; none for a log without trouble in known words."""
+    """All causes with their probabilities, the likeliest first; none for a log of hardly a known word."""
     lines = telling(texts)
     counts = Counter(word for line in lines for word in words_in(line) if word in _vocabulary())
-    if len(counts) < _FEWEST or not any(map(_ILL.search, lines)):
+    if len(counts) < _FEWEST:
         return []
     share_of = shares(counts)
     scores = {

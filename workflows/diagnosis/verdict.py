@@ -12,7 +12,7 @@ from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.evidence import Said, choose, progress_in, said_in, without_survived
 from argosy.steps.verdict.line import Line, node_of, rank_of, time_of
 from argosy.steps.verdict.match import guessed_code, is_benign
-from argosy.workflows.diagnosis.learned import likely, speaks_for
+from argosy.workflows.diagnosis.learned import likely, speaks_for, tells_of_trouble
 from argosy.workflows.diagnosis.remedies import remedy_of
 
 _CONFIDENCE = {
@@ -29,8 +29,6 @@ _RIVAL = 0.1
 """Taken off where another cause has a word of the same weight."""
 _LEAST_CHANCE = 0.15
 """Below it what the words are like is a second guess only."""
-_RAISING = re.compile(r'Traceback \(most recent call last\)|^\s*File "|Error\b')
-"""A log that ends within an exception: whose mistake it is, its last line would have said."""
 _NEAR_LINES = 40
 _IN_NAME = re.compile(r"(?:rank|worker|node)[-_]?(\d+)", re.IGNORECASE)
 MOST_CONSEQUENCES = 20
@@ -117,10 +115,11 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
 
 def _by_words(lines: Sequence[Line]) -> Diagnosis:
     """Where no rule knows a line: what the words are like, and behind none of any trouble a lack of memory."""
-    guesses = likely([line.text for line in lines if not is_benign(line.text)]) or [(Cause.HOST_OOM, 0.0)]
+    texts = [line.text for line in lines if not is_benign(line.text)]
+    guesses = (tells_of_trouble(texts) and likely(texts)) or [(Cause.HOST_OOM, 0.0)]
     cause, chance = guesses[0]
-    cut_off = cause == Cause.USER_EXCEPTION and any(_RAISING.search(line.text) for line in lines)
-    if cause == Cause.UNKNOWN or chance < _LEAST_CHANCE or cut_off:
+    # A program's own mistake shows itself by an exception, and would end the run.
+    if cause in (Cause.UNKNOWN, Cause.USER_EXCEPTION) or chance < _LEAST_CHANCE:
         root, chance = Named(Cause.UNKNOWN, int(Cause.UNKNOWN.exit_code), None), 0.0
     else:
         line = max(lines, key=lambda one: speaks_for(cause, one.text))

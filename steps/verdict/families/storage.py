@@ -101,6 +101,14 @@ PATTERNS = (
     ),
     Pattern(
         Cause.HUB_NETWORK,
+        r"do not have permission to access the requested resource|failed to upsert bucket: returned error 40[134]"
+        r"|Error while calling W&B API: .*\[40[134]\]",
+        "wandb: ERROR failed to upsert bucket: returned error 403 Forbidden: permission denied",
+        code=ExitCode.CONFIGURATION,
+        era="wandb",
+    ),
+    Pattern(
+        Cause.HUB_NETWORK,
         r"api_key not configured",
         "wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
         code=ExitCode.CONFIGURATION,
