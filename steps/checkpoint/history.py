@@ -86,9 +86,10 @@ def _chosen(commits: tuple[Commit, ...], walked: Mapping[int, Candidate], skip: 
         elif walked[commit.seq].checkpoint is None:
             skipped.append((commit, f"incomplete: {commit.reason}"))
         else:
-            why = "the newest commit that is neither set aside nor damaged"
+            comes = "a resume hashes its files, and takes the next where one is damaged"
             if commit.state == "incomplete":
-                why += f"; loading it will fail ({commit.reason}), set it aside, and take the next"
+                comes = f"loading it will fail ({commit.reason}), set it aside, and take the next"
+            why = f"the newest commit that is not set aside; {comes}"
             return History(commits=commits, chosen=commit, why=why, skipped=tuple(skipped))
     why = "nothing is left to resume from" if commits else "nothing was ever committed"
     return History(commits=commits, chosen=None, why=why, skipped=tuple(skipped))

@@ -196,7 +196,7 @@ def test_explain_resume_says_which_why_and_what_not(run: Run, argosy: Argosy) ->
     code, out, err = argosy("explain-resume")
     assert (code, err) == (0, "")
     assert out.startswith(f"A resume takes step 40, {run.made[40][:12]} (48.8 KiB, ")
-    assert "Why: the newest commit that is neither set aside nor damaged." in out
+    assert "Why: the newest commit that is not set aside; a resume hashes its files" in out
     assert f"step 60, {run.made[60][:12]}: set aside: loss was NaN\n" in out
     assert f"step 50, {run.made[50][:12]}: incomplete: its root manifest is missing\n" in out
     told = json.loads(argosy("explain-resume", "--json")[1])

@@ -506,3 +506,15 @@ def test_the_time_line_and_the_account_say_one_figure_for_starting(story) -> Non
     assert record.goodput.starting == 19.0
     assert "attempt 1: imports, rendezvous, restore (19.0 s)" in texts
     assert "  training: step 56, 300 tokens/s" in status(record, 80.0)
+
+
+def test_what_lies_after_the_last_checkpoint_is_not_counted(story) -> None:
+    """A script may count its steps from 0 in what it prints and from 1 in its files: only both numbers are known."""
+    story.at(0, "gang_created", attempt=1, nnodes=1, nproc_per_node=1)
+    story.at(1, "restart_began", attempt=1, restart=0, restored_step=0)
+    for number in range(1, 41):
+        story.at(1 + number, "step", attempt=1, restart=0, rank=0, step=number)
+    story.at(42, "checkpoint_committed", step=38, step_from="file", told=38, digest="d" * 64, final=True)
+    story.at(43, "train_ended", cause="none", exit_code=0)
+    told = "\n".join(status(story.record("Succeeded", 44.0), 44.0))
+    assert "Trained to step 40 on 1 node × 1 rank in 1 attempt, the last checkpoint being of step 38." in told

@@ -20,7 +20,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.CHECKPOINT_CORRUPT,
-        r"SafetensorError|UnpicklingError|invalid load key|Ran out of input|pickle data was truncated",
+        r"SafetensorError(?!: Error while serializing)|UnpicklingError|invalid load key|Ran out of input"
+        r"|pickle data was truncated",
         "_pickle.UnpicklingError: invalid load key, '\\x00'.",
     ),
     Pattern(

@@ -93,6 +93,9 @@ _OWN = re.compile(
     r"^(\w+\.)*(Type|Name|Attribute|Key|Index|Value|Assertion|ZeroDivision|\w*NotImplemented|UnboundLocal|Syntax"
     r"|Indentation|Recursion|Lookup|Unicode(Encode|Translate)?|Arithmetic|FileNotFound|FileExists|IsADirectory|NotADirectory"
     r"|Permission)Error\b(?!.*\bOS error\b)"
+    # torch's and safetensors' words for a folder that is not there, and for one in a file's place
+    r"|^RuntimeError: (Parent directory .* does not exist|\[enforce fail at inline_container.*\binvalid file name\b)"
+    r"|^(\w+\.)*SafetensorError: Error while serializing: I/O error: .*\(os error (1|2|13|20|21)\)"
 )
 """What a library says in such a class of the operating system's own answer is no mistake of the program."""
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from argosy.steps.checkpoint.node_paths import merged
-from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.record.wording import count, short, size
 from argosy.workflows.cli.checkpoint.run import PREFIX_DIGITS, CheckpointedRun, choose, find_checkpoints
 from argosy.workflows.cli.options import as_json, known_runs, state_dir
@@ -77,6 +78,11 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
         raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
     try:
         found.store.fetch(replace(chosen.checkpoint, files=files), folder)
+    except StepError as error:
+        if error.cause != Cause.CHECKPOINT_CORRUPT:
+            raise
+        what = f"step {chosen.step}, {short(chosen.digest)}: {error.quote.partition(' shard=')[2] or error}"
+        raise StepError(error.cause, f"{what}; which are whole says {found.command('checkpoint verify')}") from error
     except OSError as error:
         if error.errno in (ENOSPC, EDQUOT):
             raise
