@@ -6,10 +6,12 @@ Watching stands in :mod:`argosy.steps.cluster.watching`.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -234,7 +236,8 @@ def connect(*, kubeconfig: str = "", context: str = "", namespace: str = "", pat
     tried = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
     try:
         given = {"config_file": kubeconfig or None, "context": context or None}
-        kube_config.load_kube_config(**given, client_configuration=configuration)
+        with _heard() as heard:
+            kube_config.load_kube_config(**given, client_configuration=configuration)
         contexts, active = kube_config.list_kube_config_contexts(kubeconfig or None)
     except config_exception.ConfigException as error:
         told = str(error).removeprefix("Invalid kube-config file. ").rstrip(".")
@@ -246,8 +249,24 @@ def connect(*, kubeconfig: str = "", context: str = "", namespace: str = "", pat
             f"kubeconfig = {tried!r}: no file that kubectl could read ({type(error).__name__}: "
             f"{' '.join(str(error).split())[:200]}); see `kubectl config view`, or name another with --kubeconfig"
         ) from error
+    if heard:
+        told = " ".join(heard[-1].split())[:200]
+        raise InputError(f"kubeconfig = {tried!r}: no credentials ({told}); log in until `kubectl auth whoami` answers")
     chosen = next((each for each in contexts if each["name"] == context), active) if context else active
     return Api(ApiClient(configuration), namespace or chosen["context"].get("namespace") or "default", patience)
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """What the client's loader logs: a login program that fails is no error to it, it goes on as nobody."""
+    found: list[str] = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    try:
+        yield found
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 def in_pod() -> bool:

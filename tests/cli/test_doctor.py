@@ -222,6 +222,33 @@ def test_a_file_that_is_no_kubeconfig_is_wrong_input(text, argosy, tmp_path) -> 
     assert "--kubeconfig" in err
 
 
+LOGIN = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "IfAvailable"}
+
+
+@pytest.mark.parametrize("command", ["no-such-login", "false"])
+def test_a_login_program_that_fails_is_said_instead_of_going_on_as_nobody(command, argosy, tmp_path) -> None:
+    with serving(Cluster(), tmp_path) as kubeconfig:
+        user = {"exec": {**LOGIN, "command": command}}
+        kubeconfig.write_text(kubeconfig.read_text().replace("user: {token: t}", f"user: {json.dumps(user)}"))
+        code, out, err = argosy("ls", "-n", "research", "--kubeconfig", str(kubeconfig))
+    assert (code, out) == (2, "")
+    assert "no credentials (" in err
+    assert "log in until `kubectl auth whoami` answers" in err
+    assert err.count("\n") == 1
+
+
+def test_nobody_is_told_to_log_in(argosy, tmp_path) -> None:
+    class Anonymous(Cluster):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            return super().answer(path, query) if path == "/version" else None
+
+    with serving(Anonymous(), tmp_path) as kubeconfig:
+        code, out, _ = argosy("doctor", "-n", "research", "--kubeconfig", str(kubeconfig))
+    assert code == 1
+    assert out.startswith("MISSING  API server: ")
+    assert "lets nobody in with these credentials" in out
+
+
 def test_a_kind_that_nobody_installed_is_named(argosy, tmp_path) -> None:
     """An API server says no more of it than ``404 page not found``."""
 

@@ -71,3 +71,14 @@ def test_each_right_of_a_trigger_has_its_reason_too(argosy, tmp_path) -> None:
     roles = [each for each in yaml.safe_load_all(out) if each["kind"] == "Role"]
     assert [each["metadata"]["name"] for each in roles] == ["argosy", "argosy-trigger", "argosy-sensor"]
     assert out.count("\n# ") == sum(len(each["rules"]) for each in roles)
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [("install", "always given"), ("ls", "else this machine"), ("watch", "else this machine"), ("doctor", "context's")],
+)
+def test_the_help_says_which_namespace_is_meant_without_one(verb, said, argosy) -> None:
+    """It said everywhere that the context's is, where a verb refuses or means this machine."""
+    _, out, _ = argosy(verb, "--help")
+    words = " ".join(out.split())
+    assert said in words.partition("--namespace TEXT")[2].partition("--context TEXT")[0]

@@ -26,7 +26,7 @@ from argosy.steps.record.summary import summary
 from argosy.steps.record.transport import latest_transports, remedies, transport_lines
 from argosy.steps.record.wording import count, duration, short
 from argosy.workflows.cli.finding import Run, find
-from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.status import ways_on
 from argosy.workflows.cluster.place import ClusterPlace
@@ -40,7 +40,7 @@ from argosy.workflows.cluster.place import ClusterPlace
     metavar="DIR",
     help="Fetch what the nodes kept of failed starts into DIR.",
 )
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:

@@ -11,7 +11,7 @@ import click
 
 from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.options import as_json, place
+from argosy.workflows.cli.options import as_json, place_given
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cluster.place import ClusterPlace
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 @click.command()
-@place
+@place_given
 @click.option("--apply", is_flag=True, help="Apply it to the cluster (server-side) instead of printing it.")
 @click.option(
     "--service-account", metavar="NAME", help="Account that runs use. [default: that of gang.service_account]"

@@ -12,7 +12,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.finding import Run, find
-from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cluster.place import ClusterPlace
@@ -29,7 +29,7 @@ RANK = re.compile(r"^\[(?:rank ?|default)?(\d+)\]:?\s?")
 @click.option("--rank", type=click.IntRange(min=0), help="Only lines of this global rank.")
 @click.option("--pod", help="Only pods whose name contains this.")
 @click.option("--tail", type=click.IntRange(min=0), help="Only the last lines of each pod, this many.")
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(

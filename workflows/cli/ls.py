@@ -9,7 +9,7 @@ import click
 
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.finding import Run
-from argosy.workflows.cli.options import as_json, place, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.top import Rows, every_place, print_rows
 from argosy.workflows.cluster.place import ClusterPlace
@@ -18,7 +18,7 @@ from argosy.workflows.cluster.place import ClusterPlace
 @click.command()
 @click.argument("store", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(store: str | None, limit: int, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:

@@ -154,10 +154,8 @@ def _way_in(error: StepError) -> str:
     """What a person does about a cluster that does not answer, or lets nobody in."""
     if isinstance(error, ApiSilent):
         return "; see that `kubectl version` answers, or name another cluster with --context or --kubeconfig"
-    if error.cause == "config_or_rbac" and str(error) == "Unauthorized":
-        return (
-            ": the cluster does not take the kubeconfig's credentials; log in again until `kubectl auth whoami` answers"
-        )
+    if error.cause == "config_or_rbac" and (str(error) == "Unauthorized" or "system:anonymous" in str(error)):
+        return "; the cluster takes no credentials of the kubeconfig: log in again until `kubectl auth whoami` answers"
     if error.cause == "config_or_rbac" and NOT_ALLOWED.search(str(error)):
         return (
             "; whoever administers the cluster may allow it; for submit, status, logs and top `argosy doctor` says how"

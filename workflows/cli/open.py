@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from argosy.workflows.cli.finding import find
-from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands
 from argosy.workflows.cli.report import write_report
 from argosy.workflows.cluster.place import ClusterPlace
@@ -16,7 +16,7 @@ from argosy.workflows.cluster.place import ClusterPlace
 
 @click.command()
 @run_id
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:

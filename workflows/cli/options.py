@@ -38,8 +38,25 @@ def state_dir(verb: Verb) -> Verb:
 
 
 def place(verb: Verb) -> Verb:
-    """``--kubeconfig``, ``--context`` and ``-n``, as one argument ``place``."""
+    """``--kubeconfig``, ``--context`` and ``-n``, as one argument ``place``; what is left out, as kubectl takes it."""
+    return _place("Namespace of the cluster. [default: the context's]")(verb)
 
+
+def place_or_here(verb: Verb) -> Verb:
+    """The same of a verb that means this machine when none of the three is given."""
+    return _place("Namespace of a cluster. [default: with --context its own, else this machine]")(verb)
+
+
+def place_given(verb: Verb) -> Verb:
+    """The same of a verb that needs a namespace."""
+    return _place("Namespace that all of it is for; always given.")(verb)
+
+
+def _place(meaning: str) -> Callable[[Verb], Verb]:
+    return lambda verb: _placed(verb, meaning)
+
+
+def _placed(verb: Verb, meaning: str) -> Verb:
     @wraps(verb)
     def called(*args: Any, kubeconfig: str, context: str, namespace: str, **rest: Any) -> Any:
         return verb(*args, place=ClusterPlace(kubeconfig, context, namespace), **rest)
@@ -48,7 +65,7 @@ def place(verb: Verb) -> Verb:
     for flag, text in (
         (("--kubeconfig",), "File that says how clusters are reached. [default: $KUBECONFIG, ~/.kube/config]"),
         (("--context",), "Which of its contexts. [default: the current one]"),
-        (("-n", "--namespace"), "Namespace of the cluster. [default: the context's]"),
+        (("-n", "--namespace"), meaning),
     ):
         named = click.option(*flag, default="", help=text)(named)
     return cast(Verb, named)

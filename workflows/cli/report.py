@@ -11,7 +11,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.summary import summary
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.last_words import last_words
-from argosy.workflows.cli.options import as_json, output, place, run_id, state_dir
+from argosy.workflows.cli.options import as_json, output, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cluster.place import ClusterPlace
@@ -20,7 +20,7 @@ from argosy.workflows.cluster.place import ClusterPlace
 @click.command()
 @run_id
 @output("Write to this file. [default: in the run's folder, or NAME.html here]")
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(run_id: str | None, output: Path | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:

@@ -15,7 +15,7 @@ from argosy.steps.record.building import prefix_of
 from argosy.steps.record.wording import count, size
 from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
-from argosy.workflows.cli.options import as_json, known_runs, place, state_dir
+from argosy.workflows.cli.options import as_json, known_runs, place_or_here, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder, mounted
 from argosy.workflows.cluster.place import ClusterPlace
@@ -30,7 +30,7 @@ _BLOCK = 512
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=known_runs)
 @click.option("--checkpoints", is_flag=True, help="Also its checkpoints and events in the store: the training is gone.")
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:

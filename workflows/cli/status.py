@@ -21,7 +21,7 @@ from argosy.steps.record.summary import summary
 from argosy.steps.record.transport import latest_transports, transport_lines
 from argosy.steps.record.wording import count, duration, figure, short, size
 from argosy.workflows.cli.finding import Run, as_far_as_known, find
-from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cluster.place import ClusterPlace
@@ -29,7 +29,7 @@ from argosy.workflows.cluster.place import ClusterPlace
 
 @click.command()
 @run_id
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> None:

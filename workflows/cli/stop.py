@@ -10,7 +10,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.finding import Run, find
-from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import ENDED, RunFolder
 from argosy.workflows.cli.status import ways_on
@@ -26,7 +26,7 @@ WAIT_SECONDS = 90.0
 
 @click.command()
 @run_id
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> int:

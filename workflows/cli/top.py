@@ -19,7 +19,7 @@ from argosy.steps.record.wording import duration, figure, percent
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.follower import EventFollower
-from argosy.workflows.cli.options import as_json, place, run_id, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, harmless
 from argosy.workflows.cli.run_folder import RunFolder, every_run
 from argosy.workflows.cluster.place import ClusterPlace
@@ -108,7 +108,7 @@ _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 @click.command()
 @run_id
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: Path) -> int:

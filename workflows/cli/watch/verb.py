@@ -17,7 +17,7 @@ import click
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.workflows.cli.document import claim_mounts
-from argosy.workflows.cli.options import as_json, place, state_dir
+from argosy.workflows.cli.options import as_json, place_or_here, state_dir
 from argosy.workflows.cli.output import say
 from argosy.workflows.cli.run_folder import mounted
 from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code
@@ -41,7 +41,7 @@ _QUEUE_PAUSE = 1.2
 @click.argument("file", metavar="RUN.toml", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Look once, run what that starts, and end.")
 @click.option("--listen", default="", metavar="HOST:PORT", help=f"Take announcements by HTTP; ${SECRET} signs them.")
-@place
+@place_or_here
 @as_json
 @state_dir
 def command(file: Path, once: bool, listen: str, place: ClusterPlace, as_json: bool, state_dir: Path) -> int:

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiAway, ApiError
+from argosy.steps.cluster.api import Api, ApiAway, ApiError, ApiSilent
 from argosy.steps.cluster.kinds import KAI_QUEUE, NAMESPACE
+from argosy.steps.contract.errors import StepError
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 from argosy.workflows.cluster.installation import ENFORCE
@@ -61,12 +62,13 @@ def server(api: Api) -> Check:
     """Whether the API answers, and its version."""
     try:
         version = json.loads(api.text("/version"))["gitVersion"]
-    except ApiError as error:
-        remedy = "log in again until `kubectl auth whoami` answers; name another user with --context or --kubeconfig"
-        return Check("missing", "API server", f"{api.server} lets nobody in with these credentials: {error}", remedy)
-    except (ApiAway, ValueError, KeyError) as error:
+        api.read("/apis")  # the version is told to everybody
+    except (ApiAway, ApiSilent, ValueError, KeyError) as error:
         remedy = "see that `kubectl version` answers; name another cluster with --context or --kubeconfig"
         return Check("missing", "API server", f"{api.server} does not answer: {error}", remedy)
+    except (ApiError, StepError) as error:
+        remedy = "log in again until `kubectl auth whoami` answers; name another user with --context or --kubeconfig"
+        return Check("missing", "API server", f"{api.server} lets nobody in with these credentials: {error}", remedy)
     return Check("ok", "API server", f"Kubernetes {version} at {api.server}")
 
 
