@@ -44,9 +44,9 @@ class Tally:
     _standing: str = ""
     """Of a gang that has not all its nodes yet."""
     _start: tuple[int, int] = (0, 0)
+    """Attempt and restart of the latest start."""
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
     """Of the attempts, by gang and restart."""
-    """Attempt and restart of the latest start."""
     _findings: set[str] = field(default_factory=set)
     """Told already: every node finds the same."""
     _told: dict[str, int | None] = field(default_factory=dict)
