@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,7 @@ def test_a_log_is_read_however_it_is_written(encoding: str, argosy: Argosy, tmp_
         (gzip.compress(b"train.log".ljust(257, b"\0") + b"ustar" + bytes(250)), "is an archive"),
         (bytes(range(256)) * 8, "is no text"),
         (gzip.compress(TORCHRUN.encode())[:-9], "its end is missing"),
+        (gzip.compress(TORCHRUN.encode())[:40] + b"x" * 99, "cannot be read"),
     ],
 )
 def test_what_is_no_log_is_refused_and_not_called_silent(
@@ -204,6 +206,17 @@ def test_what_is_no_log_is_refused_and_not_called_silent(
     code, out, err = argosy("diagnose", "train.log")
     assert (code, out) == (2, "")
     assert said in err
+    with CliRunner().isolation() as (_, told_there, _), (tmp_path / "train.log").open() as sys.stdin:
+        assert main.invoke(["diagnose", "-"]) == 2
+        assert said.replace("train.log", "the standard input") in told_there.getvalue().decode()
+
+
+@pytest.mark.parametrize("before", [bytes(8000), b"BZh is how bzip2 begins\n"])
+def test_a_log_with_a_hole_or_with_a_packers_letters_in_front_is_read(
+    before: bytes, argosy: Argosy, tmp_path: Path
+) -> None:
+    (tmp_path / "train.log").write_bytes(before + b"\n" + TORCHRUN.encode())
+    assert told(argosy, "train.log")["cause"] == "gpu_oom"
 
 
 def test_a_person_is_told_what_to_do(argosy: Argosy, tmp_path: Path) -> None:

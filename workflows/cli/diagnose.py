@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from lzma import LZMAError
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -129,16 +130,14 @@ def _is_manifest(file: Path) -> bool:
 def _opened(file: str) -> Iterator[IO[bytes]]:
     from argosy.workflows.diagnosis.reading import unpacked
 
-    if file == STDIN:
-        yield unpacked(sys.stdin.buffer, "the standard input")
-        return
+    name = "the standard input" if file == STDIN else file
     try:
-        with Path(file).open("rb") as source:
-            yield unpacked(source, file)
+        with nullcontext(sys.stdin.buffer) if file == STDIN else Path(file).open("rb") as source:
+            yield unpacked(source, name)
     except EOFError as error:
-        raise InputError(f"{file}: its end is missing; unpack what is there, and name that") from error
-    except (OSError, LZMAError) as error:
-        raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"{name}: its end is missing; unpack what is there, and name that") from error
+    except (OSError, LZMAError, zlib.error) as error:
+        raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _tell(found: Diagnosis, files: int, *, empty: bool) -> None:

@@ -14,7 +14,7 @@ from argosy.steps.contract.errors import InputError
 
 HEAD_BYTES = 4096
 _PACKED: dict[bytes, Callable[[IO[bytes]], object]] = {
-    b"\x1f\x8b": gzip.open, b"\xfd7zXZ\0": lzma.open, b"BZh": bz2.open,
+    b"\x1f\x8b": gzip.open, b"\xfd7zXZ\0": lzma.open, b"BZh91AY&SY": bz2.open,
 }  # fmt: skip
 _ZSTD, _ZIP, _TAR, _TAR_AT = b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"ustar", 257
 _MARKS = {
@@ -49,6 +49,7 @@ def unpacked(source: IO[bytes], name: str) -> IO[bytes]:
         raise InputError(f"{name}: is an archive; unpack it and name the folder with its logs")
     if encoding := _encoding(head):
         return cast("IO[bytes]", codecs.EncodedFile(source, "utf-8", encoding, "replace"))
+    head = head.strip(b"\0")  # where a file was emptied under who writes it, there is a hole
     if len(_CONTROL.findall(head)) > _MOST_CONTROLS * len(head):
         raise InputError(f"{name}: is no text; name a log, a folder with logs, or - for standard input")
     return source
