@@ -60,7 +60,7 @@ class Bars:
         """The bar that the line shows, when it counts steps and one is done."""
         if keras := self._keras.read(line):
             return keras
-        if rich := _RICH.match(line):
+        if (rich := _RICH.match(line)) and (int(rich["step"]) or int(rich["epoch"])):
             batches, epochs = int(rich["end"]), max(0, int(rich["last"] or -1) + 1)
             return Bar(int(rich["epoch"]) * batches + int(rich["step"]), epochs * batches, batches)
         found = _BAR.match(line)

@@ -153,9 +153,9 @@ class ProgressLines:
         self._first_batch = min(self._first_batch, step)
         step += 1 - self._first_batch
         if self._first_epoch is None:
-            # "2/24" counts epochs from 1, a bare number mostly from 0; what is restored lies before the first step.
-            restored = (epoch - 1) * per_epoch + step <= self._restored < epoch * per_epoch + step
-            self._first_epoch = 0 if epoch == 0 or not epochs or restored else 1
+            # "2/24" counts epochs from 1, a bare number mostly from 0; one goes on in the epoch of what is restored.
+            goes_on = bool(self._restored and per_epoch) and self._restored // per_epoch == epoch
+            self._first_epoch = 0 if epoch == 0 or not epochs or goes_on else 1
         return Told("batch", (epoch - self._first_epoch) * per_epoch + step, epochs * per_epoch, per_epoch)
 
     def _line(self, found: re.Match[str], epoch: re.Match[str] | None) -> Told:

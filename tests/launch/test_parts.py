@@ -91,6 +91,7 @@ def read_all(*printed: str) -> list[tuple[int, str, float | None]]:
             "Epoch 5/5  ━━━━━━━━━━ 10/10 0:00:01 • 0:00:00 9.73it/s train_loss: 0.020",
             {"step": 60, "end_step": 60, "loss": 0.02, "kind": "bar", "per_epoch": 10},
         ),
+        ("Epoch 0/5 ━━━━━ 0/10 0:00:00 • 0:00:00 0.00it/s", None),
         ("Epoch 2/-2 ━━╸━━━ 4/10 0:00:01 • 0:00:00 9.73it/s", {"step": 24, "kind": "bar", "per_epoch": 10}),
         ("first step 3 of the manual", None),
     ],
@@ -161,6 +162,9 @@ def test_progress_keeps_its_kind(printed: list[str], told: list[Any]) -> None:
     [
         ("Epoch [0/6] [0/10]", 0, 1), ("Epoch [1/6] [1/10]", 0, 1), ("Epoch [1/6] [0/10]", 20, 1),
         ("Epoch [3/6] [0/10]", 30, 31), ("Epoch [4/6] [0/10]", 30, 31), ("Epoch [4/6] [5/10]", 30, 35),
+        # A checkpoint within an epoch, which begins anew, and which goes on.
+        ("Epoch [4/6] [1/10]", 35, 31), ("Epoch [3/6] [1/10]", 35, 31), ("Epoch [4/6] [6/10]", 35, 36),
+        ("Epoch [1/6] [1/10]", 5, 1),
     ],
 )  # fmt: skip
 def test_epochs_and_batches_are_counted_from_where_they_begin(first: str, restored: int, step: int) -> None:
