@@ -28,8 +28,8 @@ STUCK = (
     "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull", "FailedMount",
     "ImagePullBackOff", "InvalidImageName", "RunContainerError",
 )  # fmt: skip
-_REFUSED = re.compile(r"Error creating: .*(is forbidden: (?!exceeded quota)|denied the request)")
-"""The Job controller's word of what an API server says."""
+_REFUSED = re.compile(r"Error creating: (?!.*exceeded (\w+ )?quota).*(is forbidden: |denied the request)")
+"""The Job controller's word of what an API server says; a quota over several namespaces is a webhook's."""
 
 
 class PlacementClock:

@@ -75,6 +75,7 @@ POD = 'Error creating: pods "g-0-x" is forbidden: '
         (f"{POD}failed quota: small: must specify limits.cpu for: main", True),
         ('Error creating: admission webhook "policy" denied the request: no', True),
         (f"{POD}exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2", False),
+        ('Error creating: admission webhook "hnc" denied the request: exceeded hierarchical quota in "team"', False),
         ("0/3 nodes are available: 3 Insufficient cpu.", False),
     ],
 )
