@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 120.0
 _RETRIED = (429, 500, 502, 503, 504)
 
 
-NOT_ALLOWED = re.compile(r"cannot \S+ resource")
+NOT_ALLOWED = re.compile(r'cannot \S+ resource "')
 """How an authorizer refuses. Admission has the same 403 for what it does not want: a quota, a policy, Pod Security."""
 
 

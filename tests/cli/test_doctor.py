@@ -92,6 +92,11 @@ def examined(argosy, run: Path, cluster: Cluster) -> tuple[int, dict[str, dict[s
         (f"{POD}exceeded quota: small, requested: pods=1, used: pods=2", "missing", "a larger ResourceQuota"),
         (f"{POD}[minimum cpu usage per Container is 200m, but request is 100m]", "missing", "LimitRange allows"),
         (f'{POD}violates PodSecurity "restricted:latest": hostPath', "missing", "leave out what the message names"),
+        (
+            'admission webhook "w" denied the request: cannot exceed resource limits',
+            "missing",
+            "correct what the message",
+        ),
         (f"{POD}ValidatingAdmissionPolicy 'x' denied request: no", "missing", "correct what the message names"),
         (
             'pods is forbidden: User "me" cannot create resource "pods" in API group "" in the namespace "research"',
