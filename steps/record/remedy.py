@@ -33,7 +33,8 @@ def what_to_do(record: RunRecord) -> list[str]:
     last = record.restarts[-1] if record.restarts else None
     cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
-    advice = advice.replace("argosy run run.toml --run-id RUN_ID", _again(record)).replace("run.toml", _file(record))
+    again = "argosy run run.toml --run-id RUN_ID"
+    advice = _again(record).join(part.replace("run.toml", _file(record)) for part in advice.split(again))
     return [*told, f"What to do: {advice}", *_budget(record, cause)]
 
 
