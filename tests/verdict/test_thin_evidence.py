@@ -71,3 +71,29 @@ def test_who_reports_that_another_ended_is_not_its_cause(words: str) -> None:
 def test_words_of_a_gpus_memory_stop_nothing_for_it_may_be_the_hosts() -> None:
     found = _root("the allocator: ran out of memory, sorry")
     assert (found.cause, found.exit_code) == ("gpu_oom", 75)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO rank 0 attaching to shared memory segment psm_12ab",
+        "UserWarning: [Errno 13] Permission denied.  joblib will operate in serial mode",
+        "WARNING: Failed to import PIL.Image, cv2 is used",
+        "argosy: 503 Slow Down: http://store:9000/b/k; it is asked again for 180 s",
+    ],
+)
+def test_what_a_run_says_on_its_way_is_no_failure(line: str) -> None:
+    assert _root(line, "Killed").cause == "unknown"
+
+
+@pytest.mark.parametrize("scale", ["0", "0.0", "1e-05"])
+def test_a_loss_scale_that_is_used_up_is_no_gradient_that_overflowed_on_the_way(scale: str) -> None:
+    said = "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to "
+    assert _root(said + scale).cause == "numerics_nan"
+    assert _root(said + "1024.0").cause == "unknown"
+
+
+def test_the_second_guess_at_an_end_without_a_word_is_another() -> None:
+    found = diagnose([[Line("a", 1, "Killed")]])
+    assert found.runner_up is not None
+    assert (found.root.cause, found.runner_up.cause) == ("unknown", "host_oom")

@@ -100,7 +100,8 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
         rival = reading.runner_up.evidence.weight >= reading.root.evidence.weight
     else:
         guesses = likely([line.text for line in root.lines])
-        other = next((cause for cause, _ in guesses if cause != root.said.evidence.cause), Cause.UNKNOWN)
+        without = Cause.HOST_OOM if root.said.evidence.cause == Cause.UNKNOWN else Cause.UNKNOWN
+        other = next((cause for cause, _ in guesses if cause != root.said.evidence.cause), without)
         second = Named(other, int(other.exit_code), None)
         rival = False
     return Diagnosis(
@@ -115,7 +116,8 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
 
 def _by_words(lines: Sequence[Line]) -> Diagnosis:
     """Where no rule knows a line: what the words are like, and behind none of any trouble a lack of memory."""
-    texts = [line.text for line in lines if not is_benign(line.text)]
+    lines = [line for line in lines if not is_benign(line.text)]
+    texts = [line.text for line in lines]
     guesses = (tells_of_trouble(texts) and likely(texts)) or [(Cause.HOST_OOM, 0.0)]
     cause, chance = guesses[0]
     # A program's own mistake shows itself by an exception, and would end the run.

@@ -14,13 +14,14 @@ REGEXES = (
         "while dialing dial unix /run/containerd/containerd.sock: connect: connection refused",
     ),
     (
-        r"(?i)gradient overflow.*(skipping|reducing)(?!.* to (0$|[\d.]+e-))",
+        r"(?i)gradient overflow.*(skipping|reducing)(?!.* to (0(\.0*)?$|[\d.]+e-))",
         "Gradient overflow. Skipping step, reducing loss scale to 32768.0",
     ),
     (r"(?i)overflow.*attempted loss scale", "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536"),
     (r"Setting OMP_NUM_THREADS environment variable", "Setting OMP_NUM_THREADS environment variable for each process"),
     (r"destroy_process_group\(\) was not called", "Warning: WARNING: destroy_process_group() was not called before"),
     (r"NET/IB : No device found", "NCCL INFO NET/IB : No device found."),
+    (r"^argosy: .*; it is asked again for \d+ s$", "argosy: 503 Slow Down: http://s3/b/k; it is asked again for 180 s"),
     (r"Root Cause \(first observed failure\)", "Root Cause (first observed failure):"),
     (
         r"To enable traceback see: ",

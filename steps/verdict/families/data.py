@@ -86,7 +86,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NUMERICS_NAN,
-        r"(?i)loss scale to:? (0$|0?\.0*[1-9]|[\d.]+e-)",
+        r"(?i)loss scale to:? (0(\.0*)?$|0?\.0*[1-9]|[\d.]+e-)",
         "WARNING: overflow detected, setting loss scale to: 0.0001220703125",
         Weight.HINT,  # a scale below one no longer keeps a number from overflowing, and a run may live with that
     ),

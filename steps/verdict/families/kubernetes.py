@@ -138,7 +138,7 @@ PATTERNS = (
         Cause.IMAGE_PULL,
         r"(?i)manifest unknown|manifest for \S+ not found|\bimage \S+:\S+ not found|pull access denied"
         r"|repository does not exist"
-        r"|failed to (pull|import|resolve|unpack) .*image|failed to resolve reference"
+        r"|failed to (pull|resolve|unpack) .*image|failed to import docker image|failed to resolve reference"
         r"|(fail\w*|trying|back-off) (to )?pull(ing)? (image|repository)|couldn't parse image",
         'Failed to pull image "argosy/trainer:9": manifest unknown',
         _FACT,

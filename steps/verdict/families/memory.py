@@ -40,8 +40,14 @@ PATTERNS = (
     ),
     Pattern(
         Cause.SHM_EXHAUSTED,
-        r"attaching to shared memory segment|joblib will operate in serial mode",
+        r"[Ee]rror while attaching to shared memory segment",
         "NCCL WARN Error while attaching to shared memory segment /dev/shm/nccl-1 (size 9), error: No such file",
+    ),
+    Pattern(
+        Cause.SHM_EXHAUSTED,
+        r"joblib will operate in serial mode",
+        "UserWarning: [Errno 28] No space left on device.  joblib will operate in serial mode",
+        Weight.HINT,  # and a run lives with it
     ),
     Pattern(
         Cause.SHM_EXHAUSTED,
