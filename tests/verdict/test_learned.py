@@ -44,9 +44,11 @@ def test_a_log_of_which_no_rule_knows_a_line_is_read_by_its_words(lines: tuple[s
         ("step 1 loss 2.3", "step 2 loss 2.2", "step 3 loss 2.1"),
         ("Epoch 1/3: 100%|##| 10/10 [00:01<00:00]", "saving checkpoint to out/ckpt_10.pt"),
         ("WARNING: no pad token, eos is used", "Epoch 2 done, val loss 0.2", "not uploaded: no bucket given", "Done."),
+        ("wandb: WARNING Symlinked 3 files into the W&B run directory", "wandb: Run summary: error_rate 0.1",
+         "wandb: Synced 5 W&B file(s), 0 media file(s)", "wandb: Find logs at: ./wandb/run-1/logs"),
         ("iter 100 | lr 3e-4 | tokens/s 1000", "NCCL version 2.18.3+cuda12.1", "rank 0 uses device cuda:0"),
     ],
-)
+)  # fmt: skip
 def test_a_process_that_went_without_a_word_stays_unknown_and_may_have_lacked_memory(lines: tuple[str, ...]) -> None:
     found = _read(*lines)
     assert (found.root.cause, found.root.line, found.confidence) == (Cause.UNKNOWN, None, 0.0)
