@@ -112,8 +112,8 @@ class RunFolder:
         """What is known now."""
         state = self.standing()
         record, noted = build_record(self.events(), state), state.get("annotations")
-        command = noted.get(COMMAND) if isinstance(noted, dict) else ""
-        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes), command=str(command or ""))
+        command = str((noted.get(COMMAND) if isinstance(noted, dict) else "") or "argosy run run.toml")
+        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes), command=command)
 
     def engine_runs(self) -> bool:
         """Whether an engine holds the run now; one that was killed holds nothing."""
