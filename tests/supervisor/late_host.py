@@ -1,8 +1,8 @@
 """The train step on a host whose gangs come late, as a cluster's do: ``late_host.py SCRIPT ARGUMENTS...``.
 
-SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, phase, pods that are to be seen]. The pods
-are real processes from the start, so that they also ask before the supervisor knows them; a gang without a line in the
-script comes at once.
+SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, phase, pods that are to be seen, perhaps
+why]. The pods are real processes from the start, so that they also ask before the supervisor knows them; a gang without
+a line in the script comes at once. A refusal is believed after a second.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from argosy.steps.gang import processes
 from argosy.steps.gang.host import Identity, PodState, Standing
 from argosy.steps.gang.manifest import GangManifest
 from argosy.steps.outputs import step_main
+from argosy.steps.supervisor import placing
 
 SCRIPT: list[list[list[Any]]] = json.loads(sys.argv.pop(1))
 
@@ -36,7 +37,8 @@ class LateHost(processes.ProcessHost):
         return next((line for line in reversed(lines) if line[0] <= since), [0, "placed", 99])
 
     def standing(self, name: str) -> Standing:
-        return Standing(phase=self._line(name)[1], why=f"as the script says: {self._line(name)[1]}")
+        _, phase, _, *why = self._line(name)
+        return Standing(phase=phase, why=why[0] if why else f"as the script says: {phase}")
 
     def room(self, excluded: tuple[str, ...]) -> int | None:
         return None  # as on a cluster, where only the scheduler knows
@@ -45,5 +47,6 @@ class LateHost(processes.ProcessHost):
         return super().pods(name)[: self._line(name)[2]]
 
 
+placing.STUCK_SECONDS = 1.0
 processes.ProcessHost = LateHost  # type: ignore[misc]
 sys.exit(step_main(TrainArgs, train.train))

@@ -89,6 +89,15 @@ def test_a_gang_whose_pods_are_refused_is_not_queued(why: str, ends: bool) -> No
     assert refusal.verdict(standing).exit_code == 78
 
 
+def test_a_run_whose_pods_are_refused_ends_with_what_the_cluster_said(rig: Rig) -> None:
+    said = f"{POD}violates PodSecurity: runAsNonRoot != true"
+    rig.late = [[[0, "queued", 0, said]]]
+    assert rig.run(30) == 78, rig.log()
+    assert [event.fields["cause"] for event in rig.events("train_ended")] == ["config_or_rbac"]
+    assert said in rig.log()
+    assert len(rig.events("gang_deleted")) == 1
+
+
 def test_an_elastic_gang_goes_on_with_fewer_nodes_and_asks_for_all_the_next_time(rig: Rig) -> None:
     rig.nnodes = 3
     rig.late = [[[0, "placing", 2]]]
