@@ -145,3 +145,13 @@ def test_mistakes_are_named(
     assert (found, words in err, "Traceback" in err) == (code, True, False)
     assert (foreign / "thesis.tex").read_text() == "mine"
     assert not files(tmp_path / "data")
+
+
+def test_a_folder_in_the_dataset_itself_is_refused(argosy, tmp_path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a").write_text("x")
+    for folder in ("data", "data/staged"):
+        code, _, err = argosy("stage", f"file://{tmp_path}/data", folder)
+        assert code == 2
+        assert f"FOLDER {folder}: lies in the dataset file://{tmp_path}/data" in err
+    assert [each.name for each in (tmp_path / "data").iterdir()] == ["a"]
