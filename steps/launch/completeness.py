@@ -16,6 +16,7 @@ from argosy.steps.launch.whole_files import Signature, looks_whole, newest_chang
 
 REST_SECONDS = 0.2
 _POINTER_BYTES = 512
+_WORD = re.compile(r"[^\s\"'{}\[\],:]+")
 _WRITTEN_LAST = (("*.distcp", ".metadata"), ("training_args.bin", "trainer_state.json"))
 """Of formats that everybody uses: where the first is, the second comes last (torch's distributed checkpoints, and
 Hugging Face's Trainer), in the same folder.
@@ -182,22 +183,23 @@ def _is_pointer(name: str) -> bool:
     return "/" not in name and name.startswith(("latest", "last"))
 
 
-def _said(path: Path) -> str:
+def _said(path: Path) -> list[str]:
+    """What a pointer says, of each path its last part: one name, or of JSON and the like its words."""
     try:
-        return path.read_bytes()[:_POINTER_BYTES].decode().strip()
+        text = path.read_bytes()[:_POINTER_BYTES].decode().strip()
     except (OSError, UnicodeDecodeError):
-        return ""
+        return []
+    words = _WORD.findall(text) if text[:1] in ("{", "[", '"') else [text]
+    return [word.rstrip("/").rpartition("/")[2] for word in words]
 
 
 def _names(path: Path, unit: Unit) -> bool:
-    said = _said(path)
-    last = said.rstrip("/").rpartition("/")[2]
-    if last.isascii() and last.isdigit():
-        return unit.step == int(last)
-    return last == unit.name or any(last == name.partition("/")[0] for name in unit.files)
+    said, entries = _said(path), {unit.name, *(name.partition("/")[0] for name in unit.files)}
+    return any(unit.step == int(word) if word.isascii() and word.isdigit() else word in entries for word in said)
 
 
 def _names_any(path: Path, found: Contents) -> bool:
-    """A step, or a unit that is there or that looks like those that are."""
-    last = _said(path).rstrip("/").rpartition("/")[2]
-    return (last.isascii() and last.isdigit()) or step_in(last) is not None or any(_names(path, u) for u in found.units)
+    """A unit that is there, or one name that is a step or looks like those that are: {"loss": 3} names none."""
+    said = _said(path)
+    alone = len(said) == 1 and ((said[0].isascii() and said[0].isdigit()) or step_in(said[0]) is not None)
+    return alone or any(step_in(word) is not None for word in said) or any(_names(path, u) for u in found.units)

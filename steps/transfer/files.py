@@ -26,7 +26,7 @@ class FileSource:
         self._buffers = threading.local()
 
     def __call__(self, sink: Sink) -> None:
-        """All bytes of the piece; the file must have the piece's ETag before and after."""
+        """All bytes of the piece; the file must have its object's ETag, or else size, before and after."""
         piece = sink.piece
         check_key(piece.key, self._uri)
         path = self._root / piece.key
@@ -46,7 +46,11 @@ class FileSource:
             os.close(source)
 
     def _check(self, source: int, piece: Piece) -> None:
-        if piece.etag and file_etag(os.fstat(source)) != piece.etag:
+        now = os.fstat(source)
+        if not piece.etag and now.st_size != piece.object_size:
+            text = f"{self._uri}/{piece.key} has {now.st_size} bytes, not {piece.object_size}"
+            raise StoreError(Cause.S3_MISSING, f"dataset changed: {text}")
+        if piece.etag and file_etag(now) != piece.etag:
             text = f"dataset changed: {self._uri}/{piece.key} is no longer version {piece.etag}"
             raise StoreError(Cause.S3_MISSING, text)
 

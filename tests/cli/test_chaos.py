@@ -54,6 +54,15 @@ pointer = "production"
 """
 
 
+SILENT = """
+import os
+from pathlib import Path
+if os.environ["RANK"] == "0":
+    Path("out").mkdir(exist_ok=True)
+    Path("out/step-8.json").write_text("{}")
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return described(tmp_path)
@@ -110,6 +119,12 @@ def test_interrupted_the_same_command_goes_on_and_says_why_losses_differ(folder:
     found = json.loads(chaos(folder, *words[5:], "--json").stdout)
     assert (found["seed"], found["survived"], found["last_step"]) == (1, 1, 80)
     assert "random generators (dropout's too) are not restored" in found["losses"][-1]
+
+
+def test_a_script_that_prints_no_step_is_told_to(tmp_path: Path) -> None:
+    """Its checkpoint tells the step it ended at, but nothing when it came to which."""
+    ended = chaos(described(tmp_path, script=SILENT), "--kills", "1", expect=2)
+    assert "no step was read from what the script printed, so no fault can be placed; print one" in ended.stderr
 
 
 def test_what_fails_without_any_fault_is_said(tmp_path: Path) -> None:

@@ -291,3 +291,18 @@ def test_a_folder_that_the_shell_or_the_arguments_name_becomes_the_dataset(writt
     assert (found["dataset"]["uri"], found["env"]) == (f"file://{folder}", {"DATA_DIR": "{data}"})
     found, _ = written(READS.format(line='p.add_argument("--data")'), "--force", "--", "--data", str(folder))
     assert (found["dataset"]["uri"], found["args"]) == (f"file://{folder}", ["--data", "{data}"])
+
+
+@pytest.mark.parametrize("name", ["start.sh", "start"])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("exec torchrun $OPTIONS src/train.py --lr 1", "starts src/train.py; give that one: argosy init src/train.py"),
+        ("make train", "is no Python; name the .py file that trains"),
+    ],
+)
+def test_a_script_of_the_shell_is_called_one(name: str, line: str, said: str, argosy, tmp_path) -> None:
+    (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{line}\n")
+    code, out, err = argosy("init", name)
+    assert (code, out) == (2, "")
+    assert f"SCRIPT {name}: a shell script, which {said}" in err

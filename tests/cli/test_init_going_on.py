@@ -186,3 +186,45 @@ def test_a_file_of_settings_says_whether_what_is_there_is_loaded(value: str, sai
     )
     code, out, err = argosy("init", "train.py")
     assert (code, said in out) == (0, True), out + err
+
+
+POINTED = """import argparse, json, os, torch
+from pathlib import Path
+out = Path("out")
+def save(step):
+    torch.save({"step": step, "optimizer": optimizer.state_dict()}, out / f"step_{step}.pt")
+%s
+def load(path):
+    model.load_state_dict(torch.load(path)["model"])
+%s
+for step in range(9):
+    save(step)
+"""
+WRITTEN = '    (out / "latest.json").write_text(json.dumps({"file": f"step_{step}.pt"}))'
+READ = 'if (out / "latest.json").exists():\n    load(out / json.loads((out / "latest.json").read_text())["file"])'
+MOVED = '    with open("out/tmp", "w") as file:\n        file.write("x")\n    os.replace("out/tmp", "out/newest")'
+FOUND = """def newest():
+    if not os.path.exists("out/newest"):
+        return None
+    with open(os.path.join("out", "newest")) as file:
+        return os.path.join("out", file.read().strip())
+path = newest()
+if path:
+    load(path)"""
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "name"),
+    [
+        (WRITTEN, READ, "latest.json"),
+        (MOVED, FOUND, "newest"),
+        (WRITTEN, 'losses = json.loads((out / "latest.json").read_text())', ""),
+        ("", READ, ""),
+    ],
+)
+def test_a_file_of_its_own_that_names_the_newest(written: str, read: str, name: str, said) -> None:
+    """It belongs to the checkpoint, and the script goes on by it; a file that names nothing that is loaded does not."""
+    found, out = said(POINTED % (written, read))
+    assert found["checkpoint"]["include"] == ["step_*.pt", *filter(None, [name])], out
+    assert ("goes on by itself" in out) is bool(name), out
+    assert (f"reads {name} to go on" in out) is bool(name), out

@@ -226,3 +226,12 @@ def test_a_diff_writes_nothing_and_does_not_say_that_it_mended(words: list[str],
     _, _, err = argosy("lint", str(gang), "--select", "NCCL008", "--fix")
     assert "\n1 mended; " in err
     assert gang.read_text() == text.replace("DEBG", "DEBUG")
+
+
+def test_a_description_of_a_script_that_is_not_there(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('name = "gpt"\nscript = "nope.py"\n')
+    code, out, _ = argosy("lint", "run.toml")
+    assert (code, "error[RUN001]: script = 'nope.py': no such file" in out) == (1, True), out
+    assert "run.toml:2:1" in out
+    (tmp_path / "nope.py").touch()
+    assert argosy("lint", "run.toml")[0] == 0

@@ -137,3 +137,13 @@ def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) ->
     ended = argosy(tmp_path, "init", "run.toml")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "SCRIPT run.toml: no Python script; name the .py file that trains" in ended.stderr
+
+
+def test_more_ranks_than_this_machine_could_ever_hold(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text(RUN)
+    ended = argosy(tmp_path, "run", "run.toml", "-j", "1000x1000")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "run.toml: 1000 nodes with 1000 ranks each: this machine has memory for " in ended.stderr
+    assert "; run fewer with -j NxP, or all of them on a cluster" in ended.stderr
+    assert not (tmp_path / ".argosy/runs").exists()

@@ -145,3 +145,25 @@ def test_mistakes_are_named(
     assert (found, words in err, "Traceback" in err) == (code, True, False)
     assert (foreign / "thesis.tex").read_text() == "mine"
     assert not files(tmp_path / "data")
+
+
+def test_a_folder_in_the_dataset_itself_is_refused(argosy, tmp_path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a").write_text("x")
+    for folder in ("data", "data/staged"):
+        code, _, err = argosy("stage", f"file://{tmp_path}/data", folder)
+        assert code == 2
+        assert f"FOLDER {folder}: lies in the dataset file://{tmp_path}/data" in err
+    assert [each.name for each in (tmp_path / "data").iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("size", [3, 30])
+def test_a_listing_with_another_size_than_the_file_has(size: int, argosy, tmp_path) -> None:
+    """Without an ETag in the listing the size is all that tells: a longer file was cut off without a word."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a").write_text("0123456789")
+    (tmp_path / "keys.jsonl").write_text(json.dumps({"key": "a", "size": size}))
+    code, _, err = argosy("stage", f"file://{tmp_path}/data", "out", "--listing", f"file://{tmp_path}/keys.jsonl")
+    assert code == 78
+    assert f"s3_missing: dataset changed: file://{tmp_path}/data/a has 10 bytes, not {size}" in err
+    assert not (tmp_path / "out/a").exists()

@@ -236,3 +236,26 @@ def test_a_latest_that_is_written_anew_after_the_judgement(tmp_path: Path) -> No
         beside = Completeness(args, folder, [0]).beside(found)
         with pytest.raises(FilesChanged):
             stored(tmp_path, {**found.units[-1].files, **beside})
+
+
+@pytest.mark.parametrize(
+    ("said", "flaw"),
+    [
+        ('{"file": "step_20.pt", "loss": 3.5}', ""),
+        ('{"path": "out/step_20.pt", "epoch": 1}', ""),
+        ('{"file": "step_10.pt"}', "latest.json names another"),
+        ('{"file": "step_15.pt"}', "latest.json names another"),
+        ('{"step": 20}', ""),
+        ('{"step": 10}', "latest.json names another"),
+        ('{"best_loss": 0.25, "lr": 3}', ""),
+        ('"step_20.pt"', ""),
+    ],
+)
+def test_a_latest_in_json(said: str, flaw: str, tmp_path: Path) -> None:
+    """It names a file among other words, as a script of one's own writes it down."""
+    for step in (10, 20):
+        write(tmp_path / f"step_{step}.pt", "{}")
+    write(tmp_path / "latest.json", said)
+    args = {"checkpoint_include": ("step_*.pt", "latest.json"), "checkpoint_unit": ("step_*.pt",)}
+    found = contents(tmp_path, LaunchArgs(store_uri="file:///none", name="run", **args))
+    assert flaw_of(tmp_path, found, **args).replace("step_20.pt is cut off or empty", "") == flaw

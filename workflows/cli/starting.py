@@ -31,6 +31,9 @@ ONCE = "once"
 LONGEST = 128 << 10
 """Characters of one parameter: the kernel takes no longer argument (MAX_ARG_STRLEN)."""
 
+LEAST_OF_RANK = 16 << 20
+"""Bytes that a rank takes, which is a Python and mostly has torch, too."""
+
 
 def checked_name(name: str) -> str:
     """A workflow's name as Kubernetes takes it, or "".
@@ -198,11 +201,12 @@ def _mute(archive: CodeArchive) -> bool:
 
 
 def check_gpus(source: Source) -> None:
-    """Say before anything starts that the GPUs a run asks for are not here.
+    """Say before anything starts that the GPUs a run asks for are not here, or no memory for so many ranks.
 
     Raises:
         InputError: they are not; names the ways on.
     """
+    _check_ranks(source)
     wanted = gpu_requests(source.document)
     here = gpus() if wanted else 0
     if here >= wanted:
@@ -222,6 +226,18 @@ def check_gpus(source: Source) -> None:
         f"{shape}: this machine has {have}. Ways on: `{cpu}` (2 nodes with 1 rank each on the CPU; the script must "
         f"choose gloo without CUDA), or `{submit} && argo submit workflow.yaml` (a cluster)"
     )
+
+
+def _check_ranks(source: Source) -> None:
+    """Each rank is a process: a million of them would be started for minutes, until the machine stops."""
+    if source.run is None:
+        return
+    gang = source.run.gang
+    ranks, memory = gang.min_nnodes * gang.nproc_per_node, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if ranks * LEAST_OF_RANK > memory:
+        shape = f"{gang.min_nnodes} nodes with {gang.nproc_per_node} ranks each"
+        here = f"this machine has memory for {memory // LEAST_OF_RANK} at most ({LEAST_OF_RANK >> 20} MiB for a Python)"
+        raise InputError(f"{source.path}: {shape}: {here}; run fewer with -j NxP, or all of them on a cluster")
 
 
 def check_code(source: Source, state_dir: Path) -> None:

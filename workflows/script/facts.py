@@ -17,6 +17,7 @@ from argosy.workflows.script.flags import Flag, by_place, declared, given, of_tr
 from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
 from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import copies_all, put_inside
+from argosy.workflows.script.pointer import pointers
 from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
@@ -184,6 +185,7 @@ def _facts(
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
+    pointed = pointers(source, values, fixed(places)) if trainer is None else {}
     flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None else ()))
     facts = ScriptFacts(
         flags=flags,
@@ -192,7 +194,7 @@ def _facts(
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
-        loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer))),
+        loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer)), pointed.values()),
         removed=removed(source, values, fixed(places)),
         links=links(source, values),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
@@ -226,6 +228,7 @@ def _facts(
         started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
+    facts = replace(facts, beside={path: source.where(call) for path, call in pointed.items()})
     return _of_its_resume(facts, source, values, fixed(places))
 
 
@@ -235,7 +238,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
     return replace(
         facts,
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
-        beside=beside(source, values, flag),
+        beside={**facts.beside, **beside(source, values, flag)},
         enough=enough(source, values, places, flag),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),

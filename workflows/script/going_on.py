@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import PurePosixPath
@@ -34,10 +34,15 @@ _LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow", "fvcore", "detec
 _REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 
-def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
-    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
+def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: Collection[ast.Call] = ()) -> str:
+    """Where the script loads what it saves without being told to, if it is there; "" for nowhere.
+
+    ``pointed``: where it reads which one is the newest (:mod:`argosy.workflows.script.pointer`).
+    """
     late, wholes = _late(source, values, places), _wholes(values, places)
     for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
+        if call in pointed:
+            return source.where(call)
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from argosy.steps.contract.errors import InputError
 
-_NO_SCRIPTS = frozenset((".toml", ".yaml", ".yml", ".json", ".ipynb", ".sh", ".md", ".txt"))
+_NO_SCRIPTS = frozenset((".toml", ".yaml", ".yml", ".json", ".ipynb", ".md", ".txt"))
 """So end files that may be taken for Python by their syntax: a run.toml reads as one."""
+_SHELL = frozenset((".sh", ".bash", ".slurm", ".sbatch"))
+_SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k)?sh\b")
+_STARTED = re.compile(r"(?<![\w./$-])[\w./-]+\.py\b")
+_SHELL_READ = 1 << 20
 LARGEST_SCRIPT = 4 << 20
 MOST_MODULES = 60
 _MOST_TREES = 200
@@ -193,6 +198,8 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
     """
     if path.is_symlink() and not path.exists():
         raise InputError(f"SCRIPT {path}: a link that leads to no file; name your training script")
+    if started := _started_by_shell(path):
+        raise InputError(started)
     if path.suffix in _NO_SCRIPTS or (path.exists() and not path.is_file() and not path.is_dir()):
         raise InputError(f"SCRIPT {path}: no Python script; name the .py file that trains")
     modules, waiting, seen = list[tuple[str, Path, ast.Module]](), [path.resolve()], set[Path]()
@@ -215,6 +222,20 @@ def read_source(path: Path, folders: Sequence[Path] = ()) -> Source:
         modules.append((_short(file, roots) if modules else "", file, tree))
         waiting += _imported(tree, file, roots)
     return Source(modules, roots)
+
+
+def _started_by_shell(path: Path) -> str:
+    """What is said of a script of the shell, which mostly starts the one that trains; "" of anything else."""
+    if not path.is_file():
+        return ""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        text = file.read(_SHELL_READ).decode(errors="replace")
+        if path.suffix in _SHELL or _SHEBANG.match(text):
+            named = _STARTED.search(text)
+            way = f"give that one: argosy init {named[0]}" if named else "name the .py file that trains"
+            what = f"starts {named[0]}" if named else "is no Python"
+            return f"SCRIPT {path}: a shell script, which {what}; {way}"
+    return ""
 
 
 def _parsed(path: Path) -> ast.Module:

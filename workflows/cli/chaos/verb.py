@@ -161,7 +161,8 @@ def _series(source: Source, state_dir: Path, seed: int | None, quiet: bool) -> C
 
 def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -> tuple[list[Judged], list[str]]:
     """Each fault judged, and of each run how its losses compare."""
-    if not calm.last_step:
+    times = [point.time for each in calm.restarts for point in each.points]
+    if not calm.last_step or not times:  # a checkpoint alone tells a step, too
         raise InputError(
             f"{calm.workflow}: no step was read from what the script printed, so no fault can be placed; print one "
             "(see argosy explain-config progress_pattern)"
@@ -169,7 +170,6 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
     assert chaos.source.run is not None
     gang = chaos.source.run.gang
     nnodes = calm.gangs[0].nnodes
-    times = [point.time for each in calm.restarts for point in each.points]
     shape = Calm(calm.last_step, tuple(each.step for each in calm.checkpoints), max(times) - min(times))
     judged: list[Judged] = []
     same: list[str] = []

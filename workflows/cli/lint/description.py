@@ -77,11 +77,21 @@ def _findings(table: dict[str, Any], name: str, lines: dict[str, int]) -> Iterat
             rule = re.search(r"\(((?:NCCL|TORCH)\d{3})\)", told)
             yield _finding(rule[1] if rule else "RUN001", Level.ERROR, name, _line(field, lines), told)
         return
+    for field, told in _entries(run, Path(name).parent) if Path(name).is_file() else ():
+        yield _finding("RUN001", Level.ERROR, name, _line(field, lines), told)
     for found in judge_variables(run):
         variable = next((each for each in found.variables if each in run.env), found.variables[0])
         told = f"{found.message}; {found.remedy}"
         yield _finding(found.rule, Level.of(found.level), name, _line(f"env.{variable}", lines), told)
     yield from (_warning(told, name, lines) for told in _others(run, warnings(run)))
+
+
+def _entries(run: TrainingRun, folder: Path) -> Iterator[tuple[str, str]]:
+    """The scripts that are not in the code folder: a run of them is refused. Text that is no file has no folder."""
+    scripts = {"script": run.script, "evaluation.script": run.evaluation.script if run.evaluation else ""}
+    for field, script in scripts.items() if run.code else ():
+        if script and not (folder / run.code / script).is_file():
+            yield field, f"{field} = {script!r}: no such file; name a script of the code folder, relative to it"
 
 
 def _others(run: TrainingRun, told: list[str]) -> list[str]:

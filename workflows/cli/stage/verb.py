@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import unquote
 
 import click
 
@@ -75,6 +76,7 @@ def command(
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"FOLDER {folder}: is a file; name a folder, which need not exist yet")
+    _check_apart(uri, folder)
     selection = Selection.of(include, exclude)
     node = share_of(share)
     if digest:
@@ -99,6 +101,15 @@ def command(
         say(f"argosy: interrupted; {again} (with the same options) goes on where this stopped", err=True)
         return 130
     return _report(done, manifest, folder, facts, as_json=as_json)
+
+
+def _check_apart(uri: str, folder: Path) -> None:
+    """What is staged into the dataset's own folder would be part of the dataset the next time."""
+    scheme, _, path = uri.partition("://")
+    if scheme == "file" and path and folder.resolve().is_relative_to(Path(unquote(path)).resolve()):
+        raise InputError(
+            f"FOLDER {folder}: lies in the dataset {uri}, and would be a part of it; name one outside of it"
+        )
 
 
 def _check_version(manifest: DatasetManifest, digest: str) -> None:
