@@ -158,6 +158,23 @@ def test_a_claim_that_waits_for_a_class_that_nobody_has_is_missing(argosy, run: 
     assert (code, checks["claim argosy"]["state"]) == (0, "unknown")
 
 
+@pytest.mark.parametrize(("active", "state"), [("True", "ok"), ("False", "missing")])
+def test_a_queue_whose_cluster_queue_starts_nothing_is_missing(argosy, run: Path, active: str, state: str) -> None:
+    run.write_text(
+        RUN.format(uri="s3://b/store").replace("[gang.pod]", '[gang]\nplacement="kueue"\nqueue="q"\n[gang.pod]')
+    )
+    conditions = [{"type": "Active", "status": active, "reason": "ClusterQueueDoesNotExist", "message": "Can't submit"}]
+    found = {
+        "metadata": {"creationTimestamp": "2026-11-22T16:00:00Z"},
+        "spec": {"clusterQueue": "nowhere"},
+        "status": {"conditions": conditions},
+    }
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/research/localqueues/q"
+    _, checks = examined(argosy, run, Cluster(objects={path: found}))
+    assert checks["queue q"]["state"] == state
+    assert ("nowhere" in checks["queue q"]["detail"]) == (state == "missing")
+
+
 def test_rights_that_submit_needs_are_asked_for_one_role_for_each_resource(argosy, run: Path) -> None:
     denied = (("create", "workflowtemplates"), ("patch", "workflowtemplates"))
     code, checks = examined(argosy, run, Cluster(denied=denied))

@@ -48,8 +48,8 @@ def deciding_documents(run: TrainingRun) -> list[dict[str, Any]]:
             "workflowTemplateRef": {"name": name},
             "arguments": {
                 "parameters": [
-                    # In base64, so that nothing in it is a placeholder to Argo or a variable to the kubelet. Argo evaluates
-                    # it by expr alone: what its templates know besides (sprig) is an unknown name here, and answers 500.
+                    # In base64, so that nothing in it is a placeholder to Argo or a variable to the kubelet.
+                    # Argo's server evaluates by expr alone: the sprig of its templates is unknown there.
                     {"name": "payload", "valueFrom": {"event": "toBase64(toJSON(payload))"}},
                     {"name": "source", "valueFrom": {"event": '"argo-server"'}},
                 ]
