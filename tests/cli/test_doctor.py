@@ -204,6 +204,16 @@ def test_install_makes_a_namespace_or_leaves_it_alone(refusals, arguments, code,
     assert said in out + err
 
 
+def test_who_installs_a_trigger_is_told_to_push_the_code_that_it_starts(argosy, run: Path) -> None:
+    run.write_text('name = "r"\nscript = "train.py"\nstorage.uri = "s3://b/s"\ndataset.uri = "s3://b/c"\n[trigger]\n')
+    with serving(Cluster(), run.parent) as kubeconfig:
+        given = ("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
+        code, out, err = argosy(*given, "--trigger", str(run))
+    assert code == 0, err
+    assert f"argosy compile {run} --push -o workflow.yaml" in out
+    assert f"argosy events {run}" in out
+
+
 @pytest.mark.parametrize(
     ("reason", "message", "said"),
     [
