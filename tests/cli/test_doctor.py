@@ -289,3 +289,17 @@ def test_a_kind_that_nobody_installed_is_named(argosy, tmp_path) -> None:
     assert (
         "/api/v1/namespaces/research/serviceaccounts/argosy is not served: no such kind of object is installed" in err
     )
+
+
+def test_a_gang_whose_kind_is_not_there_ends_with_the_cause_and_its_class(argosy, tmp_path) -> None:
+    class WithoutJobs(Cluster):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            return None if path.endswith("/jobs") else super().answer(path, query)
+
+    pod = {"spec": {"containers": [{"name": "main", "image": "i"}]}}
+    spec = {"parallelism": 1, "completions": 1, "completionMode": "Indexed", "template": pod}
+    gang = tmp_path / "gang.yaml"
+    gang.write_text(json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "g"}, "spec": spec}))
+    with serving(WithoutJobs(), tmp_path) as kubeconfig:
+        code, _, err = argosy("supervise", str(gang), "-n", "research", "--kubeconfig", str(kubeconfig))
+    assert (code, "argosy: config_or_rbac: " in err) == (78, True), err
