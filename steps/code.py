@@ -33,8 +33,8 @@ def unpack(store: ObjectStore, name: str, digest: str, into: Path) -> None:
     link, is refused.
 
     Raises:
-        StepError: ``config_or_rbac`` when the archive is missing, of another digest, or not a safe archive;
-            ``disk_full``; otherwise what the store reported.
+        StepError: ``s3_missing`` when there is no archive; ``config_or_rbac`` when it is of another digest, or not
+            a safe one; ``disk_full``; otherwise what the store reported.
     """
     marker = into / _MARKER
     if marker.is_file() and marker.read_text() == digest:
@@ -63,11 +63,8 @@ def _fetch(store: ObjectStore, name: str, digest: str, archive: Path) -> None:
     try:
         found = store.fetch(key, archive)
     except ObjectMissing as error:
-        raise StepError(
-            Cause.CONFIG_OR_RBAC,
-            f"the code archive {store.uri}/{key} is missing: submit with argosy, or compile with --push",
-            quote=str(error),
-        ) from error
+        text = f"the code archive {store.uri}/{key} is missing: submit with argosy, or compile with --push"
+        raise StepError(Cause.S3_MISSING, text, quote=text) from error
     if found != digest:
         raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {store.uri}/{key} has SHA-256 {found}: not unpacked")
 

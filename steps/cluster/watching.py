@@ -17,6 +17,7 @@ from typing import Any
 
 from argosy.steps.cluster.api import Api, ApiAway, ApiError
 from argosy.steps.cluster.kinds import Kind
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 
 WATCH_SECONDS = 300
@@ -49,9 +50,12 @@ class Watched:
         """List once, so that the caller knows what is there, and follow from then on.
 
         Raises:
-            StepError: the list is forbidden, or the server stays away.
+            StepError: the kind is not there, its list is forbidden, or the server stays away.
         """
-        self._list(patience=120.0)
+        try:
+            self._list(patience=120.0)
+        except ApiError as error:
+            raise StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)) from error
         self._thread.start()
 
     def stop(self) -> None:

@@ -62,8 +62,8 @@ class KubernetesHost:
         self._reasons = Reasons(api, manifest.runtime)
         self._deleted: set[str] = set()
         self._probes: set[str] = set()
+        self._workloads.start()  # first: where its kind is not there, nothing is left that watches
         self._pods.start()
-        self._workloads.start()
 
     def close(self) -> None:
         """End the watches."""

@@ -32,8 +32,8 @@ def prepare_code(args: LaunchArgs, store: ObjectStore) -> Path:
     """The ranks' working directory, with the code in it.
 
     Raises:
-        StepError: the archive is missing or wrong (``config_or_rbac``), or the script is not there
-            (``launcher_usage``).
+        StepError: the archive is missing (``s3_missing``) or wrong (``config_or_rbac``), or the script is not
+            there (``launcher_usage``).
     """
     workdir = resolve(args.workdir)
     workdir.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from argosy.steps.cluster.kinds import kind_of
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.objects import GANG_LABEL
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, exclude
-from argosy.steps.gang.runtimes import job_specs, pod_count, runtime_of
+from argosy.steps.gang.runtimes import RUNTIMES, job_specs, pod_count, runtime_of
 
 _WORKLOADS = ("JobSet", "Job")
 _KINDS = ("PodGroup", "Service", *_WORKLOADS)
@@ -61,7 +61,7 @@ def _ordered(documents: list[Any], origin: str) -> tuple[dict[str, Any], ...]:
         if kind not in _KINDS:
             raise InputError(
                 f"gang = {origin!r}: holds a {kind}; a gang is one JobSet or Job, with at most a Service and a "
-                "PodGroup; apply the rest before, with kubectl"
+                f"PodGroup; {_instead(kind)}"
             )
     if sum(kind in _WORKLOADS for kind in kinds) != 1 or len({*kinds}) != len(kinds):
         found = ", ".join(kinds) or "nothing"
@@ -79,6 +79,12 @@ def _ordered(documents: list[Any], origin: str) -> tuple[dict[str, Any], ...]:
         except KeyError as error:
             raise InputError(f"gang = {origin!r}: nobody here speaks {error} (apiVersion, kind)") from None
     return tuple(sorted(documents, key=lambda each: _KINDS.index(each["kind"])))
+
+
+def _instead(kind: str) -> str:
+    if any(kind == runtime.kind.kind for runtime in RUNTIMES):  # applied beside the gang it would train as well
+        return f"argosy import makes a run of a {kind}"
+    return "apply the rest before, with kubectl"
 
 
 def _check(workload: Mapping[str, Any], origin: str) -> None:

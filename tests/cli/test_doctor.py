@@ -163,6 +163,23 @@ def test_a_claim_that_waits_for_a_class_that_nobody_has_is_missing(argosy, run: 
     assert (code, checks["claim argosy"]["state"]) == (0, "unknown")
 
 
+@pytest.mark.parametrize(("active", "state"), [("True", "ok"), ("False", "missing")])
+def test_a_queue_whose_cluster_queue_starts_nothing_is_missing(argosy, run: Path, active: str, state: str) -> None:
+    run.write_text(
+        RUN.format(uri="s3://b/store").replace("[gang.pod]", '[gang]\nplacement="kueue"\nqueue="q"\n[gang.pod]')
+    )
+    conditions = [{"type": "Active", "status": active, "reason": "ClusterQueueDoesNotExist", "message": "Can't submit"}]
+    found = {
+        "metadata": {"creationTimestamp": "2026-11-22T16:00:00Z"},
+        "spec": {"clusterQueue": "nowhere"},
+        "status": {"conditions": conditions},
+    }
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/research/localqueues/q"
+    _, checks = examined(argosy, run, Cluster(objects={path: found}))
+    assert checks["queue q"]["state"] == state
+    assert ("nowhere" in checks["queue q"]["detail"]) == (state == "missing")
+
+
 def test_rights_that_submit_needs_are_asked_for_one_role_for_each_resource(argosy, run: Path) -> None:
     denied = (("create", "workflowtemplates"), ("patch", "workflowtemplates"))
     code, checks = examined(argosy, run, Cluster(denied=denied))
@@ -190,6 +207,16 @@ def test_install_makes_a_namespace_or_leaves_it_alone(refusals, arguments, code,
         found, out, err = argosy(*given, *arguments)
     assert found == code, err
     assert said in out + err
+
+
+def test_who_installs_a_trigger_is_told_to_push_the_code_that_it_starts(argosy, run: Path) -> None:
+    run.write_text('name = "r"\nscript = "train.py"\nstorage.uri = "s3://b/s"\ndataset.uri = "s3://b/c"\n[trigger]\n')
+    with serving(Cluster(), run.parent) as kubeconfig:
+        given = ("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
+        code, out, err = argosy(*given, "--trigger", str(run))
+    assert code == 0, err
+    assert f"argosy compile {run} --push -o workflow.yaml" in out
+    assert f"argosy events {run}" in out
 
 
 @pytest.mark.parametrize(
@@ -267,3 +294,17 @@ def test_a_kind_that_nobody_installed_is_named(argosy, tmp_path) -> None:
     assert (
         "/api/v1/namespaces/research/serviceaccounts/argosy is not served: no such kind of object is installed" in err
     )
+
+
+def test_a_gang_whose_kind_is_not_there_ends_with_the_cause_and_its_class(argosy, tmp_path) -> None:
+    class WithoutJobs(Cluster):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            return None if path.endswith("/jobs") else super().answer(path, query)
+
+    pod = {"spec": {"containers": [{"name": "main", "image": "i"}]}}
+    spec = {"parallelism": 1, "completions": 1, "completionMode": "Indexed", "template": pod}
+    gang = tmp_path / "gang.yaml"
+    gang.write_text(json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "g"}, "spec": spec}))
+    with serving(WithoutJobs(), tmp_path) as kubeconfig:
+        code, _, err = argosy("supervise", str(gang), "-n", "research", "--kubeconfig", str(kubeconfig))
+    assert (code, "argosy: config_or_rbac: " in err) == (78, True), err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -59,6 +60,15 @@ def test_a_field_changes_what_starts_the_run(name: str) -> None:
     value, needed = CHANGES[name]
     base = {"event_source": BASE["trigger"]["event_source"], **needed}
     assert rendered({**base, name: value}) != rendered(base)
+
+
+def test_argos_server_knows_every_function_of_the_event_binding() -> None:
+    """It evaluates them by expr, without the sprig and toJson of Argo's templates."""
+    run = TrainingRun(**copy.deepcopy(BASE))
+    (binding,) = [each["spec"] for each in deciding_documents(run) if each["kind"] == "WorkflowEventBinding"]
+    given = binding["submit"]["arguments"]["parameters"]
+    called = {name for each in given for name in re.findall(r"([\w.]+)\(", each["valueFrom"]["event"])}
+    assert called == {"toBase64", "toJSON"}
 
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)

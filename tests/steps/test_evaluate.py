@@ -158,7 +158,7 @@ def test_failures_are_quoted(script: str, code: int, said: str, pods: Any, tmp_p
         ({"checkpoint_digest": "newest"}, 2, "64 hex digits"),
         ({"checkpoint_digest": "0" * 64}, 78, "checkpoint_mismatch"),
         ({"script": "other.py"}, 78, "no script 'other.py'"),
-        ({"code_digest": "0" * 64}, 78, "config_or_rbac"),
+        ({"code_digest": "0" * 64}, 78, "s3_missing"),
         ({"dataset_uri": "file:///nowhere"}, 78, "is empty"),
     ],
 )

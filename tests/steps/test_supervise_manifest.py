@@ -35,7 +35,11 @@ def written(folder: Path, text: str) -> Path:
         ("", "holds nothing"),
         ("- 1", "holds a list"),
         (f"{JOB}---{JOB}", "holds Job, Job"),
-        (JOB + "---\nkind: ConfigMap", "holds a ConfigMap"),
+        (JOB + "---\nkind: ConfigMap", "apply the rest before, with kubectl"),
+        (
+            "kind: PyTorchJob",
+            "holds a PyTorchJob; a gang is one JobSet or Job, with at most a Service and a PodGroup; argosy import",
+        ),
         (JOB.replace("batch/v1", "batch/v2"), "batch/v2"),
         (JOB.replace("batch/v1", "batch.volcano.sh/v1alpha1"), "a Job of Volcano's"),
         (JOB.replace("completions: 2", "completions: 9"), "parallelism 2 and completions 9"),

@@ -67,12 +67,15 @@ def command(
     for line in told:
         say(line)
     flags = place.flags(place.namespace)
-    next_commands(
-        [
-            (typed("argosy", "doctor", "run.toml", *flags), "what else the run needs"),
-            (typed("argosy", "submit", "run.toml", *flags), "submit it and follow it"),
-        ]
-    )
+    run = str(trigger or "run.toml")
+    commands = [(typed("argosy", "doctor", run, *flags), "what else the run needs")]
+    if trigger is None:
+        commands.append((typed("argosy", "submit", run, *flags), "submit it and follow it"))
+    else:
+        push = typed("argosy", "compile", run, "--push", "-o", "workflow.yaml")
+        commands.append((push, "the code that it starts, into the store"))
+        commands.append((typed("argosy", "events", run), "what it decided"))
+    next_commands(commands)
 
 
 def _apply(api: Api, documents: list[dict[str, Any]]) -> list[str]:

@@ -49,7 +49,8 @@ def deciding_documents(run: TrainingRun) -> list[dict[str, Any]]:
             "arguments": {
                 "parameters": [
                     # In base64, so that nothing in it is a placeholder to Argo or a variable to the kubelet.
-                    {"name": "payload", "valueFrom": {"event": "sprig.b64enc(toJson(payload))"}},
+                    # Argo's server evaluates by expr alone: the sprig of its templates is unknown there.
+                    {"name": "payload", "valueFrom": {"event": "toBase64(toJSON(payload))"}},
                     {"name": "source", "valueFrom": {"event": '"argo-server"'}},
                 ]
             },

@@ -45,7 +45,7 @@ def queue(api: Api, needs: Needs) -> Iterator[Check]:
             "a LocalQueue of that name in the namespace, pointing to a ClusterQueue with quota for the gang: "
             "https://kueue.sigs.k8s.io/docs/concepts/local_queue/"
         )
-        yield from _named(api, LOCAL_QUEUE, needs.queue, f"queue {needs.queue}", remedy)
+        yield from asked(f"queue {needs.queue}", remedy, partial(_local_queue, api, needs.queue, remedy))
     if needs.queue_priority:
         what = f"queue priority {needs.queue_priority}"
         remedy = "a WorkloadPriorityClass of that name: it has a value"
@@ -53,6 +53,21 @@ def queue(api: Api, needs: Needs) -> Iterator[Check]:
     if needs.kai_queue:
         remedy = "a Queue of that name: https://github.com/kai-scheduler/KAI-Scheduler/tree/main/docs/queues"
         yield from _named(api, KAI_QUEUE, needs.kai_queue, f"KAI queue {needs.kai_queue}", remedy)
+
+
+def _local_queue(api: Api, name: str, remedy: str) -> Iterator[Check]:
+    """Its ClusterQueue is the whole cluster's, which not everybody may read; what Kueue says of it stands here."""
+    what, found = f"queue {name}", api.get(LOCAL_QUEUE, name)
+    if found is None:
+        yield Check("missing", what, "not there", remedy)
+        return
+    for each in (found.get("status") or {}).get("conditions") or []:
+        if each["type"] == "Active" and each["status"] == "False":
+            where = found["spec"].get("clusterQueue", "")
+            detail = f"ClusterQueue {where} starts nothing: {each.get('reason', '')}: {each.get('message', '')}"
+            yield Check("missing", what, detail, f"a ClusterQueue {where} that is Active: kubectl get clusterqueue")
+            return
+    yield Check("ok", what, f"there since {found['metadata']['creationTimestamp']}")
 
 
 def claims(api: Api, needs: Needs) -> Iterator[Check]:
