@@ -198,6 +198,7 @@ def test_a_log_is_read_however_it_is_written(encoding: str, argosy: Argosy, tmp_
         (gzip.compress(TORCHRUN.encode())[:-9], "its end is missing"),
         (gzip.compress(TORCHRUN.encode())[:40] + b"x" * 99, "cannot be read"),
     ],
+    ids=("zstd", "zip", "tar.gz", "binary", "cut off", "corrupt"),  # gzip's bytes tell when they were made
 )
 def test_what_is_no_log_is_refused_and_not_called_silent(
     data: bytes, said: str, argosy: Argosy, tmp_path: Path

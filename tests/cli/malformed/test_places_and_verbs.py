@@ -63,6 +63,7 @@ CASES: dict[str, tuple[tuple[str, ...], str]] = {
     "stage a share of nothing": (("stage", "file:///etc", "data", "--share", "3/2"), "3/2"),
     "stage a share in words": (("stage", "file:///etc", "data", "--share", "a/b"), "a/b"),
     "checkpoint list of no run": (("checkpoint", "list", "nope-1x"), NO_RUN),
+    "checkpoint list of a cluster's": (("checkpoint", "list", "nope-1x"), "STORE/NAME/runs/nope-1x"),
     "checkpoint get of no run": (("checkpoint", "get", "nope-1x", "out"), NO_RUN),
     "checkpoint verify of no run": (("checkpoint", "verify", "nope-1x"), NO_RUN),
     "import a link to itself": (("import", "loop.toml"), "loop.toml"),

@@ -75,7 +75,12 @@ def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
             remedy = "name the folder or uri of one run, which ends in /NAME/runs/RUN_ID"
             raise InputError(f"RUN {run!r}: no commit log (log/0000000001.json) there; {remedy}")
         return found
-    folder = find_run(state_dir, run)
+    try:
+        folder = find_run(state_dir, run)
+    except InputError as error:
+        if run is None:
+            raise
+        raise InputError(f"{error}; one of a cluster is named by its store's uri: STORE/NAME/runs/{run}") from None
     store, prefix = folder.store(), prefix_of(folder.state())
     if store is None or not prefix:
         raise InputError(f"RUN {folder.path.name!r}: a workflow without a training has no checkpoints; name another")
