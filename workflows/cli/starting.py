@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
+from tempfile import TemporaryFile
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.errors import InputError
@@ -154,7 +155,8 @@ def check_state_dir(path: Path) -> None:
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise InputError(f"--state-dir {path}: cannot be written (no permission); {remedy}")
     try:
-        (path / "runs").mkdir(exist_ok=True)  # /proc and the like say that they can be written
+        with TemporaryFile(dir=path):  # /proc and the like say that they can be written
+            pass
     except OSError as error:
         if error.errno in (ENOSPC, EDQUOT):
             raise
