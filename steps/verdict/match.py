@@ -84,10 +84,9 @@ def is_benign(line: str) -> bool:
     return _BENIGN.search(line) is not None
 
 
-def topic_of(line: str, besides: Cause | None = None) -> Cause | None:
-    """The cause whose kind of trouble the line is about, ``besides`` one that is known; None for none."""
-    others = [topic for topic in TOPICS if topic.cause != besides]
-    return next((topic.cause for words in own_words(line) for topic in others if topic.matches(words)), None)
+def topic_of(line: str) -> Cause | None:
+    """The cause whose kind of trouble the line is about; None for none."""
+    return next((topic.cause for words in own_words(line) for topic in TOPICS if topic.matches(words)), None)
 
 
 def code_of(cause: Cause, line: str) -> ExitCode:

@@ -23,7 +23,7 @@ class Topic:
 
     def matches(self, line: str) -> bool:
         """Whether the line, without prefixes, is about this cause; case does not count."""
-        return all(_compiled(regex).search(line) is not None for regex in (self.about, self.trouble))
+        return all(_compiled(regex).search(line) is not None for regex in (self.trouble, self.about))
 
 
 @cache

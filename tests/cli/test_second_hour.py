@@ -123,13 +123,19 @@ def test_the_description_that_lies_here_is_the_one_that_is_advised(tmp_path: Pat
     assert "start one with: argosy run run.toml;" in argosy(tmp_path, "status").stderr
 
 
-def test_a_state_folder_that_only_says_that_it_can_be_written_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("")
-    (tmp_path / "run.toml").write_text(RUN)
-    ended = argosy(tmp_path, "run", "run.toml", "--state-dir", "/proc")
+def refused(folder: Path, *flags: str) -> str:
+    """Why a run of a script that does nothing is not begun."""
+    (folder / "train.py").write_text("")
+    (folder / "run.toml").write_text(RUN)
+    ended = argosy(folder, "run", "run.toml", *flags)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "--state-dir /proc: cannot be written (" in ended.stderr
-    assert "; name a folder of your own with --state-dir" in ended.stderr
+    return ended.stderr
+
+
+def test_a_state_folder_that_only_says_that_it_can_be_written_is_refused(tmp_path: Path) -> None:
+    told = refused(tmp_path, "--state-dir", "/proc")
+    assert "--state-dir /proc: cannot be written (" in told
+    assert "; name a folder of your own with --state-dir" in told
 
 
 def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) -> None:
@@ -140,10 +146,7 @@ def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) ->
 
 
 def test_more_ranks_than_this_machine_could_ever_hold(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("")
-    (tmp_path / "run.toml").write_text(RUN)
-    ended = argosy(tmp_path, "run", "run.toml", "-j", "1000x1000")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "run.toml: 1000 nodes with 1000 ranks each: this machine has memory for " in ended.stderr
-    assert "; run fewer with -j NxP, or all of them on a cluster" in ended.stderr
+    told = refused(tmp_path, "-j", "1000x1000")
+    assert "run.toml: 1000 nodes with 1000 ranks each: this machine has memory for " in told
+    assert "; run fewer with -j NxP, or all of them on a cluster" in told
     assert not (tmp_path / ".argosy/runs").exists()
