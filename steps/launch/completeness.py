@@ -201,5 +201,5 @@ def _names(path: Path, unit: Unit) -> bool:
 def _names_any(path: Path, found: Contents) -> bool:
     """A unit that is there, or one name that is a step or looks like those that are: {"loss": 3} names none."""
     said = _said(path)
-    alone = len(said) == 1 and ((said[0].isascii() and said[0].isdigit()) or step_in(said[0]) is not None)
-    return alone or any(step_in(word) is not None for word in said) or any(_names(path, u) for u in found.units)
+    is_number = len(said) == 1 and said[0].isascii() and said[0].isdigit()
+    return is_number or any(step_in(word) is not None for word in said) or any(_names(path, u) for u in found.units)
