@@ -151,25 +151,25 @@ class Saver:
         tree, tensors = encode(state)
         snapshot = self._snapshot if self._snapshot is not None and self._snapshot.fits(tensors) else None
         snapshot = snapshot or self._make_room(tensors, Ranks())
-        extras, describes = self._extras(step, tree)
         nonce = hashlib.sha256(f"{self._joined.token}:{self._number}".encode()).hexdigest()[:16]
         record: dict[str, Any] = {
             "do": "save", "number": self._number, "step": step, "final": final, "nonce": nonce,
             "generation": self._joined.generation, "fingerprint": snapshot.layout.fingerprint, "began": began,
-            "step_seconds": self._step_seconds, "extras": list(extras), "describes": describes,
+            "step_seconds": self._step_seconds, "extras": [], "describes": "",
         }  # fmt: skip
-        files = snapshot.layout.files
+        placed: list[list[Any]] = []
         snapshot.settle()
         if self._streaming:
-            self._stream(snapshot, tensors, {**record, "extras": [], "describes": ""})
-            placed = []
+            self._stream(snapshot, tensors, record)
         else:
-            for number, start in enumerate(snapshot.starts):
-                snapshot.copy(number, tensors, self._writer.arena, start)
-            snapshot.settle()
-            placed = [[file.path, start, file.size] for file, start in zip(files, snapshot.starts, strict=True)]
+            for file, start in zip(snapshot.layout.files, snapshot.starts, strict=True):
+                snapshot.copy(len(placed), tensors, self._writer.arena, start)
+                placed.append([file.path, start, file.size])
+        extras, describes = self._extras(step, tree)  # while a GPU copies
+        snapshot.settle()
         stall = time.monotonic() - began
-        self._writer.send({**record, "files": placed, "last": True, "stall": stall}, list(extras.values()))
+        told = {"files": placed, "last": True, "extras": list(extras), "describes": describes, "stall": stall}
+        self._writer.send({**record, **told}, list(extras.values()))
 
     def _stream(self, snapshot: Snapshot, tensors: Mapping[str, Any], record: dict[str, Any]) -> None:
         writer = self.start()
