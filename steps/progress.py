@@ -72,6 +72,11 @@ def kept(handle: int, name: str, files: Sequence[tuple[str, int, int]]) -> None:
         _send({"type": "kept", **record})
 
 
+def durable() -> None:
+    """Say that what :func:`kept` told of last is committed."""
+    _send({"type": "durable"})
+
+
 def restored(*, size: int, fetched: int, seconds: float) -> None:
     """Say that every rank of the gang has restored: this one ``size`` bytes, ``fetched`` of them from the store."""
     _send({"type": "restored", "bytes": size, "fetched_bytes": fetched, "seconds": round(seconds, 3)})

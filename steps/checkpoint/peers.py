@@ -34,13 +34,14 @@ class Peers:
         self._token = token
         self._away: set[str] = set()
 
-    def index(self, address: str) -> dict[str, int]:
-        """What a node has in memory: SHA-256 -> size."""
+    def index(self, address: str, save: str = "") -> dict[str, int]:
+        """What a node has in memory for a restart, or of a ``save`` of its ranks: SHA-256 -> size."""
 
         def read(answer: HTTPResponse, deadline: float) -> dict[str, int]:
             return {str(digest): int(size) for digest, size in json.loads(answer.read()).items()}
 
-        return self._asked(f"http://{address}{KEPT}", 0, read) or {}
+        query = f"?{urlencode({'save': save})}" if save else ""
+        return self._asked(f"http://{address}{KEPT}{query}", 0, read) or {}
 
     def read(self, url: str, file: ShardFile, into: memoryview) -> bool:
         """Fill ``into``; whether it now holds the file's bytes."""

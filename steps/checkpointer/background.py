@@ -221,6 +221,7 @@ class Background:
             self._pending.clear()
         else:
             self._pending.discard(int(record["number"]))
+            progress.durable()
         self._tell(record)
 
     # ---- the end

@@ -183,9 +183,7 @@ class LaunchArgs(StepArgs):
     cache_gib: float | None = option("limit of all datasets in the cache, GiB; none: the volume's", default=None)
     cache_verify: str = option("none, stat or full before data are used again; empty: stat", default="")
     cache_access: str = option("read-only when the cache is not to be written", default="")
-    checkpoint_mode: str = option(
-        "checkpointer (the script uses argosy.Checkpointer) or opaque", default="checkpointer"
-    )
+    checkpoint_mode: str = option("checkpointer (of argosy, in the script) or opaque", default="checkpointer")
     checkpoint_path: str = option("opaque: folder the script writes to, relative to workdir", default="")
     checkpoint_include: tuple[str, ...] = option("opaque: glob of files that form the checkpoint; repeat", default=())
     checkpoint_unit: tuple[str, ...] = option(
@@ -219,6 +217,7 @@ class LaunchArgs(StepArgs):
         "expected time between failures of the gang for auto, hours; none: assumed", default=None
     )
     checkpoint_keep: int = option("verified checkpoints kept; 0: all", default=3)
+    checkpoint_peer_copy: bool = option("each node keeps a copy of what the one before it saved", default=False)
     progress_pattern: str = option("regular expression with groups step and loss for plain scripts", default="")
     grace_seconds: int = option("time for a clean save after SIGTERM, seconds", default=60)
     micro_batch_size: int = option("samples per rank and micro step; 0: not declared", default=0)

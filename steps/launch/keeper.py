@@ -31,9 +31,9 @@ class Keeper:
         self._folder = folder
         self._server: _Server | None = None
 
-    def address(self, host: str) -> str:
-        """ADDRESS:PORT for the others; "": there is nothing, or nobody can listen."""
-        if not (self._kept.index() or (self._folder is not None and self._folder.is_dir())):
+    def address(self, host: str, *, always: bool = False) -> str:
+        """ADDRESS:PORT for the others; "": there is nothing, nor ``always`` may be, or nobody can listen."""
+        if not (always or self._kept.index() or (self._folder is not None and self._folder.is_dir())):
             return ""
         if self._server is None:
             try:
@@ -76,7 +76,8 @@ class _Handler(GuardedHandler):
         self.server.known(self.connection)
         asked = urlsplit(self.path)
         if asked.path == KEPT:
-            return self.answer(200, json.dumps(self.server.kept.index()).encode(), "application/json")
+            save = parse_qs(asked.query).get("save", [""])[0]
+            return self.answer(200, json.dumps(self.server.kept.index(save)).encode(), "application/json")
         found = None
         if asked.path.startswith(f"{KEPT}/"):
             found = self.server.kept.opened(asked.path[len(KEPT) + 1 :])

@@ -1,4 +1,4 @@
-"""Holds the shared memory of this pod's last saves while its ranks are started anew."""
+"""Holds the shared memory of this pod's last saves while its ranks are started anew, and copies of another's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import mmap
 import os
 import threading
 from collections.abc import Sequence
@@ -37,6 +38,11 @@ class _Memory:
         """What opens it."""
         return f"/proc/{os.getpid()}/fd/{self.handle}"
 
+    def grow(self, size: int) -> None:
+        """Have ``size`` bytes more; what follows begins at a page, as maps do."""
+        self.size += -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        os.ftruncate(self.handle, self.size)
+
 
 class KeptMemory:
     """One for the life of a pod; all methods may be called from any thread.
@@ -53,6 +59,10 @@ class KeptMemory:
         """By rank, of the ranks that run."""
         self._past: list[_Memory] = []
         """Of the ranks before."""
+        self._copy: list[_Memory] = []
+        """Of another node's ranks, in memory of our own; one or none."""
+        self.save = ""
+        """Name of the save of which the ranks that run have told last."""
 
     def turn(self) -> None:
         """The ranks have ended, and others may begin."""
@@ -63,15 +73,16 @@ class KeptMemory:
             if not any(memory.places for memory in self._past):  # each was in the middle of a save
                 self._drop()
 
-    def index(self) -> dict[str, int]:
-        """What is here of the ranks before: SHA-256 of a file -> its size."""
+    def index(self, save: str = "") -> dict[str, int]:
+        """What is here for a restart: SHA-256 of a file -> its size. ``save``: of that one, by the ranks that run."""
         with self._lock:
-            return {digest: size for memory in self._past for digest, (_, size) in memory.places.items()}
+            found = [each for each in self._present.values() if each.save == save] if save else self._past + self._copy
+            return {digest: size for memory in found for digest, (_, size) in memory.places.items()}
 
     def opened(self, digest: str) -> tuple[int, int, int] | None:
         """A handle of its own on the memory that holds the file, where it begins there, and its size."""
         with self._lock:
-            for memory in self._past:
+            for memory in (*self._past, *self._copy, *self._present.values()):
                 if digest in memory.places:
                     return os.dup(memory.handle), *memory.places[digest]
         return None
@@ -82,7 +93,7 @@ class KeptMemory:
         """
         places: dict[str, list[Any]] = self._of_others(others[:MOST_ASKED]) if others else {}
         with self._lock:
-            for memory in self._past:
+            for memory in self._copy + self._past:
                 for digest, place in memory.places.items():
                     places[digest] = [memory.path, memory.inode, *place]
         if not places:
@@ -113,6 +124,7 @@ class KeptMemory:
         self.let_go()  # whoever saves does not restore any more
         rank, save = int(record["rank"]), str(record["name"])
         with self._lock:
+            self.save = save
             memory = self._seen(rank, f"/proc/{int(record['pid'])}/fd/{int(record['handle'])}")
             if memory is None:
                 return
@@ -136,6 +148,21 @@ class KeptMemory:
             os.close(known.handle)
         self._present[rank] = _Memory(handle, found.st_ino, found.st_size)
         return self._present[rank]
+
+    def new_copy(self) -> _Memory:
+        """Memory for what another node saved, in place of what was copied before."""
+        memory = _Memory(os.memfd_create("argosy-copy", os.MFD_CLOEXEC), 0, 0)
+        memory.inode = os.fstat(memory.handle).st_ino
+        with self._lock:
+            old, self._copy = self._copy, [memory]
+        for each in old:
+            os.close(each.handle)
+        return memory
+
+    def copied(self, memory: _Memory, digest: str, start: int, size: int) -> None:
+        """A file lies there."""
+        with self._lock:
+            memory.places[digest] = (start, size)
 
     def look(self) -> None:
         """Let go if memory is short; call it now and then."""

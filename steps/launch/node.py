@@ -166,7 +166,7 @@ class Node:
             free_port=free_port(address),
             nproc=self._args.nproc_per_node,
             last_restart=last_restart,
-            keeps=self._keeps(address) if last_restart >= 0 else "",
+            keeps=self._keeps(address) if last_restart >= 0 or self._args.checkpoint_peer_copy else "",
             stands_by=self._spare.state if self._spare is not None else "",
         )
 
@@ -178,7 +178,7 @@ class Node:
             args = self._args
             opaque = args.checkpoint_mode == "opaque"
             self._keeper = Keeper(self._kept, resolve(args.workdir) / args.checkpoint_path if opaque else None)
-        return self._keeper.address(address)
+        return self._keeper.address(address, always=self._args.checkpoint_peer_copy)
 
 
 def _check_folder(args: LaunchArgs) -> None:

@@ -77,6 +77,8 @@ class RankRecords:
             )
         elif kind == "kept":
             self._saves.keep(record)
+        elif kind == "durable":
+            self._saves.durable()
         elif kind == "restored":
             self._saves.restored(**{name: read(record[name]) for name, read in _RESTORE_FIELDS.items()})
         elif kind == "streamed":

@@ -20,6 +20,7 @@ from argosy.steps.store.base import ObjectStore
 
 if TYPE_CHECKING:
     from argosy.steps.checkpoint.store import CheckpointStore
+    from argosy.steps.launch.copies import Copies
     from argosy.steps.launch.gathering import Contributor
     from argosy.steps.launch.opaque import FolderWatch
     from argosy.steps.launch.units import Contents
@@ -49,6 +50,7 @@ class Saves:
         self._reporter = reporter
         self._kept = kept or KeptMemory()
         self._watch: FolderWatch | None = None
+        self._copies: Copies | None = None
         self._contributor: Contributor | None = None
         self._restored: Contents | None = None
         """Where the first of several nodes commits alone: what the folder held when the ranks began."""
@@ -124,6 +126,12 @@ class Saves:
 
     def start(self, no_ending: Callable[[], bool]) -> None:
         """The ranks run: watch the folder. ``no_ending``: whether no rank's end was reported yet."""
+        if self._args.checkpoint_peer_copy and self._assignment.nnodes > 1:
+            # Imported here: few runs do.
+            from argosy.steps.launch.copies import Copies
+
+            self._copies = Copies(self._kept, self._assignment)
+            self._copies.start()
 
         def ranks_run() -> bool:
             pids = list(self._pids)
@@ -161,6 +169,11 @@ class Saves:
     def keep(self, record: dict[str, Any]) -> None:
         """A rank's Checkpointer has stored files that lie in its memory."""
         self._kept.take(record)
+
+    def durable(self) -> None:
+        """What a rank's Checkpointer told of last is committed."""
+        if self._copies is not None:
+            self._copies.committed()
 
     def committed(self) -> None:
         """Take note that a rank's Checkpointer committed."""
@@ -226,6 +239,8 @@ class Saves:
 
     def stop(self) -> None:
         """Commit nothing more."""
+        if self._copies is not None:
+            self._copies.end()
         for side in (self._watch, self._contributor):
             if side is not None:
                 side.stop()

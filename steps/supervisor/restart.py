@@ -150,7 +150,7 @@ class GangRestart:
             "master_port": order[0].free_port,
             "pods": {message.pod: rank for rank, message in enumerate(order)},
             "peers": peers(order) if context.manifest.launcher in TOLD_PEERS else [],
-            "keepers": keepers(order) if resume else [],
+            "keepers": keepers(order),
         }
         if self._spares:
             entry["standing_by"] = sorted(set(ready) - set(entry["pods"]))

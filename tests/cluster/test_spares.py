@@ -50,6 +50,45 @@ def test_a_spare_takes_over_and_the_next_one_comes(
     training.until("nothing to be left", lambda: not training.leftovers(), 60)
 
 
+SAVES = """\
+import sys, time, torch, torch.distributed as dist
+from argosy import Checkpointer, report
+dist.init_process_group("gloo")
+saver, end = Checkpointer(), int(sys.argv[1])
+state = {name: torch.zeros(250_000) for name in "vw"}  # each rank saves one
+found = saver.restore(into=state)
+first = found.step + 1 if found else 1
+for each in state.values():
+    assert torch.equal(each, torch.full((250_000,), float(sum(range(1, first))))), "other bytes than were saved"
+for step in range(first, end + 1):
+    time.sleep(0.5)
+    dist.barrier()
+    for each in state.values():
+        each += step
+    saver.save(step, state, final=step == end, wait=True)
+    report(step, loss=1 / step, end_step=end)
+dist.destroy_process_group()
+"""
+
+
+def test_a_spare_restores_what_a_lost_pod_saved_from_the_copy_that_another_keeps(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    tables = {"gang": "spares = 1", "checkpoint": "peer_copy = true\nend_step = 90"}
+    training = new_training(cluster, namespace, tmp_path / "run", steps=90, tables=tables, script=SAVES, args=("90",))
+    training.submit()
+    training.until_committed(3)
+    first = until_standing(training)
+    lost(training, first)
+    assert training.ended() == "Succeeded", training.tale()
+    assert training.committed() == 90, training.tale()
+    assert [event.fields["pod"] for event in training.events("took_over")] == [first], training.tale()
+    (restored, _) = training.events("restored")
+    assert restored.fields["bytes"] > 2_000_000
+    print(f"of {restored.fields['bytes']} bytes {restored.fields['fetched_bytes']} came from the store")
+    assert restored.fields["fetched_bytes"] < 100_000, training.tale()
+
+
 def power_off(training: Training, spare: str) -> str:
     """The node of a pod that has a rank loses its power, one without the supervisor; its name."""
     busy = {pod["spec"].get("nodeName") for pod in training.pods(role="supervisor")}

@@ -127,6 +127,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "checkpoint.every_steps": (7, {}),
     "checkpoint.failure_hours": (7.5, {}),
     "checkpoint.keep": (7, {}),
+    "checkpoint.peer_copy": (True, {"gang": {"nnodes": 2, "spares": 1}}),
     "checkpoint.end_step": (7, {}),
     "retry.max_same_failure": (7, {}),
     "retry.nan_losses": (9, {}),

@@ -201,3 +201,20 @@ def test_spares_are_pods_of_the_same_job_that_outlives_lost_ones(runtime: str) -
 def test_spares_are_refused_by_name_where_they_could_not_stand_by(gang: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=re.escape(reason)):
         TrainingRun(name="llm", script="train.py", code="", gang={"nnodes": 2, "spares": 1} | gang)
+
+
+@pytest.mark.parametrize(
+    ("tables", "reason"),
+    [
+        ({}, "has an effect with gang.spares only"),
+        ({"gang": {"spares": 1}}, "needs a second node"),
+        (
+            {"gang": {"nnodes": 2, "spares": 1}, "checkpoint": {"mode": "opaque", "path": "out"}},
+            "lie on the nodes' disks",
+        ),
+    ],
+)
+def test_a_copy_that_nobody_could_restore_from_is_refused(tables: dict[str, Any], reason: str) -> None:
+    given = {**tables, "checkpoint": {"peer_copy": True, **tables.get("checkpoint", {})}}
+    with pytest.raises(InputError, match=f"(?s)checkpoint.peer_copy.*{re.escape(reason)}"):
+        TrainingRun(name="llm", script="train.py", code="", **given)

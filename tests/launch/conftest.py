@@ -73,24 +73,34 @@ class Gang:
 
     def start(self, **options: Any) -> None:
         self.channel.expect("run-gang", frozenset(self.names))
-        for index, name in enumerate(self.names):
-            args = LaunchArgs(store_uri=self.store_uri, name="run", **options)
-            self.workspace(index)
-            environ = {
-                **{key: value for key, value in os.environ.items() if not key.startswith("ARGOSY_")},
-                names.POD_ROOT: str(self.root(index)),
-                names.GANG_HOST: "processes",
-                names.CHANNEL_URL: self.endpoint.url,
-                names.CHANNEL_TOKEN: self.endpoint.token,
-                names.POD_NAME: name,
-                names.NODE_NAME: f"node-{index}",
-                names.POD_TOKEN: f"{self.folder}-{index}",
-                "JOB_COMPLETION_INDEX": str(index),
-            }
-            log = self.folder / f"{name}.log"
-            with log.open("wb") as output:
-                process = Started("-m", args.MODULE, *args.to_argv(), env=environ, log=output.fileno())
-            self.pods.append(Pod(process, self.root(index), log))
+        self.pods += [self.pod(index, **options) for index in range(self.nnodes)]
+
+    def pod(self, index: int, **options: Any) -> Pod:
+        """Start one; in place of one that is lost, too."""
+        args, name = LaunchArgs(store_uri=self.store_uri, name="run", **options), self.names[index]
+        self.workspace(index)
+        environ = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("ARGOSY_")},
+            names.POD_ROOT: str(self.root(index)),
+            names.GANG_HOST: "processes",
+            names.CHANNEL_URL: self.endpoint.url,
+            names.CHANNEL_TOKEN: self.endpoint.token,
+            names.POD_NAME: name,
+            names.NODE_NAME: f"node-{index}",
+            names.POD_TOKEN: f"{self.folder}-{index}",
+            "JOB_COMPLETION_INDEX": str(index),
+        }
+        log = self.folder / f"{name}.log"
+        with log.open("ab") as output:
+            process = Started("-m", args.MODULE, *args.to_argv(), env=environ, log=output.fileno())
+        return Pod(process, self.root(index), log)
+
+    def lose(self, index: int) -> None:
+        """SIGKILL all of a pod, at once."""
+        self.pods[index].process.send_signal(signal.SIGKILL)
+        self.pods[index].process.wait(20)
+        token = f"{self.folder}-{index}"
+        processes.kill_all(lambda: processes.carrying(names.POD_TOKEN, token))
 
     def assign(self, restart: int = 0, **changes: Any) -> None:
         """Wait until all have checked in, then hand out the parts."""
@@ -179,12 +189,8 @@ def make_gang(tmp_path: Path) -> Iterator[Callable[[int], Gang]]:
 
     yield make
     for gang in made:
-        for index, pod in enumerate(gang.pods):
-            if pod.process.poll() is None:
-                pod.process.send_signal(signal.SIGKILL)
-            pod.process.wait()
-            token = f"{gang.folder}-{index}"
-            processes.kill_all(lambda token=token: processes.carrying(names.POD_TOKEN, token))
+        for index in range(len(gang.pods)):
+            gang.lose(index)
         gang.server.__exit__(None, None, None)
 
 

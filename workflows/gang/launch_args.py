@@ -45,6 +45,7 @@ def launch_args(run: TrainingRun, code_digest: str) -> LaunchArgs:
         checkpoint_every_steps=str(checkpoint.every_steps),
         checkpoint_failure_hours=checkpoint.failure_hours,
         checkpoint_keep=checkpoint.keep,
+        checkpoint_peer_copy=checkpoint.peer_copy,
         progress_pattern=run.progress_pattern,
         grace_seconds=run.deadlines.grace_seconds,
         micro_batch_size=batch.micro_batch_size if batch else 0,

@@ -99,6 +99,12 @@ class Checkpoint(Table):
     keep: Annotated[WholeNumber, Field(ge=0)] = Field(
         default=3, description="Verified checkpoints that are kept, count; 0: all."
     )
+    peer_copy: bool = Field(
+        default=False,
+        description="checkpointer: each node also keeps in memory what the node before it saved last, so that a spare "
+        "gets a lost node's part from there and not from the store. Takes as much memory again as a node saves, and "
+        "sends it over the pods' network once. With gang.spares.",
+    )
     end_step: Annotated[WholeNumber, Field(ge=0)] = Field(
         default=0,
         description="Step that the last verified checkpoint must have reached, steps; 0: the one marked final.",

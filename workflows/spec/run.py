@@ -25,6 +25,7 @@ from argosy.workflows.spec.placeholders import check_placeholders
 from argosy.workflows.spec.promotion import Promotion
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.retry import Retry
+from argosy.workflows.spec.spares import check_peer_copy
 from argosy.workflows.spec.storage import POD_FOLDER, Storage, file_path, is_below
 from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import Image, KubeName, Line, ModuleName, RunName, ScriptPath
@@ -129,6 +130,8 @@ class TrainingRun(Table):
             self.batch.check_elastic(self.gang.min_nnodes, self.gang.max_nnodes, self.gang.nproc_per_node)
         check_contradictions(self)
         check_workers(self)
+        if self.checkpoint.peer_copy:
+            check_peer_copy(self.checkpoint.mode, self.gang.spares, self.gang.max_nnodes)
         self._check_trigger()
         for field, uri in self.uris().items():
             check_uri_credentials(field, uri)

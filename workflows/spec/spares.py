@@ -54,5 +54,22 @@ def check_spares(spares: int, nnodes: str, runtime: str, placement: str) -> None
         )
 
 
+def check_peer_copy(mode: str, spares: int, nnodes: int) -> None:
+    """Accept copies of a checkpoint on other nodes where a restart can find them.
+
+    Raises:
+        Refusal: the copies would go with the gang, or nobody makes them; it is relative to the run.
+    """
+    why = ""
+    if mode == "opaque":
+        why = "copies what argosy.Checkpointer saved; an opaque folder's files lie on the nodes' disks"
+    elif not spares:
+        why = "has an effect with gang.spares only: without them a lost node ends the gang, and its memory with it"
+    elif nnodes == 1:
+        why = "needs a second node that keeps the copy, and nnodes = 1"
+    if why:
+        raise Refusal(why, "leave peer_copy out", field="checkpoint.peer_copy", value=True)
+
+
 def _refuse(spares: int, reason: str, remedy: str) -> None:
     raise Refusal(reason, remedy, field="spares", value=spares)
