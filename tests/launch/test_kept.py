@@ -111,40 +111,6 @@ def test_ranks_that_are_started_anew_ask_the_store_for_what_no_node_holds(
     assert gang.exit_codes() == [0, 0]
 
 
-@pytest.mark.torch
-def test_a_lost_nodes_part_comes_from_the_node_that_keeps_a_copy_of_it(make_gang: Callable[[int], Gang]) -> None:
-    gang, options = make_gang(3), {"script": "train.py", "nproc_per_node": 1, "checkpoint_peer_copy": True}
-    for index in range(3):
-        script = SAVES.replace('"vw"', '"uvw"').replace("import torch,", "import signal, torch,")
-        waits = "    if (first, step) == (1, 15):\n        signal.pause()\n    dist.barrier()"
-        (gang.workspace(index) / "train.py").write_text(script.replace("    dist.barrier()", waits))
-    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
-    claim = checkpoints.claim("first")
-    gang.start(**options)
-    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
-    copies = [f"holds a copy of what node {node} saved: 0.00 GB" for node in (2, 0, 1)]
-    gang.until(lambda: all(copy in pod.text() for copy, pod in zip(copies, gang.pods, strict=True)), 60, "copies")
-    newest = checkpoints.newest()
-    assert newest is not None
-    assert newest.step == 10
-    claim = checkpoints.claim("second")
-    gang.lose(1)
-    gang.order("stop", root={"cause": "preempted_evicted"})
-    gang.until(lambda: set(gang.channel.check_ins()) == {"pod-0", "pod-2"}, 30, "check-in of those that are left")
-    gang.reports.clear()
-    gang.pods[1] = gang.pod(1, **options)
-    gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=newest.digest, resume_step=10)
-    gang.until(lambda: gang.phases() == dict.fromkeys(gang.names, "finished"), 60, "end")
-    assert min(step["step"] for step in gang.steps()) == 11
-    told = gang.events("restored")
-    assert sorted(event["rank"] for event in told) == [0, 1, 2]
-    for event in told:
-        assert event["bytes"] > NUMBERS * 4 * 3
-        assert event["fetched_bytes"] < 20_000, "the small files only"
-    gang.order("exit", 0)
-    assert gang.exit_codes() == [0, 0, 0]
-
-
 @pytest.fixture
 def memory() -> Iterator[int]:
     """Shared memory as a rank's writer has it, with one file behind a page."""
