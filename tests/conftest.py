@@ -6,6 +6,7 @@ import gc
 import signal
 
 import pytest
+from hypothesis import settings
 
 _LONGEST = (
     "chain/", "supervisor/", "examples/", "launch/", "checkpoint/", "agreement/", "exact/", "preflight/", "gpu/",
@@ -13,6 +14,10 @@ _LONGEST = (
     "cluster/test_faults.py", "cluster/test_runtimes.py",
 )  # fmt: skip
 """What takes minutes a file. A file that begins last is waited for by every other core."""
+
+# A clock says more of the machine than of the code.
+settings.register_profile("argosy", deadline=None)
+settings.load_profile("argosy")
 
 # A shell that starts the tests in the background has them ignore it, and every process below them inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

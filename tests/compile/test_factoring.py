@@ -84,7 +84,7 @@ POD = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(pods=st.lists(POD, min_size=1, max_size=4))
 def test_whatever_pods_share_comes_back(pods: list[dict[str, Any]]) -> None:
     templates = [{"name": f"t{index}", **pod} for index, pod in enumerate(pods)]

@@ -309,7 +309,7 @@ NASTY = st.text(max_size=30) | st.text(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(argument=NASTY, value=NASTY)
 @example(argument="{{workflow.uid}}", value="x")
 @example(argument="{{=sprig.env('X')}}", value="x")

@@ -19,7 +19,7 @@ TREE = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tree=st.dictionaries(TEXT.filter(bool), TREE, max_size=4))
 def test_round_trip(tree: dict[str, Any]) -> None:
     text = to_yaml(tree)
@@ -27,7 +27,7 @@ def test_round_trip(tree: dict[str, Any]) -> None:
     assert text.isascii()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tree=st.dictionaries(TEXT.filter(bool), TREE, max_size=3))
 def test_a_document_in_a_block_comes_back(tree: dict[str, Any]) -> None:
     inner = to_yaml(tree)

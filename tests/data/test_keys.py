@@ -76,13 +76,13 @@ def reference_meets(keys: list[str]) -> bool:
 letters = st.one_of(st.characters(), st.sampled_from("/.\\aA- éÉſßK\0\n\x7f\x85\u2028~!"))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.one_of(st.text(letters, max_size=12), st.text(st.sampled_from("a/é.日"), min_size=240, max_size=1100)))
 def test_the_fast_path_agrees_with_the_rules(key: str) -> None:
     assert (broken_rule(key) == "") == reference_rule(key)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.text(st.sampled_from("abA/-.éÉe\u0301ſß"), min_size=1, max_size=5), max_size=12), st.integers(1, 5))
 def test_meetings_are_exact_also_when_sorted_on_disk(drawn: list[str], lines: int) -> None:
     keys = [key for key in drawn if not broken_rule(key)]
@@ -114,7 +114,7 @@ def test_each_offender_is_named_once() -> None:
         check_keys(f"{i}\\" for i in range(100))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.binary(max_size=3).map(lambda line: line.replace(b"\n", b"")), max_size=300), st.integers(1, 40))
 def test_lines_sorted_on_disk_are_sorted(lines: list[bytes], room: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
@@ -135,7 +135,7 @@ segments = st.one_of(
 hostile_keys = st.lists(st.lists(segments, min_size=1, max_size=4).map("/".join), min_size=1, max_size=4)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_keys)
 def test_no_key_writes_outside_the_folder(keys: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from argosy.steps.data.sampler import permuted, position
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(samples=st.integers(1, 700), batch=st.integers(1, 50), seed=st.integers(), world=st.integers(1, 9))
 def test_each_sample_once_per_epoch(samples: int, batch: int, seed: int, world: int) -> None:
     epochs = 2
@@ -29,7 +29,7 @@ def test_each_sample_once_per_epoch(samples: int, batch: int, seed: int, world: 
         assert sorted(read[epoch * samples : (epoch + 1) * samples]) == list(range(samples))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(step=st.integers(1, 10**9), world=st.integers(1, 64), batch=st.integers(1, 300), seed=st.integers())
 def test_the_world_size_changes_only_who_reads(step: int, world: int, batch: int, seed: int) -> None:
     whole = position(seed, step, samples=10_007, global_batch=batch)

@@ -48,7 +48,7 @@ def truth(tree: Any, results: dict[str, frozenset[str]]) -> bool:
     return bool(results[tree[0]] & set([tree[1]] if tree[1] else DEFAULT_RESULTS))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tree=TREES, found=st.fixed_dictionaries({name: st.frozensets(st.sampled_from(RESULTS)) for name in NAMES}))
 def test_depends_is_boolean_logic(tree: Any, found: dict[str, frozenset[str]]) -> None:
     condition = parse_depends(written(tree))
@@ -59,7 +59,7 @@ def test_depends_is_boolean_logic(tree: Any, found: dict[str, frozenset[str]]) -
 NUMBERS = st.integers(-1000, 1000)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(a=NUMBERS, b=NUMBERS, c=NUMBERS)
 def test_arithmetic_and_comparison_follow_precedence(a: int, b: int, c: int) -> None:
     names = {"a": a, "b": b, "c": c}
@@ -71,7 +71,7 @@ def test_arithmetic_and_comparison_follow_precedence(a: int, b: int, c: int) -> 
     assert should_execute(f"{abs(a)} in ({abs(b)}, {abs(c)})") is (abs(a) in (abs(b), abs(c)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(max_size=30))
 def test_any_text_survives_substitution_and_never_crashes_a_parser(text: str) -> None:
     try:

@@ -87,7 +87,7 @@ def memory(factory: pytest.TempPathFactory, name: str) -> Path:
     return folder
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(payload=payloads())
 def test_what_is_not_below_the_dataset_starts_nothing_and_is_not_even_asked_for(
     tmp_path_factory: pytest.TempPathFactory, payload: bytes
@@ -101,7 +101,7 @@ def test_what_is_not_below_the_dataset_starts_nothing_and_is_not_even_asked_for(
     assert cluster.calls == []
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(payload=payloads())
 def test_what_is_below_it_starts_only_what_is_there(tmp_path_factory: pytest.TempPathFactory, payload: bytes) -> None:
     world = World(memory(tmp_path_factory, "own"))

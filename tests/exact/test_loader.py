@@ -51,7 +51,7 @@ def gang(world: int, begin: int, **given: Any) -> Iterator[list[int]]:
         yield [number for _, shards in told for shard in shards for number in shard.batch[0].tolist()]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     size=st.integers(1, 40), batch=st.integers(1, 30), shards=st.integers(1, 9), epochs=st.integers(1, 3),
     seed=st.integers(0, 99), lives=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(0, 9))),
@@ -77,7 +77,7 @@ def test_exactly_once_per_epoch_whatever_happens(
     assert len(read_in_order) == epochs * size
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     size=st.integers(1, 40), batch=st.integers(4, 30), lives=st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6)))
 )

@@ -46,7 +46,7 @@ JUNK = (
     "/",
     "..",
 )
-_settings = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+_settings = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 
 class Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

@@ -88,7 +88,7 @@ DATA = st.recursive(
 COMMENTS = st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     documents=st.lists(st.dictionaries(NAMES, DATA, min_size=1, max_size=4), min_size=1, max_size=3),
     flow=st.sampled_from([False, None]),

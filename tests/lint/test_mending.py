@@ -48,7 +48,7 @@ def test_a_bad_example_is_mended_once_and_for_all(text: str) -> None:
     assert not outcome.mended or mended(new.text).files[0].text == new.text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     text=st.sampled_from(FIXABLE),
     flow=st.sampled_from([False, None, True]),

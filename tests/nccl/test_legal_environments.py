@@ -53,7 +53,7 @@ def one_legal_variable(draw: st.DrawFn) -> dict[str, Value]:
 
 
 @given(one_legal_variable(), FACTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_legal_value_of_a_name_that_nccl_reads_is_no_error(env: dict[str, Value], facts: Facts) -> None:
     assert [each for each in check_environment(env, facts) if each.level == "error"] == []
 
@@ -61,7 +61,7 @@ def test_a_legal_value_of_a_name_that_nccl_reads_is_no_error(env: dict[str, Valu
 @given(
     st.sets(st.sampled_from([name for name, each in catalogue.settings().items() if each.default is not None])), FACTS
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_defaults_give_notes_only(names: set[str], facts: Facts) -> None:
     env: dict[str, Value] = {name: catalogue.settings()[name].default for name in names - {"NCCL_CHECK_POINTERS"}}
     assert [each for each in check_environment(env, facts) if each.level != "note"] == []
@@ -85,7 +85,7 @@ def mended(env: Mapping[str, Value], facts: Facts) -> dict[str, Value]:
 
 
 @given(st.dictionaries(st.sampled_from(ANY_NAME), VALUES, max_size=8), FACTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_fixes_come_to_an_end(env: dict[str, Value], facts: Facts) -> None:
     for _ in range(5):
         env, before = mended(env, facts), env
@@ -94,7 +94,7 @@ def test_fixes_come_to_an_end(env: dict[str, Value], facts: Facts) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(ANY_NAME) | st.text(max_size=12), VALUES, max_size=8), FACTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_finding_has_a_rule_and_words_whatever_the_values(env: dict[str, Value], facts: Facts) -> None:
     found = check_environment(env, facts)
     backwards = check_environment(dict(reversed(env.items())), facts)

@@ -33,7 +33,7 @@ def transport(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("transport")
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=20, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(dataset=datasets)
 def test_no_key_leaves_the_folder_and_each_refused_one_is_named(
     dataset: list[str], server: S3Server, tmp_path_factory: pytest.TempPathFactory

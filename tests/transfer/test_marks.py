@@ -26,7 +26,7 @@ def mark_of(span: tuple[int, int], kind: str) -> Mark:
     return Mark(start, length, crc(OWN, DATA[start : start + length]) ^ (kind == "wrong"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(slots, st.integers(1, 400))
 def test_what_is_kept_is_right_and_with_the_gaps_it_is_the_whole(
     said: list[tuple[tuple[int, int], str]], most: int
