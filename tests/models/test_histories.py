@@ -104,6 +104,7 @@ def run(machine: type[Histories], examples: int, steps: int, seed: int | None = 
             stateful_step_count=steps,
             derandomize=seed is None,
             print_blob=True,
+            deadline=None,
             database=None,
             phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck),

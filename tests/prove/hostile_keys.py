@@ -46,7 +46,7 @@ def _batch(server: S3Server, folder: Path, number: int, base: int) -> dict[str, 
 
     @seed(base * 100_000 + number)
     @settings(
-        max_examples=BATCH, database=None, phases=[Phase.generate],
+        max_examples=BATCH, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(datasets)
