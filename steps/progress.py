@@ -72,9 +72,9 @@ def kept(handle: int, name: str, files: Sequence[tuple[str, int, int]]) -> None:
         _send({"type": "kept", **record})
 
 
-def durable() -> None:
-    """Say that what :func:`kept` told of last is committed."""
-    _send({"type": "durable"})
+def durable(name: str) -> None:
+    """Say that the save ``name``, of which :func:`kept` told, is committed."""
+    _send({"type": "durable", "name": name})
 
 
 def restored(*, size: int, fetched: int, seconds: float) -> None:

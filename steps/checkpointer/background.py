@@ -62,6 +62,8 @@ class Background:
         self._share: _Share | None = None
         self._pending: set[int] = set()
         """Saves of this rank whose outcome is not known."""
+        self._name = ""
+        """Of the last of them."""
         self._tensors = b""
         self._closing = False
         self._said_ended = False
@@ -148,7 +150,7 @@ class Background:
         self._pending.add(number)
         if self._share is None or self._share.number != number:
             name = save_name(record["step"], record["generation"], record["nonce"])
-            self._share = _Share(number, name, record)
+            self._share, self._name = _Share(number, name, record), name
             progress.kept(self._arena.handle, name, ())
             if self._gang.commits is not None:
                 self._gang.commits.began[number] = record["began"]
@@ -221,7 +223,7 @@ class Background:
             self._pending.clear()
         else:
             self._pending.discard(int(record["number"]))
-            progress.durable()
+            progress.durable(self._name)
         self._tell(record)
 
     # ---- the end

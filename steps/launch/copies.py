@@ -31,7 +31,7 @@ class Copies:
         self._node = (assignment.node_rank - 1) % assignment.nnodes
         self._address = assignment.keepers[self._node] if assignment.keepers else ""
         self._saved, self._ended = threading.Event(), threading.Event()
-        self._copied = ""
+        self._committed = self._copied = ""
         self._told: set[str] = set()
         self._thread = threading.Thread(target=self._run, name="copies", daemon=True)
 
@@ -40,8 +40,9 @@ class Copies:
         if self._address:
             self._thread.start()
 
-    def committed(self) -> None:
-        """The last save of this node's ranks is; told once by each of them."""
+    def committed(self, save: str) -> None:
+        """Of the gang, the save of that name is; told by each rank of this node."""
+        self._committed = save
         self._saved.set()
 
     def end(self) -> None:
@@ -55,8 +56,8 @@ class Copies:
             if self._ended.is_set():
                 return
             self._saved.clear()
-            save = self._kept.save
-            if save and save != self._copied:
+            save = self._committed
+            if save != self._copied:
                 self._copied = save
                 self._copy(save)
 

@@ -61,8 +61,6 @@ class KeptMemory:
         """Of the ranks before."""
         self._copy: list[_Memory] = []
         """Of another node's ranks, in memory of our own; one or none."""
-        self.save = ""
-        """Name of the save of which the ranks that run have told last."""
 
     def turn(self) -> None:
         """The ranks have ended, and others may begin."""
@@ -124,7 +122,6 @@ class KeptMemory:
         self.let_go()  # whoever saves does not restore any more
         rank, save = int(record["rank"]), str(record["name"])
         with self._lock:
-            self.save = save
             memory = self._seen(rank, f"/proc/{int(record['pid'])}/fd/{int(record['handle'])}")
             if memory is None:
                 return

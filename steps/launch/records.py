@@ -78,7 +78,7 @@ class RankRecords:
         elif kind == "kept":
             self._saves.keep(record)
         elif kind == "durable":
-            self._saves.durable()
+            self._saves.durable(str(record["name"]))
         elif kind == "restored":
             self._saves.restored(**{name: read(record[name]) for name, read in _RESTORE_FIELDS.items()})
         elif kind == "streamed":

@@ -170,10 +170,10 @@ class Saves:
         """A rank's Checkpointer has stored files that lie in its memory."""
         self._kept.take(record)
 
-    def durable(self) -> None:
-        """What a rank's Checkpointer told of last is committed."""
+    def durable(self, name: str) -> None:
+        """A save of which a rank's Checkpointer has told is committed."""
         if self._copies is not None:
-            self._copies.committed()
+            self._copies.committed(name)
 
     def committed(self) -> None:
         """Take note that a rank's Checkpointer committed."""

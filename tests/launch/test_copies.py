@@ -67,10 +67,8 @@ def saved() -> KeptMemory:
 
 
 def other_node(address: str) -> tuple[KeptMemory, Copies]:
-    """The node behind the one at that address, its own ranks' save told."""
-    handle, kept = os.memfd_create("argosy-arena"), KeptMemory("secret")
-    kept.take({**told(handle), "files": []})
-    os.close(handle)
+    """The node behind the one at that address."""
+    kept = KeptMemory("secret")
     assignment = Assignment(
         restart=0, attempt=1, node_rank=0, nnodes=2, master_addr="", master_port=0, run_id="r", workflow="w",
         generation=1, log_seq=1, resume_digest="", resume_step=0, dataset_digest="", args=[], keepers=["", address],
@@ -92,7 +90,7 @@ def test_it_is_copied_when_it_is_committed_and_given_to_others(
     assert saved.index() == {}, "nothing for a restart: its ranks run"
     copies.start()
     assert kept.index() == {}, "not before"
-    copies.committed()
+    copies.committed("save-1")
     until(lambda: kept.index() == {FILE.sha256: len(DATA)})
     copies.end()
     assert given(kept, tmp_path, monkeypatch) == DATA, "for this pod's own ranks"
@@ -118,8 +116,7 @@ def test_what_cannot_be_copied_is_told_once_and_not_held(
     copies.start()
     for save in ("save-1", "save-2"):
         saved.take(told(handle, save))
-        kept.take({**told(handle, save), "files": []})
-        copies.committed()
+        copies.committed(save)
         until(lambda save=save: copies._copied == save)  # type: ignore[misc]
     copies.end()
     copies._thread.join(10)
