@@ -1,9 +1,14 @@
-"""What all tests have in common: signals, and which files begin first."""
+"""What all tests have in common: signals, which files begin first, and what several folders ask for."""
 
 from __future__ import annotations
 
 import gc
+import os
+import random
 import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -41,3 +46,45 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _place(path: str) -> int:
     return next((place for place, name in enumerate(_LONGEST) if path.startswith(name)), len(_LONGEST))
+
+
+@pytest.fixture
+def seed() -> int:
+    number = int(os.environ.get("ARGOSY_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
+    print(f"ARGOSY_TEST_SEED={number}")
+    return number
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In no pod and no gang, whatever started the tests."""
+    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder on tmpfs where there is one: hundreds of cases, and fsync itself is not what they are about."""
+    shm = Path("/dev/shm")
+    if not os.access(shm, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="argosy-test-", dir=shm) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def argosy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line in this process, in an empty folder: (exit code, stdout, stderr)."""
+    from click.testing import CliRunner
+
+    from argosy.workflows.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        with CliRunner().isolation() as (out, err, _):
+            code = main.invoke(list(argv))
+            return code, out.getvalue().decode(), err.getvalue().decode()
+
+    return run

@@ -14,8 +14,6 @@ import os
 import time
 from pathlib import Path
 
-_BEGAN = time.clock_gettime(time.CLOCK_BOOTTIME)
-
 
 def main() -> None:
     """Make, save (``--save``) or resume."""

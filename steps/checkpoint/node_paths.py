@@ -16,9 +16,9 @@ from argosy.steps.contract.errors import StepError
 _NODE = re.compile(r"argosy-node-(\d{6})/(.+)", re.S)
 
 
-def node_path(node_rank: int, path: str) -> str:
-    """Where a node's file goes."""
-    return f"argosy-node-{node_rank:06d}/{path}"
+def node_prefix(node_rank: int) -> str:
+    """What the paths of a node's files begin with."""
+    return f"argosy-node-{node_rank:06d}/"
 
 
 def nodes_of(files: Iterable[ShardFile]) -> list[int]:
@@ -29,7 +29,7 @@ def nodes_of(files: Iterable[ShardFile]) -> list[int]:
 
 def files_of(files: Iterable[ShardFile], node_rank: int) -> tuple[ShardFile, ...]:
     """One node's files, under the paths that they have on that node."""
-    prefix = node_path(node_rank, "")
+    prefix = node_prefix(node_rank)
     return tuple(replace(file, path=file.path[len(prefix) :]) for file in files if file.path.startswith(prefix))
 
 

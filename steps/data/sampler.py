@@ -17,7 +17,8 @@ _ROUNDS = 6
 _MASK = (1 << 64) - 1
 
 
-def _mix(value: int) -> int:
+def mixed(value: int) -> int:
+    """SplitMix64's finalizer: 64 bits in, 64 well-stirred bits out."""
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
     return value ^ (value >> 31)
@@ -44,7 +45,7 @@ def permuted(seed: int, epoch: int, samples: int, offset: int) -> int:
     while True:  # the network permutes 0..4**half-1; walk on until the value is one of ours
         left, right = value >> half, value & low
         for key in keys:
-            left, right = right, left ^ (_mix(right ^ key) & low)
+            left, right = right, left ^ (mixed(right ^ key) & low)
         value = left << half | right
         if value < samples:
             return value

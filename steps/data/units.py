@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from argosy.steps.data.sampler import mixed
+
 SMALL_UNITS = 1 << 17
 SLACK = 1.02
 """A node takes no further unit by preference once it would hold this many times the mean bytes."""
@@ -58,9 +60,9 @@ class Units:
         weights = {unit: max(size, self.counts[unit]) for unit, size in self.sizes.items()}
         room = [SLACK * sum(weights.values()) / nnodes] * nnodes
         nodes: dict[int, int] = {}
-        for unit in sorted(weights, key=lambda unit: (-weights[unit], _mix(unit))):
+        for unit in sorted(weights, key=lambda unit: (-weights[unit], mixed(unit))):
             weight = weights[unit]
-            wanted = (_jump(_mix(unit + attempt * _GOLDEN & _MASK), nnodes) for attempt in range(_TRIES))
+            wanted = (_jump(mixed(unit + attempt * _GOLDEN & _MASK), nnodes) for attempt in range(_TRIES))
             node = next((node for node in wanted if room[node] >= weight), -1)
             if node < 0:
                 node = room.index(max(room))
@@ -90,13 +92,6 @@ class Units:
             return cls(int(record["bytes"]), sizes, counts)
         except (OSError, EOFError, zlib.error, KeyError, TypeError) as error:
             raise ValueError(f"not a table of units: {error}") from error
-
-
-def _mix(value: int) -> int:
-    """SplitMix64's finalizer: 64 bits in, 64 well-stirred bits out."""
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
-    return value ^ (value >> 31)
 
 
 def _jump(seed: int, nnodes: int) -> int:

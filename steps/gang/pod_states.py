@@ -22,7 +22,7 @@ def pod_state(pod: Mapping[str, Any], gone_at: float = 0.0, index: str = COMPLET
     given = str(status.get("phase") or "Pending")
     phase = _PHASES.get(given, "Running")
     ended = _terminated(status)
-    reason, message = _why(pod, status, ended)
+    reason, message = _why(status, ended)
     if phase not in ("Succeeded", "Failed") and gone_at:
         phase, reason = "Failed", reason or "Deleted"
         message = message or "the pod was deleted while it ran"
@@ -89,7 +89,7 @@ def _terminated(status: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def _why(pod: Mapping[str, Any], status: Mapping[str, Any], ended: Mapping[str, Any]) -> tuple[str, str]:
+def _why(status: Mapping[str, Any], ended: Mapping[str, Any]) -> tuple[str, str]:
     """Kubernetes' reason and message, the one nearest to the root first."""
     if (lost := _lost_node(status)) is not None:
         return "NodeLost", lost

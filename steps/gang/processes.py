@@ -282,7 +282,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def process_host(manifest: GangManifest, environ: Mapping[str, str] | None = None) -> ProcessHost:
+def process_host(manifest: GangManifest) -> ProcessHost:
     """The host that this environment describes ($ARGOSY_LOCAL_DIR, $ARGOSY_NODES, $ARGOSY_MOUNTS).
 
     Raises:
@@ -290,7 +290,7 @@ def process_host(manifest: GangManifest, environ: Mapping[str, str] | None = Non
     """
     from argosy.steps.paths import mounts
 
-    given = dict(os.environ if environ is None else environ)
+    given = dict(os.environ)
     if not given.get(names.LOCAL_DIR):
         raise StepError(Cause.CONFIG_OR_RBAC, f"{names.LOCAL_DIR} is not set: who started this step is no engine")
     count = int(given.get(names.NODES) or manifest.nnodes + manifest.spares + 1)

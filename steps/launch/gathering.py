@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import PartRef, Saved, generation_of
-from argosy.steps.checkpoint.node_paths import node_path
+from argosy.steps.checkpoint.node_paths import node_prefix
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment, Part, Save
@@ -61,7 +61,7 @@ class Gatherer:
         """Nobody else writes here, so what lies beside the unit may be the next save's as soon as ours is stored: a
         script that saves faster than the nodes answer moves ``latest`` on each time, and would never have a commit.
         """
-        self._below = node_path(0, "") if self._every else ""
+        self._below = node_prefix(0) if self._every else ""
         self._of_others = of_others
 
     def commit(
@@ -222,7 +222,7 @@ class Contributor:
         files = _without({**unit.files, **beside}, self._completeness.of_others)
         self._reporter.answer(self._part(save, "storing"))
         part = self._checkpoints.part(save.name, self._assignment.node_rank)
-        stored = store_part(part, self._folder, files, node_path(self._assignment.node_rank, ""))
+        stored = store_part(part, self._folder, files, node_prefix(self._assignment.node_rank))
         return self._part(save, "given", ref=asdict(stored))
 
     def _testimony(self, save: Save, found: Contents, *, ended: bool, late: bool) -> Part | None:

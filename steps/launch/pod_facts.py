@@ -16,7 +16,7 @@ _SYS = Path("/sys/class")
 _NCCL_WHEELS = ("nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11")
 
 
-def pod_facts(nnodes: int, fabric: str, sys: Path = _SYS) -> Facts:
+def pod_facts(nnodes: int, fabric: str) -> Facts:
     """Facts of the pod of one node of a gang; ``fabric`` is the profile's name, empty: none is declared."""
     from argosy.steps.nccl.facts import Facts, Span
 
@@ -27,8 +27,8 @@ def pod_facts(nnodes: int, fabric: str, sys: Path = _SYS) -> Facts:
         gpus_per_pod=visible_gpus() or None,
         nodes=nnodes,
         non_root=os.getuid() != 0,
-        interfaces=frozenset(_names(sys / "net")) or None,
-        link=link_of(sys / "infiniband"),
+        interfaces=frozenset(_names(_SYS / "net")) or None,
+        link=link_of(_SYS / "infiniband"),
         fabric=fabric or None,
     )
 

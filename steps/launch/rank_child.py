@@ -13,9 +13,6 @@ from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract import env as names
 from argosy.steps.launch.forked import Forked
 
-_NOT_FOUND, _NOT_RUNNABLE = 127, 126
-
-
 _PROGRESS = 100
 """Number of a forked rank's progress pipe; nothing that was imported holds so many files."""
 

@@ -194,7 +194,7 @@ class NodeRestart:
             if self._terminated.is_set():
                 return self._terminate(agent, hub)
             if orders is not None:
-                return self._end_ranks(agent, hub, orders)
+                return self._end_ranks(agent, hub)
         hub.drain(_HANG_UP_SECONDS)
         self._end_network()  # before the supervisor hears of the end, and listens no more
         endings = self._reporter.endings()
@@ -219,7 +219,7 @@ class NodeRestart:
         except (StepError, InputError, OSError) as error:
             self._reporter.fail(_step_error(error))
 
-    def _end_ranks(self, agent: Agent, hub: RankHub, orders: Orders) -> None:
+    def _end_ranks(self, agent: Agent, hub: RankHub) -> None:
         hub.release()
         until = time.monotonic() + _OWN_END_SECONDS
         while self._all_ended() and agent.poll() is None and time.monotonic() < until:

@@ -68,7 +68,6 @@ class ObservedTransport:
     multicast: bool | None = None
     """Whether NVLink SHARP is available on every GPU that said so."""
     warnings: list[str] = field(default_factory=list)
-    warnings_total: int = 0
     environment: dict[str, str] = field(default_factory=dict)
     """What NCCL says it has read: of a variable that is missing here it took no notice, or none yet."""
     symptoms: dict[str, str] = field(default_factory=dict)
@@ -163,7 +162,6 @@ class Observer:
             self._host_of[rank] = host
 
     def _warning(self, message: str) -> None:
-        self.seen.warnings_total += 1
         text = message[:LONGEST]
         if len(self.seen.warnings) < MOST_WARNINGS and text not in self.seen.warnings:
             self.seen.warnings.append(text)

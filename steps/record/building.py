@@ -36,7 +36,6 @@ from argosy.steps.runlog import Event
 
 STORE_URI = "argosy.dev/store-uri"
 RUN_NAME = "argosy.dev/run-name"
-CLAIM = "argosy.dev/claim"
 COMMAND = "argosy.dev/command"
 
 

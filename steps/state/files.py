@@ -6,27 +6,22 @@ safetensors files, one or more per rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.state.filling import Read, Region, fill
 from argosy.steps.state.matching import in_place, match
 from argosy.steps.state.placement import local_of, my_blocks
-from argosy.steps.state.share import Block, FileLayout, source_of
+from argosy.steps.state.share import Block, FileLayout
 from argosy.steps.state.stored import STATE_PATH, StoredState, state_bytes, stored_state
 from argosy.steps.state.tree import decode, encode
 
-__all__ = ["STATE_PATH", "file_bytes", "filled", "read_into", "read_state", "state_bytes"]
-
-
-def file_bytes(layout: FileLayout, tensors: Mapping[str, Any]) -> bytes:
-    """One safetensors file. The bytes are a copy: the tensors may change as soon as this returns."""
-    return filled(layout, lambda block: source_of(tensors, block))
+__all__ = ["STATE_PATH", "filled", "read_into", "read_state", "state_bytes"]
 
 
 def filled(layout: FileLayout, source: Callable[[Block], Any]) -> bytes:
-    """As :func:`file_bytes`, of what ``source`` gives for each block."""
+    """One safetensors file, of what ``source`` gives for each block. They are a copy."""
     import torch
 
     buffer = bytearray(layout.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -123,15 +123,19 @@ def plan(tensors: Sequence[TensorFacts], world_size: int) -> list[list[list[Piec
 
 def _bundles(pieces: list[Piece], limit: int) -> list[list[Piece]]:
     """Pieces that go to one rank together: at most ``limit`` bytes, or one piece. Largest first."""
-    bundles: list[list[Piece]] = []
+    return _cut(sorted(pieces, key=lambda piece: (-piece.size, piece.name)), limit)
+
+
+def _cut(pieces: Iterable[Piece], limit: int) -> list[list[Piece]]:
+    groups: list[list[Piece]] = []
     filled = 0
-    for piece in sorted(pieces, key=lambda piece: (-piece.size, piece.name)):
-        if not bundles or filled + piece.size > limit:
-            bundles.append([])
+    for piece in pieces:
+        if not groups or filled + piece.size > limit:
+            groups.append([])
             filled = 0
-        bundles[-1].append(piece)
+        groups[-1].append(piece)
         filled += piece.size
-    return bundles
+    return groups
 
 
 def _dealt(bundles: list[list[Piece]], holders: tuple[int, ...], loads: list[int]) -> dict[int, list[Piece]]:
@@ -149,15 +153,7 @@ def _dealt(bundles: list[list[Piece]], holders: tuple[int, ...], loads: list[int
 
 def files_of(share: Sequence[Piece]) -> list[list[Piece]]:
     """Pieces of one rank that the same ranks hold, grouped into files of about :data:`FILE_BYTES`."""
-    files: list[list[Piece]] = []
-    filled = 0
-    for piece in sorted(share, key=lambda piece: piece.name):
-        if not files or filled + piece.size > FILE_BYTES:
-            files.append([])
-            filled = 0
-        files[-1].append(piece)
-        filled += piece.size
-    return files
+    return _cut(sorted(share, key=lambda piece: piece.name), FILE_BYTES)
 
 
 def _moved(where: tuple[int, ...], axis: int, by: int) -> tuple[int, ...]:

@@ -234,19 +234,19 @@ class Watch:
         if self._hung is not None:
             # All were asked for their stacks: Open MPI ends the peers of one that gave its own, without a word.
             endings = [replace(each, stopped=each.stopped or not read_lines(each.tail)) for each in endings]
-        found = judge(endings, self._errors(now, timeouts), self._facts(now, timeouts.heartbeat))
+        found = judge(endings, self._errors(), self._facts(now, timeouts.heartbeat))
         if found.cause == Cause.NUMERICS_NAN and (wrong := self._losses.trouble()) is not None:
             return replace(found, step=wrong.step, since=wrong.time)
         if found.cause == Cause.PEER_LOST and self._silent(now, SILENT_SECONDS):
             # Silence alone decides nothing so early, but here the peers say the same.
-            found = judge(endings, self._errors(now, timeouts), self._facts(now, SILENT_SECONDS))
+            found = judge(endings, self._errors(), self._facts(now, SILENT_SECONDS))
         return found
 
     def _facts(self, now: float, silence: float) -> list[PodFact]:
         silent = {view.state.name: now - view.seen for view in self._silent(now, silence)}
         return [view.fact(silent.get(view.state.name)) for view in self._pods.values()]
 
-    def _errors(self, now: float, timeouts: Timeouts) -> list[Trouble]:
+    def _errors(self) -> list[Trouble]:
         errors = [view.error for view in self._pods.values() if view.error is not None]
         errors += [view.unexplained() for view in self._pods.values() if view.is_unexplained]
         for pod in self._strange:

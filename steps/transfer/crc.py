@@ -77,24 +77,6 @@ def decoded(algorithm: str, value: str) -> int | None:
     return int.from_bytes(raw, "big") if len(raw) == size else None
 
 
-def parse(checksum: str) -> tuple[str, int]:
-    """Algorithm and value of what :func:`text` wrote.
-
-    Raises:
-        InputError: not such a text.
-    """
-    algorithm, _, value = checksum.partition(":")
-    try:
-        if algorithm in _HASHES and len(value) == hashlib.new(algorithm).digest_size * 2:
-            return algorithm, int(value, 16)
-        raw = base64.b64decode(value, validate=True)
-        if len(raw) == BYTES.get(algorithm):
-            return algorithm, int.from_bytes(raw, "big")
-    except (ValueError, binascii.Error):
-        pass
-    raise InputError(f"checksum = {checksum!r}: write {', '.join(BYTES)} with base64, or {', '.join(_HASHES)} with hex")
-
-
 class Running:
     """Checksums of a stream, several at a time; ``begin`` more only before the first byte."""
 

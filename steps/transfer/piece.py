@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from argosy.steps.store.base import StoreError
@@ -60,12 +59,3 @@ class Failed(NamedTuple):
 
     number: int
     error: StoreError
-
-
-def ranges(object_size: int) -> Iterator[tuple[int, int]]:
-    """(start, length) of an object's pieces."""
-    if object_size <= WHOLE_BYTES:
-        yield 0, object_size
-        return
-    for start in range(0, object_size, RANGE_BYTES):
-        yield start, min(RANGE_BYTES, object_size - start)

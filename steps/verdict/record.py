@@ -9,7 +9,6 @@ from typing import Any
 
 from argosy.steps.contract.causes import Cause
 
-TERMINATION_BYTES = 1024
 _PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 
 

@@ -16,7 +16,6 @@ from argosy.steps.store import ObjectStore
 from tests.launch.committing import committed_folder
 
 FILES = {"step-3/a.pt": b"a" * 50_000, "step-3/b.pt": os.urandom(70_000), "latest": b"step-3"}
-ALL = sum(map(len, FILES.values()))
 
 
 @pytest.fixture

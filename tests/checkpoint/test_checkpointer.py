@@ -22,10 +22,7 @@ torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
 
-@pytest.fixture(autouse=True)
-def outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
-        monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("outside")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -11,27 +10,13 @@ import pytest
 
 from argosy.steps.checkpointer import Checkpointer
 from argosy.steps.contract.errors import InputError
+from tests.checkpoint.test_checkpointer import same
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
 
-@pytest.fixture(autouse=True)
-def outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
-        monkeypatch.delenv(name)
-
-
-def same(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor):
-        return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
-    if isinstance(a, numpy.ndarray):
-        return a.dtype == b.dtype and numpy.array_equal(a, b)
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    return type(a) is type(b) and (a == b or a != a)
+pytestmark = pytest.mark.usefixtures("outside")
 
 
 def test_every_kind_of_value_comes_back(tmp_path: Path) -> None:

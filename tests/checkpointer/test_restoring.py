@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -22,10 +21,7 @@ from argosy.steps.store import open_store
 torch = pytest.importorskip("torch")
 
 
-@pytest.fixture(autouse=True)
-def outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
-        monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("outside")
 
 
 def store_of(folder: Path) -> CheckpointStore:

@@ -24,10 +24,7 @@ from argosy.steps.store import open_store
 torch = pytest.importorskip("torch")
 
 
-@pytest.fixture(autouse=True)
-def outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("ARGOSY_") or name == "WORLD_SIZE"]:
-        monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("outside")
 
 
 def state_of(step: int) -> dict[str, Any]:

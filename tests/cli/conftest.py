@@ -220,20 +220,3 @@ def initialized(
         return code, tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else {}, out + err
 
     return call
-
-
-@pytest.fixture
-def argosy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
-    """Run a command line in this process, in an empty folder: (exit code, stdout, stderr)."""
-    from click.testing import CliRunner
-
-    from argosy.workflows.cli import main
-
-    monkeypatch.chdir(tmp_path)
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with CliRunner().isolation() as (out, err, _):
-            code = main.invoke(list(argv))
-            return code, out.getvalue().decode(), err.getvalue().decode()
-
-    return run

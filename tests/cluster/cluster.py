@@ -203,12 +203,6 @@ class Cluster(Client):
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda node: node.load(archive), self.nodes.values()))
 
-    def load_checkout(self, checkout: Path, tag: str) -> None:
-        """Another checkout's code as ``argosy/step:TAG`` and ``argosy/trainer:TAG``."""
-        archive = self.instance.part("checkouts") / f"{tag}.tar"
-        images.thin(archive, images.project_names(tag), checkout.resolve())
-        self.load(archive)
-
 
 def why_not() -> str:
     """Why a cluster cannot start here without a build of minutes; empty when it can."""

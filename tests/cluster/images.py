@@ -99,8 +99,8 @@ def executor(target: Path, version: str) -> None:
     archive.write(target, [f"quay.io/argoproj/argoexec:{version}"], {"PATH": "/bin"}, ["argoexec"])
 
 
-def thin(target: Path, names: Sequence[str], checkout: Path = CHECKOUT) -> None:
-    """``names`` over this machine's Python, with the code of ``checkout`` in it."""
+def thin(target: Path, names: Sequence[str]) -> None:
+    """``names`` over this machine's Python, with this checkout's code in it."""
     archive = Archive()
     for path in ("tmp", "var/tmp"):
         archive.folder(path, 0o1777)
@@ -111,8 +111,8 @@ def thin(target: Path, names: Sequence[str], checkout: Path = CHECKOUT) -> None:
         archive.link(path, MACHINE + path)
     for path in ("bin", "sbin", "lib", "lib64"):
         archive.link(path, f"usr/{path}")
-    for source in _code(checkout):
-        name = f"{CODE}/{source.relative_to(checkout)}"
+    for source in _code():
+        name = f"{CODE}/{source.relative_to(CHECKOUT)}"
         if source.is_symlink():
             archive.link(name, os.readlink(source))
         else:
@@ -129,15 +129,15 @@ def thin(target: Path, names: Sequence[str], checkout: Path = CHECKOUT) -> None:
     archive.write(target, names, environment)
 
 
-def _code(checkout: Path) -> list[Path]:
-    listed = run("git", "-C", checkout, "ls-files", "-co", "--exclude-standard", "-z", *ROOMS).split("\0")
-    paths = (checkout / name for name in listed if name)
+def _code() -> list[Path]:
+    listed = run("git", "-C", CHECKOUT, "ls-files", "-co", "--exclude-standard", "-z", *ROOMS).split("\0")
+    paths = (CHECKOUT / name for name in listed if name)
     return sorted(path for path in paths if path.is_file() or path.is_symlink())
 
 
-def project_names(tag: str = VERSION) -> list[str]:
-    """The two images that a compiled manifest names, at a tag."""
-    return [f"docker.io/argosy/{room}:{tag}" for room in ("step", "trainer")]
+def project_names() -> list[str]:
+    """The two images that a compiled manifest names."""
+    return [f"docker.io/argosy/{room}:{VERSION}" for room in ("step", "trainer")]
 
 
 EXAMPLES = ["docker.io/library/python:3.11-slim"]

@@ -21,11 +21,13 @@ import yaml
 
 from argosy.workflows.code import pack
 from argosy.workflows.compile import compile_run
+from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.placement import RENDERED, RUNTIMES
 from argosy.workflows.spec.run import TrainingRun
 from tests.cluster.api import ApiError
 from tests.cluster.client import Client
 from tests.cluster.images import CHECKOUT
+from tests.fabric.cases import GANGS, case
 
 GOLDENS = sorted((CHECKOUT / "tests/goldens").rglob("*.yaml"))
 EXAMPLES = sorted((CHECKOUT / "examples").glob("*/*.toml"))
@@ -43,10 +45,11 @@ BEYOND = re.compile(r"hostNetwork: true|hostPath:|privileged: true|- IPC_LOCK")
 
 @pytest.fixture(scope="session")
 def manifests(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, str]:
-    """Every golden, every example with every runtime and placement, and the Hera script's: name to text."""
+    """Every golden, fabric and example with every runtime and placement, and the Hera script's: name to text."""
     there = request.getfixturevalue("operators") if OPERATED else set()
     folder = tmp_path_factory.mktemp("compiled")
     made = {str(path.relative_to(CHECKOUT)): path.read_text() for path in GOLDENS}
+    made |= {f"fabric {name}": gang_yaml(case(name)) for name in GANGS}
     for path in EXAMPLES:
         code = pack(path.parent)
         table = tomllib.loads(path.read_text())
@@ -64,7 +67,7 @@ def manifests(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureR
 
 
 def gangs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The objects that travel in a Workflow as raw artifacts; a golden that is a gang is one itself."""
+    """The objects that travel in a Workflow as raw artifacts; a gang on a fabric is one itself."""
     if "Workflow" not in document["kind"]:
         yield document
         return

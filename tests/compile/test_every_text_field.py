@@ -15,6 +15,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.compile import compile_run
 from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.run import TrainingRun
+from tests.compile.test_structure import shape
 from tests.compile.unfactored import loaded, unfactored
 
 BASE: dict[str, Any] = {
@@ -301,12 +302,6 @@ def test_a_payload_in_a_fabric_of_ones_own(payload: str) -> None:
     before, after = (gang_yaml(TrainingRun(**each)) for each in (quiet, loud))
     assert shape(loaded(after)) == shape(loaded(before))
     assert "{{" not in after
-
-
-def shape(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: shape(value) for key, value in node.items()}
-    return [shape(each) for each in node] if isinstance(node, list) else type(node)
 
 
 def placeholders(document: dict[str, Any]) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,13 +9,6 @@ import pytest
 
 from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import DatasetManifest
-
-
-@pytest.fixture
-def seed() -> int:
-    number = int(os.environ.get("ARGOSY_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"ARGOSY_TEST_SEED={number}")
-    return number
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.engine.api import RunOptions, check, ignored, run
-from argosy.workflows.engine.fields import supported_fields
 
 MAIN = "- name: main\n  container: {image: i, command: ['true']}\n"
 
@@ -150,13 +149,6 @@ def test_what_is_ignored_is_listed_with_its_reason(tmp_path: Path, make_workflow
     found = {each.path: each.reason for each in ignored(text, RunOptions(state_dir=tmp_path))}
     assert "spec.podGC" in found
     assert "share the machine" in found["spec.templates[0].container.resources"]
-
-
-def test_every_field_has_a_verdict() -> None:
-    table = list(supported_fields())
-    assert len(table) > 400
-    assert all(reason for _, verdict, reason in table if verdict != "supported")
-    assert ("spec.templates[].daemon", "refused", "not built into the local engine") in table
 
 
 def test_template_refs_come_from_files(tmp_path: Path, make_workflow: Callable[..., bytes]) -> None:

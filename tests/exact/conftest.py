@@ -16,13 +16,6 @@ from tests.exact.gang import Gang, Gangs
 from tests.exact.zygote import Zygote
 
 
-@pytest.fixture
-def seed() -> int:
-    number = int(os.environ.get("ARGOSY_TEST_SEED", int.from_bytes(os.urandom(4))))
-    print(f"ARGOSY_TEST_SEED={number}")
-    return number
-
-
 @pytest.fixture(autouse=True)
 def process_as_it_was() -> Any:
     """What ExactDataParallel sets for the whole process is set back after each test."""

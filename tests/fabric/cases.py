@@ -63,6 +63,12 @@ def case(name: str, env: dict[str, str] | None = None) -> TrainingRun:
     return run_on(GANGS[name], env, 4 if "gb200" in name else 8)
 
 
+def bare(name: str) -> TrainingRun:
+    """The same run without its fabric."""
+    plain = {key: value for key, value in GANGS[name].items() if not key.startswith("fabric")}
+    return run_on(plain, gpus=4 if "gb200" in name else 8)
+
+
 def template(run: TrainingRun) -> dict[str, Any]:
     """The pod template inside the gang's manifest, as the cluster reads it."""
     job = yaml.safe_load(gang_yaml(run))["spec"]["replicatedJobs"][0]["template"]["spec"]

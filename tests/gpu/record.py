@@ -13,7 +13,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".gpu"
 """Ignored by git: results, and what is carried to a machine without a network."""
-ENDED = ("ran", "failed", "timed out", "not possible here")
 
 
 def commit() -> str:

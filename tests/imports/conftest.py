@@ -8,29 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from argosy.workflows.cli import main
 from argosy.workflows.imports.convert import convert
 from argosy.workflows.imports.record import record
 from argosy.workflows.manifests.reading import read_file, read_text
 from tests.imports.account import Account
-
-Argosy = Callable[..., tuple[int, str, str]]
-MANIFESTS = Path(__file__).parent / "manifests"
-
-
-@pytest.fixture
-def argosy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Argosy:
-    """Run a command line in this process, in an empty folder: (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with CliRunner().isolation() as (out, err, _):
-            code = main.invoke(list(argv))
-            return code, out.getvalue().decode(), err.getvalue().decode()
-
-    return run
 
 
 @pytest.fixture

@@ -22,6 +22,11 @@ def found(text: str, *families: str) -> list[tuple[str, str, int]]:
     return [(each.rule, each.level.word, each.line) for each in wanted]
 
 
+def levels(text: str, rule: str) -> list[str]:
+    """The levels of what one rule finds."""
+    return [each[1] for each in found(text, rule.rstrip("0123456789")) if each[0] == rule]
+
+
 def pod(container: str = "", spec: str = "") -> str:
     """A pod whose container and spec have these lines besides."""
     return POD + _indented(container, 6) + _indented(spec, 2)

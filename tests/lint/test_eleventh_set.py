@@ -22,24 +22,6 @@ spec:
           command: [serve]
 {more}
 """
-JOB = """\
-apiVersion: batch/v1
-kind: Job
-metadata: {{name: train}}
-spec:
-  completionMode: Indexed
-  completions: {count}
-  parallelism: {count}
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-        - name: train
-          image: r/x:1
-          command: [python, train.py]
-          env: [{{name: {name}, value: "{value}"}}]
-          resources: {{limits: {{nvidia.com/gpu: 8}}}}
-"""
 RETRIED = """\
 apiVersion: argoproj.io/v1alpha1
 kind: Workflow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint.rules_table import found, pod
+from tests.lint.rules_table import levels, pod
 
 OBJECT = """\
 apiVersion: {version}
@@ -52,10 +52,6 @@ def made(
         command=command,
         resources=f"{{limits: {{nvidia.com/gpu: {gpus}}}}}" if gpus else "{}",
     )
-
-
-def levels(text: str, rule: str) -> list[str]:
-    return [each[1] for each in found(text, rule.rstrip("0123456789")) if each[0] == rule]
 
 
 def test_a_kustomization_gives_the_selector() -> None:

@@ -17,7 +17,8 @@ from argosy.workflows.manifests.reading import read_text
 
 load()
 LARGE = 5_000
-JUNK: list[Any] = [None, [], {}, "", "x", -1, 1.5, True, [None], {"a": None}, "{{x}}", [[1]], [{}]]
+JUNK: list[Any] = [None, [], {}, "", "x", -1, 1.5, True, [None], {"a": None}, "{{x}}", [[1]], [{}],
+                   "$(X) ${Y:-z} '"]  # fmt: skip
 
 
 def mutants(document: Any, turn: int) -> Iterator[Any]:
@@ -44,7 +45,7 @@ def places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         yield from places(below, (*path, key))
 
 
-@pytest.mark.parametrize("family", ["API", "ARGO", "MEM", "RAY", "SEC", "STORE"])
+@pytest.mark.parametrize("family", ["API", "ARGO", "ARGV", "MEM", "RAY", "REND", "SEC", "STORE"])
 def test_no_rule_falls_over_junk(family: str) -> None:
     texts = []
     for name in sorted(RULES):

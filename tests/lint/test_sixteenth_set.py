@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint.rules_table import found, pod
+from tests.lint.rules_table import found, levels, pod
 
 MEMBER = """\
 apiVersion: v1
@@ -37,10 +37,6 @@ kind: Pod
 metadata: {{name: train{uid}}}
 spec: {{containers: [{{image: r/train:1}}]}}
 """
-
-
-def levels(text: str, rule: str) -> list[str]:
-    return [each[1] for each in found(text, rule.rstrip("0123456789")) if each[0] == rule]
 
 
 @pytest.mark.parametrize(

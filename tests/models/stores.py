@@ -11,8 +11,6 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store import ObjectMissing, ObjectStore, StoreError
 from argosy.steps.store.base import ObjectInfo
 
-CHANGING = ("put", "upload", "put_if_absent", "delete")
-
 
 class DictStore:
     """The promises of a store, as fast as they can be kept."""

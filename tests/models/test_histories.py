@@ -6,14 +6,10 @@ A failure prints the steps that lead to it. Replay one of the random ones:
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from pathlib import Path
-from typing import Any
 
 import hypothesis
-import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
@@ -139,18 +135,8 @@ class OnObstore(Histories):
         return InMemory()
 
 
-@pytest.fixture
-def memory_folder(tmp_path: Path) -> Any:
-    shm = Path("/dev/shm")
-    if not os.access(shm, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="argosy-test-", dir=shm) as folder:
-        yield Path(folder)
-
-
-def test_on_a_folder(memory_folder: Path) -> None:
-    run(on_folder(memory_folder / "store"), examples=12, steps=12)
+def test_on_a_folder(memory_path: Path) -> None:
+    run(on_folder(memory_path / "store"), examples=12, steps=12)
 
 
 def test_on_obstore() -> None:

@@ -18,7 +18,7 @@ from tests.prove.record import Record
 COUNT = 4
 BATCH = 10
 PATIENCE = 60.0
-COLUMNS = ["batch", "cases", "differ", "seconds", "held"]
+COLUMNS = ["cases", "differ", "seconds", "held"]
 
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
@@ -33,7 +33,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
         record.go_on(
             left, lambda number: _batch(questions, number, names[number * BATCH : (number + 1) * BATCH]), minutes
         )
-    return record.told(f"The recorded answers, asked again of Argo {ARGO}", COLUMNS)
+    return record.told(f"The recorded answers, asked again of Argo {ARGO}", COLUMNS, by=())
 
 
 def _batch(questions: Questions, number: int, names: list[str]) -> dict[str, Any]:

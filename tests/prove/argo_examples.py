@@ -30,7 +30,8 @@ COUNT = 1000
 AT_ONCE = 10
 BATCH = 40
 PATIENCE = 60.0
-COLUMNS = ["example", "verdict", "phase", "nodes", "told", "held"]
+BY = ["verdict", "phase", "told"]
+COLUMNS = [*BY, "nodes", "held", "example"]
 ENDLESS = ("forever",)
 """Not run."""
 _CLAIMS = 8
@@ -49,7 +50,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     if asked := [case for name, case in left.items() if not _is_ours(refusals[name])]:
         _ask(record, asked, deadline)
     title = f"Argo's own examples, on Argo {ARGO} and on the local engine"
-    return record.told(title, COLUMNS, count=0, note=_note(record))
+    return record.told(title, COLUMNS, count=0, note=_note(record), by=BY)
 
 
 def _refusal(case: Case) -> str:

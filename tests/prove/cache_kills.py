@@ -16,7 +16,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import DatasetManifest
 from tests.prove.record import ROOT, Record
 
+COLUMNS = ["another process waits", "killed in the middle", "held"]
 COUNT = 10_000
 """More than there are calls: all of them."""
 USER = ROOT / "tests" / "data" / "cache_user.py"
@@ -34,45 +34,15 @@ CAP = json.dumps({"size_gib": (FILES * SIZE + SIZE) / (1 << 30), "verify": "full
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Kill at each call until all are done or ``minutes`` are over; 0 when every case held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    work = folder / "cache-kills"
-    deadline = time.monotonic() + minutes * 60
-    record = Record("cache-kills", seed, folder)
+    record = Record("cache-kills", seed)
+    work = record.folder / "cache-kills"
     shutil.rmtree(work, ignore_errors=True)
     old, new = prepare(work, seed)
     calls = min(count, count_calls(work, old, new))
     print(f"{calls} system calls; seed {seed}", flush=True)
-    for number in range(len(record.cases()) + 1, calls + 1):
-        case = kill_once(work, number, old, new)
-        record.add(case)
-        if not case["held"]:
-            print(json.dumps(case), flush=True)
-        if time.monotonic() > deadline:
-            print(f"{number} of {calls} done; run the same command to go on", flush=True)
-            break
-    cases = record.cases()
-    write(cases, calls, seed)
-    return 0 if all(case["held"] for case in cases) else 1
-
-
-def write(cases: list[dict[str, Any]], calls: int, seed: int) -> None:
-    """The table in docs/: two lines instead of one for each case."""
-    held = sum(case["held"] for case in cases)
-    commits = ", ".join(sorted({case["commit"] for case in cases}))
-    lines = [
-        "# A user of the dataset cache killed (SIGKILL) at each of its system calls", "",
-        f"{held} of {len(cases)} held; there are {calls} calls. Seed {seed}, commit {commits}. "
-        f"Again: `make prove SUITE=cache-kills SEED={seed}`.", "",
-        *(line for line in (__doc__ or "").split("\n")[2:]),
-        "| another process waits | cases | killed in the middle | held |", "|---|---|---|---|",
-    ]  # fmt: skip
-    for waiting in (False, True):
-        mine = [case for case in cases if case["waiting"] is waiting]
-        killed, good = (sum(case[name] for case in mine) for name in ("killed", "held"))
-        lines.append(f"| {'yes' if waiting else 'no'} | {len(mine)} | {killed} | {good} |")
-    target = ROOT / "docs" / "proof-cache-kills.md"
-    target.write_text("\n".join(lines) + "\n")
-    print(f"{held} of {len(cases)} held; written: {target.relative_to(ROOT)}")
+    record.go_on(range(len(record.cases()) + 1, calls + 1), lambda number: kill_once(work, number, old, new), minutes)
+    title, note = "A user of the dataset cache killed (SIGKILL) at each of its system calls", __doc__.split("\n", 2)[2]
+    return record.told(title, COLUMNS, count=0, note=f"There are {calls} calls. {note.strip()}", by=COLUMNS[:1])
 
 
 def prepare(work: Path, seed: int) -> tuple[DatasetManifest, DatasetManifest]:
@@ -156,8 +126,8 @@ def kill_once(work: Path, number: int, old: DatasetManifest, new: DatasetManifes
     out, _ = second.communicate("\n", timeout=120)
     return {
         "number": number,
-        "waiting": waiting,
-        "killed": first.returncode == -signal.SIGKILL,
+        "another process waits": "yes" if waiting else "no",
+        "killed in the middle": first.returncode == -signal.SIGKILL,
         "held": not torn and second.returncode == 0 and clean(work, old, new),
         "said": out[-300:],
     }

@@ -19,7 +19,7 @@ from tests.prove.record import Record
 COUNT = 60
 STEPS = 6
 COLUMNS = [
-    "placement", "number", "gangs made", "looks", "both held nodes", "node-minutes lost", "seconds", "held", "error",
+    "placement", "gangs made", "looks", "both held nodes", "node-minutes lost", "seconds", "held", "error",
 ]  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     with cluster.lent():
         offer_slots(cluster)
         record.go_on(record.left(count), lambda number: _case(cluster, number), minutes)
-    return record.told("Two gangs and room for one", COLUMNS)
+    return record.told("Two gangs and room for one", COLUMNS, by=["placement"])
 
 
 def _case(cluster: Cluster, number: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Every crash point: each operation or request of each workload, with each kind of fault, judged by one oracle.
 
-A line per batch (workload, way, kind). A case again: the message of a violation names batch and point;
-``ARGOSY_ONLY="saves, http, cut"`` runs only the batches whose name contains it.
+A line per batch (workload, way, kind), a row per workload and way. A case again: the message of a violation names
+batch and point; ``ARGOSY_ONLY="saves, http, cut"`` runs only the batches whose name contains it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from tests.crash.cases import Violation, batches, run, serving
 from tests.prove.record import Record
 
-COLUMNS = ["batch", "cases", "violations", "CPU seconds", "held"]
+COLUMNS = ["workload", "cases", "violations", "CPU seconds", "held"]
 
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
@@ -34,7 +34,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     total, seconds = sum(case["cases"] for case in cases), sum(case["CPU seconds"] for case in cases)
     title = f"{total} crash points, {sum(not case['held'] for case in cases)} violations, {seconds:.0f} s of CPU"
     print(title)
-    return record.told(title, COLUMNS, count=0)
+    return record.told(title, COLUMNS, count=0, by=["workload"])
 
 
 def one(number: int, deadline: float) -> dict[str, Any] | None:
@@ -50,5 +50,6 @@ def one(number: int, deadline: float) -> dict[str, Any] | None:
         violation = str(error)
     seconds = round(time.process_time() - began, 2)
     return {
-        "batch": batch.name, "cases": cases, "violations": violation, "CPU seconds": seconds, "held": not violation
+        "batch": batch.name, "workload": batch.name.rpartition(", ")[0], "cases": cases, "violations": violation,
+        "CPU seconds": seconds, "held": not violation,
     }  # fmt: skip

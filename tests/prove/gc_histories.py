@@ -12,7 +12,7 @@ from tests.models.random_histories import play
 from tests.models.stores import DictStore
 from tests.prove.record import Record
 
-COLUMNS = ["histories", "acts", "commits", "prunes", "claims", "broken", "seconds", "held"]
+COLUMNS = ["acts", "commits", "prunes", "claims", "broken", "seconds", "held"]
 BATCH = 250
 
 
@@ -20,7 +20,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     """``count`` batches (40 are 10,000 histories); replay: ``tests.models.test_histories.again("SEED-NUMBER")``."""
     record = Record("gc-histories", seed)
     record.go_on(record.left(count), lambda number: batch(number, seed), minutes)
-    return record.told("Random histories of pruning", COLUMNS)
+    return record.told("Random histories of pruning", COLUMNS, by=())
 
 
 def batch(number: int, seed: int) -> dict[str, object]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.models.test_histories import Histories, OnObstore, on_folder, run
 from tests.prove.record import Record
 
-COLUMNS = ["batch", "store", "histories", "acts", "seconds", "held"]
+COLUMNS = ["store", "histories", "acts", "seconds", "held"]
 STEPS = 40
 
 
@@ -18,7 +18,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     """``count`` batches of 60 histories of up to 40 acts, each batch with its own seed."""
     record = Record("histories", seed)
     record.go_on(record.left(count), lambda number: batch(number, seed), minutes)
-    return record.told("Random histories against a small model", COLUMNS)
+    return record.told("Random histories against a small model", COLUMNS, by=["store"])
 
 
 def batch(number: int, seed: int) -> dict[str, object]:

@@ -1,19 +1,17 @@
 """Each kind of fault in each phase of a training on its first, middle and last rank: how is it called, what is done?
 
-Three nodes with one rank each, the real supervisor, the real ``launch``. One line is one kind in one phase. Kinds that
-a restart helps are a chain: the three ranks are struck one after the other, each in a start of its own, and the run
-must end well. After a kind that ends a run each rank has a run of its own. ``COUNT`` is the number of faults; the last
-fifty are single ones of both sorts that must be over at the first retry.
+Three nodes with one rank each, the real supervisor, the real ``launch``. One line is one kind in one phase, a row one
+kind in all of them. Kinds that a restart helps are a chain: the three ranks are struck one after the other, each in a
+start of its own, and the run must end well. After a kind that ends a run each rank has a run of its own. ``COUNT`` is
+the number of faults; the last fifty are single ones of both sorts that must be over at the first retry.
 """
 
 from __future__ import annotations
 
 import json
-import queue
 import random
 import sys
 import tempfile
-import threading
 import time
 import uuid
 from pathlib import Path
@@ -48,7 +46,7 @@ CHAINS = [
 ]
 """Each kind once before any comes a second time."""
 COUNT = RANKS * len(CHAINS) + SINGLES
-COLUMNS = ["fault", "phase", "faults", "cause right", "rank right", "action right", "quote in the logs",
+COLUMNS = ["fault", "faults", "cause right", "rank right", "action right", "quote in the logs",
            "over at the first retry", "seconds", "held", "wrong"]  # fmt: skip
 
 
@@ -56,34 +54,11 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run until ``count`` faults are recorded or ``minutes`` are over; 0 when all that were run held."""
     record = Record("matrix", seed)
     done = {(case["fault"], case["phase"], case["single"]) for case in record.cases()}
-    todo: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
     chains = [(kind, phase, 0) for kind, phase in CHAINS[: -(-count // RANKS)]]
     alone = [(kind, phase, number) for number, (kind, phase) in enumerate(singles(seed), 1)]
     half = len(CHAINS) // 2
     cases = [*chains[:half], *alone[: max(0, count - RANKS * len(CHAINS))], *chains[half:]]
-    for case in cases:
-        if case not in done:
-            todo.put(case)
-    deadline, lock = time.monotonic() + minutes * 60 - 60, threading.Lock()
-
-    def work() -> None:
-        while time.monotonic() < deadline:
-            try:
-                kind, phase, single = todo.get_nowait()
-            except queue.Empty:
-                return
-            case = one(kind, phase, single, seed)
-            with lock:
-                record.add(case)
-                print(json.dumps(case), flush=True)
-
-    threads = [threading.Thread(target=work) for _ in range(LANES)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if not todo.empty():
-        print(f"{todo.qsize()} lines are left; run the same command to go on", flush=True)
+    record.go_on([case for case in cases if case not in done], lambda case: one(*case, seed), minutes - 1, LANES)
     return _told(record)
 
 
@@ -107,7 +82,7 @@ def one(kind: str, phase: str, single: int, seed: int) -> dict[str, Any]:
     ranks = [random.Random(f"{seed}/{single}").randrange(RANKS)] if single else list(range(RANKS))
     runs = [[rank] for rank in ranks] if kind in ALONE else [ranks]
     told = [each for run in runs for each in _run(kind, phase, run)]
-    counted = {name: sum(each[name] for each in told) for name in COLUMNS[3:8]}
+    counted = {name: sum(each[name] for each in told) for name in COLUMNS[2:7]}
     wrong = "; ".join(each["wrong"] for each in told if each["wrong"])
     return {
         "fault": kind, "phase": phase, "single": single, "faults": len(told), **counted,
@@ -155,7 +130,7 @@ def _judged(rig: Rig, kind: str, phase: str, ranks: list[int], code: int) -> lis
     found = []
     for number, rank in enumerate(ranks):
         if number >= len(verdicts):
-            found.append(dict.fromkeys(COLUMNS[3:8], False) | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"})
+            found.append(dict.fromkeys(COLUMNS[2:7], False) | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"})
             continue
         said = verdicts[number]
         wanted = _wanted(kind, phase, number, verdicts[:number])
@@ -190,7 +165,7 @@ def _is_in(quote: str, logs: str) -> bool:
 def _told(record: Record) -> int:
     cases = record.cases()
     faults = sum(case["faults"] for case in cases)
-    figures = ", ".join(f"{name} {sum(case[name] for case in cases)}" for name in COLUMNS[3:7])
+    figures = ", ".join(f"{name} {sum(case[name] for case in cases)}" for name in COLUMNS[2:6])
     alone = [case for case in cases if case["single"]]
     over = sum(case["held"] for case in alone)
     note = (
@@ -198,4 +173,6 @@ def _told(record: Record) -> int:
         "After the third hang at one step, and after what no restart helps, the run must stop."
     )
     print(note)
-    return record.told("Every kind of fault in every phase, and what was made of it", COLUMNS, count=0, note=note)
+    return record.told(
+        "Every kind of fault in every phase, and what was made of it", COLUMNS, count=0, note=note, by=["fault"]
+    )

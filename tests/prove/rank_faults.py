@@ -67,7 +67,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     faults, named = (sum(case[key] for case in cases) for key in ("faults", "culprit named"))
     note = f"{named} of {faults} culprits named, {sum(case['evidence of it'] for case in cases)} with their evidence."
     print(note)
-    return record.told("Ranks that fail, and who is blamed", COLUMNS, note=note)
+    return record.told("Ranks that fail, and who is blamed", COLUMNS, note=note, by=["where"])
 
 
 def plan_of(number: int, seed: int, world: int) -> list[dict[str, Any]]:

@@ -6,13 +6,13 @@ import json
 import os
 import re
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from argosy.steps.contract.env import S3_TRANSPORT
 
@@ -76,27 +76,41 @@ class Record:
         self, todo: Iterable[_Todo], judged: Callable[[_Todo], dict[str, Any]], minutes: float, at_once: int = 1
     ) -> None:
         """Judge ``at_once`` beside each other, keep and print each; none is begun after ``minutes``."""
-        deadline, waiting = time.monotonic() + minutes * 60, iter(todo)
-        with ThreadPoolExecutor(at_once) as pool:
-            while batch := list(islice(waiting, at_once)):
-                if time.monotonic() > deadline:
-                    print("run the same command to go on", flush=True)
+        deadline, waiting, lock = time.monotonic() + minutes * 60, iter(todo), threading.Lock()
+        late: list[object] = []
+
+        def work(_: int) -> None:
+            while True:
+                with lock:  # what is next may depend on what is kept
+                    each = next(waiting, self)
+                if each is self:
                     return
-                for case in pool.map(judged, batch):
+                if time.monotonic() > deadline:
+                    late.append(each)
+                    return
+                case = judged(cast(_Todo, each))
+                with lock:
                     self.add(case)
-                    print(json.dumps(case), flush=True)
+                print(json.dumps(case), flush=True)
 
-    def told(self, title: str, columns: list[str], *, count: int | None = None, note: str = "") -> int:
-        """Write the table (see :meth:`write_table`); 0 when every case held."""
-        table = self.write_table(title, columns, count=count, note=note)
-        print(f"written: {table.relative_to(ROOT)}")
-        return 0 if all(case["held"] for case in self.cases()) else 1
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(work, range(at_once)))
+        if late:
+            print("run the same command to go on", flush=True)
 
-    def write_table(self, title: str, columns: list[str], *, count: int | None = None, note: str = "") -> Path:
-        """``docs/proof-SUITE.md`` from all cases.
+    def told(
+        self,
+        title: str,
+        columns: list[str],
+        *,
+        count: int | None = None,
+        note: str = "",
+        by: Sequence[str] | None = None,
+    ) -> int:
+        """Write ``docs/proof-SUITE.md`` from all cases; 0 when every one held.
 
         ``count``: what COUNT has to be to get them again (None: the number of lines; 0: it means nothing to the
-        suite). ``note``: a paragraph on what was found.
+        suite). ``note``: a paragraph on what was found. ``by``: one row for all cases that are alike in these columns.
         """
         cases = self.cases()
         held = sum(case["held"] for case in cases)
@@ -111,7 +125,29 @@ class Record:
             *([note, ""] if note else []),
             "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns),
         ]  # fmt: skip
-        lines += ["| " + " | ".join(str(case.get(column, "")) for column in columns) + " |" for case in cases]
+        rows = cases if by is None else grouped(cases, by, columns)
+        lines += ["| " + " | ".join(str(row.get(column, "")) for column in columns) + " |" for row in rows]
         target = ROOT / "docs" / f"proof-{self.name}.md"
         target.write_text("\n".join(lines) + "\n")
-        return target
+        print(f"written: {target.relative_to(ROOT)}")
+        return 0 if held == len(cases) else 1
+
+
+def grouped(cases: list[dict[str, Any]], by: Sequence[str], columns: list[str]) -> list[dict[str, Any]]:
+    """One row for the cases that are alike in ``by``: figures added up, what held counted, other words once each."""
+    alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for case in cases:
+        alike.setdefault(tuple(case.get(name, "") for name in by), []).append(case)
+    return [
+        dict(zip(by, key, strict=True))
+        | {name: _together(name, [case.get(name, "") for case in held]) for name in columns if name not in by}
+        for key, held in alike.items()
+    ]
+
+
+def _together(column: str, values: list[Any]) -> Any:
+    if column == "held":
+        return f"{sum(values)} of {len(values)}"
+    if all(isinstance(value, int | float) for value in values):
+        return max(values) if "at most" in column else round(sum(values), 2)
+    return "; ".join(dict.fromkeys(str(value) for value in values if value != ""))

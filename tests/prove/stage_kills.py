@@ -7,11 +7,9 @@ of it had left the server; what comes then is at most 1.05 of what was missing.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.manifest import DatasetManifest
 from argosy.steps.transfer.crc import OWN, crc
 from tests.data.kills import BUCKET, Stager, served, slowly, strays
-from tests.prove.record import ROOT, Record
+from tests.prove.record import Record
 from tests.s3 import S3Server, nothing
 
 COUNT = 40
@@ -35,22 +33,16 @@ Files = dict[str, bytes]
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run until ``count`` cases are recorded or ``minutes`` are over; 0 when all that were run held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record = Record("stage-kills", seed, folder)
-    deadline = time.monotonic() + minutes * 60
+    record = Record("stage-kills", seed)
     with S3Server((BUCKET,)) as server:
         environ = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
         os.environ.update({**environ, "AWS_ENDPOINT_URL": server.endpoint})
-        for number in range(len(record.cases()), count):
-            case = Case(server, folder / "stage-kills", number, random.Random(f"{seed}-{number}")).run()
-            record.add(case)
-            print(json.dumps(case), flush=True)
-            if time.monotonic() > deadline:
-                print(f"{number + 1} of {count} done; run the same command to go on", flush=True)
-                break
-    table = record.write_table("Staging killed (SIGKILL) at random instants, and run again", COLUMNS)
-    print(f"written: {table.relative_to(ROOT)}")
-    return 0 if all(case["held"] for case in record.cases()) else 1
+
+        def judged(number: int) -> dict[str, Any]:
+            return Case(server, record.folder / "stage-kills", number, random.Random(f"{seed}-{number}")).run()
+
+        record.go_on(record.left(count), judged, minutes)
+    return record.told("Staging killed (SIGKILL) at random instants, and run again", COLUMNS)
 
 
 class Case:

@@ -191,23 +191,19 @@ def _case(kind: str, phase: str, state: Path, port: int, earlier: list[dict[str,
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
     """Run phase after phase until ``count`` are recorded or ``minutes`` are over; 0 when all that were run held."""
-    folder = Path(os.environ.get("ARGOSY_PROOFS", Path.home() / ".cache" / "argosy" / "proofs"))
-    record, state = Record("ten-million-keys", seed, folder), folder / "ten-million-keys"
+    record = Record("ten-million-keys", seed)
+    state = record.folder / "ten-million-keys"
     server = ThreadingHTTPServer(("127.0.0.1", 0), Bucket)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    deadline = time.monotonic() + minutes * 60
-    for kind, phase in list(itertools.product(KINDS, PHASES))[len(record.cases()) : count]:
-        if phase == PHASES[0]:
+
+    def judged(what: tuple[str, str]) -> dict[str, Any]:
+        if what[1] == PHASES[0]:
             shutil.rmtree(state, ignore_errors=True)
-        case = _case(kind, phase, state, server.server_port, record.cases())
-        record.add(case)
-        print(json.dumps(case), flush=True)
-        if time.monotonic() > deadline:
-            print(f"{len(record.cases())} of {count} done; run the same command to go on", flush=True)
-            break
+        return _case(*what, state, server.server_port, record.cases())
+
+    record.go_on(list(itertools.product(KINDS, PHASES))[len(record.cases()) : count], judged, minutes)
     server.shutdown()
     columns = ["bucket", "phase", "keys", "seconds", "keys/s", "peak MiB", "LISTs", "read", "max/mean", "rows", "held"]
     title = f"Proof: ten million keys are frozen, planned and read in at most {MIB} MiB"
-    print(record.write_table(title, columns, note=NOTE))
-    return 0 if all(case["held"] for case in record.cases()) else 1
+    return record.told(title, columns, note=NOTE)

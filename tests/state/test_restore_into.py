@@ -9,8 +9,9 @@ import pytest
 
 from argosy.steps.checkpointer import Checkpointer
 from argosy.steps.contract.errors import InputError
-from argosy.steps.state.files import file_bytes, read_into
-from argosy.steps.state.share import layout_of
+from argosy.steps.state.files import filled as file_bytes
+from argosy.steps.state.files import read_into
+from argosy.steps.state.share import layout_of, source_of
 from argosy.steps.state.stored import STATE_PATH, state_bytes
 from argosy.steps.state.tree import encode
 
@@ -156,7 +157,8 @@ def test_only_the_files_that_are_needed_are_read_each_once(monkeypatch: pytest.M
     tree, tensors = encode(state)
     files = {STATE_PATH: state_bytes(1, tree, layout_of(tensors, 0, 3).tensors)}
     for rank in range(3):
-        files |= {file.path: file_bytes(file, tensors) for file in layout_of(tensors, rank, 3).files}
+        layouts = layout_of(tensors, rank, 3).files
+        files |= {file.path: file_bytes(file, lambda block: source_of(tensors, block)) for file in layouts}
     reads: list[str] = []
 
     def read(path: str) -> bytearray:

@@ -15,13 +15,6 @@ from argosy import StreamingDataset
 from tests.s3 import S3Server
 
 
-@pytest.fixture
-def seed() -> int:
-    number = int(os.environ.get("ARGOSY_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"ARGOSY_TEST_SEED={number}")
-    return number
-
-
 @dataclass
 class Corpus:
     """A dataset's uri, and how to write and open it."""

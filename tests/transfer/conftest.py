@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,6 @@ from tests.transfer.certificates import write_certificates
 
 BUCKET = "argosy-tests"
 Result = Arrived | Failed
-
-
-@pytest.fixture
-def seed() -> int:
-    number = int(os.environ.get("ARGOSY_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"ARGOSY_TEST_SEED={number}")
-    return number
 
 
 @pytest.fixture(autouse=True)

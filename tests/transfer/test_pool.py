@@ -16,7 +16,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
 from argosy.steps.transfer import crc
-from argosy.steps.transfer.piece import RANGE_BYTES, WHOLE_BYTES, Arrived, Failed, Piece, ranges
+from argosy.steps.transfer.piece import Arrived, Failed, Piece
 from argosy.steps.transfer.pool import FetchPool
 from argosy.steps.transfer.processors import usable, workers_for
 from tests.s3 import S3Server, at, on
@@ -38,14 +38,6 @@ def alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-@pytest.mark.parametrize("size", [0, 1, WHOLE_BYTES, WHOLE_BYTES + 1, 5 * RANGE_BYTES])
-def test_ranges_cover_an_object(size: int) -> None:
-    found = list(ranges(size))
-    assert sum(length for _, length in found) == size
-    assert [start for start, _ in found] == [sum(length for _, length in found[:n]) for n in range(len(found))]
-    assert (len(found) == 1) == (size <= WHOLE_BYTES)
 
 
 def test_files_of_a_folder(folder: Folder, tmp_path: Path) -> None:

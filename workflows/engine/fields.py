@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,24 +67,3 @@ class FieldWalk:
                 self._value(item, kind[key], below)
             else:
                 self.problems.append(f"{below}: not built into the local engine")
-
-
-def supported_fields() -> Iterator[tuple[str, str, str]]:
-    """Every field there is: (path, "supported" | "ignored" | "refused", reason), for the generated table.
-
-    A template that is written inline is one field: what is in it is said of templates.
-    """
-    yield from _fields(WORKFLOW, "")
-
-
-def _fields(kind: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
-    for key, value in kind.items():
-        below = f"{path}.{key}" if path else key
-        while isinstance(value, ListOf):
-            value, below = value.item, f"{below}[]"
-        if isinstance(value, Ignore | Refuse):
-            yield below, "ignored" if isinstance(value, Ignore) else "refused", value.reason
-        elif isinstance(value, dict):
-            yield from [(below, "supported", "")] if key == "inline" else _fields(value, below)
-        else:
-            yield below, "supported", ""

@@ -108,11 +108,11 @@ def _judge(
         op.mark(parent, last.phase, last.message)
     elif maximum is not None and len(attempts) > maximum:
         op.mark(parent, last.phase, "No more retries left")
-    elif strategy.get("expression") and not _expression(op, str(strategy["expression"]), attempts):
+    elif strategy.get("expression") and not _expression(str(strategy["expression"]), attempts):
         op.mark(parent, last.phase, "retryStrategy.expression evaluated to false")
 
 
-def _expression(op: Operation, text: str, attempts: list[NodeState]) -> bool:
+def _expression(text: str, attempts: list[NodeState]) -> bool:
     from argosy.workflows.engine.expression.evaluate import evaluate_boolean
 
     last = attempts[-1]

@@ -119,7 +119,7 @@ def _read(started: Started, around: Surroundings, *, silent: bool) -> Entry | No
     ``silent``: where none of them is one, they are no commands.
     """
     launches = [_launch(command, around.values) for command in started.commands]
-    chosen = _choose(started.commands, launches)
+    chosen = _choose(launches)
     if chosen is None and silent:
         return None
     entry: Entry | None = None
@@ -136,7 +136,7 @@ def _read(started: Started, around: Surroundings, *, silent: bool) -> Entry | No
     return entry
 
 
-def _choose(commands: Sequence[Command], launches: Sequence[Launch | None]) -> int | None:
+def _choose(launches: Sequence[Launch | None]) -> int | None:
     """The first that starts ranks, else the last Python script; one that is not in a branch before one that is."""
     found = [index for index, launch in enumerate(launches) if launch is not None and launch.entry]
     ranks = [index for index in found if (launches[index] or _NONE).launcher != "python"]

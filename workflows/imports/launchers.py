@@ -9,7 +9,7 @@ https://docs.open-mpi.org/en/main/man-openmpi/man1/mpirun.1.html
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -261,14 +261,3 @@ def _guess(words: Sequence[Word], index: int) -> int:
     """Words that an unknown option takes: the next one, unless that is an option or the script."""
     following = words[index + 1].source if index + 1 < len(words) else "-"
     return 0 if following.startswith("-") or following.endswith(".py") else 1
-
-
-def assigned(launch: Launch) -> Iterator[tuple[str, Word | None, tuple[Word, ...]]]:
-    """(name, word that holds ``NAME=value`` or the value, the words) of ``mpirun -x`` and its like."""
-    for option in launch.options:
-        if option.does is Does.ASSIGN and len(option.words) > 1:
-            name, given, _ = option.words[1].source.partition("=")
-            if len(option.words) > 2:
-                yield name, option.words[2], option.words
-            else:
-                yield name, option.words[1] if given else None, option.words

@@ -137,9 +137,9 @@ def _in_script(script: str, node: Node, scripts: Mapping[str, Node]) -> Iterator
     exported: list[Assignment] = []
     for command in commands(script):
         text = command.text
-        set_here, rest = _assignments(list(command.words), node, text)
+        set_here, rest = _assignments(list(command.words), node)
         if rest and rest[0] in ("export", "declare", "typeset", "setenv"):
-            exported.extend(_exports(rest[1:], node, text))
+            exported.extend(_exports(rest[1:], node))
         elif not rest:
             exported.extend(set_here)
         elif rest[0].rsplit("/", 1)[-1] in SHELLS and len(rest) > 1 and rest[1] in scripts:
@@ -152,7 +152,7 @@ def _in_script(script: str, node: Node, scripts: Mapping[str, Node]) -> Iterator
                 yield made
 
 
-def _assignments(words: list[str], node: Node, text: str) -> tuple[list[Assignment], list[str]]:
+def _assignments(words: list[str], node: Node) -> tuple[list[Assignment], list[str]]:
     found, index = [], 0
     for word in words:
         match = _ASSIGNMENT.fullmatch(word)
@@ -164,7 +164,7 @@ def _assignments(words: list[str], node: Node, text: str) -> tuple[list[Assignme
     return found, words[index:]
 
 
-def _exports(words: list[str], node: Node, text: str) -> Iterator[Assignment]:
+def _exports(words: list[str], node: Node) -> Iterator[Assignment]:
     for word in words:
         match = _ASSIGNMENT.fullmatch(word)
         if match is not None:
@@ -178,7 +178,7 @@ def _known(value: str) -> str | None:
 def _process(
     words: list[str], node: Node, text: str, assignments: list[Assignment], *, in_shell: bool
 ) -> Process | None:
-    found, rest = _assignments(words, node, text)
+    found, rest = _assignments(words, node)
     if not rest:
         return None
     program, rest = _launcher(rest)

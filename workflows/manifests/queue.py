@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod_group import group_of
 from argosy.workflows.manifests.workload import Workload
@@ -24,7 +23,7 @@ def schedulers(workload: Workload) -> set[str]:
     return {pod.spec["schedulerName"].text or own for pod in workload.pods}
 
 
-def all_or_nothing(workload: Workload, bundle: Bundle) -> bool:
+def all_or_nothing(workload: Workload) -> bool:
     """Whether something starts all pods of a workload or none, as far as the files say."""
     spec, document = workload.spec, workload.document
     if workload.family == "volcano" or kueue_queue(workload) or document.labels[KUEUE_QUEUE].exists:

@@ -156,12 +156,12 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
     start = next(name for name in ("start", "start_at", "_start") if name not in named)
     header, first = _begun_at(*holder, start)
-    anew = first if _is_whole(loop, holder[1], first, values) else ""
+    anew = first if _is_whole(loop, holder[1], values) else ""
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
                 ", ".join(lacks), anew)  # fmt: skip
 
 
-def _is_whole(loop: ast.For, call: ast.Call, first: str, values: Values) -> bool:
+def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:
     """Whether each start takes all turns: nothing but constants and flags bound it, and nothing leaves a turn out."""
     parts = [part for each in call.args
              for part in ((each.left, each.right) if isinstance(each, ast.BinOp) else (each,))]  # fmt: skip

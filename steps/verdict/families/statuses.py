@@ -1,7 +1,6 @@
 """Whole enumerations of statuses: of CUDA and its libraries, of RPCs, of the operating system."""
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.pattern import Pattern
 
@@ -17,12 +16,10 @@ def _cuda(cause: Cause, words: str, names: str, example: str) -> Pattern:
     return Pattern(cause, rf"{_CUDA}(?i:{words})|\bcudaError(?:{names})\b|{in_a_file}", example)
 
 
-def _rpc(
-    cause: Cause, codes: str, classes: str, example: str, weight: Weight, exits: ExitCode | None = None
-) -> Pattern:
+def _rpc(cause: Cause, codes: str, classes: str, example: str, weight: Weight) -> Pattern:
     """A canonical status (https://grpc.io/docs/guides/status-codes/) in the words of XLA, gRPC and TensorFlow."""
     said = rf"RuntimeError: (?:{codes})\b|StatusCode\.(?:{codes})\b|errors_impl\.(?:{classes})Error\b"
-    return Pattern(cause, said, example, weight, exits)
+    return Pattern(cause, said, example, weight)
 
 
 PATTERNS = (

@@ -66,7 +66,7 @@ def two_schedulers(workload: Workload) -> Iterator[Problem]:
 @rule("GANG012", Level.WARNING, on=Workload)
 def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """Several pods with GPUs and nobody who starts all of them or none."""
-    if not workload.gang or not workload.gpus or workload.family not in _TRAINS or all_or_nothing(workload, bundle):
+    if not workload.gang or not workload.gpus or workload.family not in _TRAINS or all_or_nothing(workload):
         return
     with_gpus = sum(role.replicas or 0 for role in workload.roles if role.pod.gpus)
     if workload.document.labels["argosy.dev/run"]:  # its supervisor gives up a gang that is not whole in time

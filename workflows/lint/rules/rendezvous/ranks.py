@@ -137,7 +137,7 @@ def ignored_rank(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 
 @rule("REND023", Level.ERROR, on=Workload)
-def completion_index(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
+def completion_index(workload: Workload) -> Iterator[Problem]:
     """The completion index in a Job that has none."""
     for role in workload.roles:
         mode = role.job["completionMode"]
