@@ -59,7 +59,10 @@ class Copies:
             save = self._committed
             if save != self._copied:
                 self._copied = save
-                self._copy(save)
+                try:
+                    self._copy(save)
+                except OSError as error:  # RLIMIT_AS (ulimit -v)
+                    self._tell(f"holds no copy of what node {self._node} saved", f": {error}")
 
     def _copy(self, save: str) -> None:
         began, memory, peers, size = time.monotonic(), self._kept.new_copy(), Peers(self._kept.token), 0
