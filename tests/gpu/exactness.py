@@ -136,4 +136,4 @@ def _cpu(value: object) -> object:
     return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
-PART = Part({"20 kills": killed}, seconds=420, beside=frozenset({"20 kills"}))
+PART = Part({"20 kills": killed}, seconds=150, beside=frozenset({"20 kills"}))

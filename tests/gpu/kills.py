@@ -135,4 +135,4 @@ def between(times: Path) -> list[float]:
     return found
 
 
-PART = Part({"restart": restart, "memory": memory}, seconds=420, disk=frozenset({"restart"}))
+PART = Part({"restart": restart, "memory": memory}, seconds=300, disk=frozenset({"restart"}))

@@ -47,4 +47,4 @@ def step(case: Case) -> None:
         case.figure(what, value, "%", **bar)
 
 
-PART = Part({"step": step}, seconds=300, disk=frozenset({"step"}))
+PART = Part({"step": step}, seconds=240, disk=frozenset({"step"}))

@@ -151,4 +151,4 @@ def largest_that_fits(case: Case) -> None:
         torch.cuda.empty_cache()
 
 
-PART = Part({"1.5B": largest_that_fits}, seconds=460, disk=frozenset({"1.5B"}))
+PART = Part({"1.5B": largest_that_fits}, seconds=300, disk=frozenset({"1.5B"}))
