@@ -61,26 +61,19 @@ class Bench:
 
 def small(bench: Bench) -> Outcome:
     """Many small objects, no latency: CPU per object decides."""
-    wanted, missing = bench.clients(
+    wanted = (
         clients.argosy_by_library,
         lambda: clients.boto3(16),
         clients.s5cmd,
         lambda: clients.rclone(16),
         lambda: clients.obstore(16),
     )
-    return speeds(
-        "2,000 x 16 KiB, no latency",
-        bench.fetch(SMALL, wanted, missing),
-        missing,
-        count=SMALL.count,
-        size=SMALL.total_bytes,
-        bars={"boto3": 12, "s5cmd": 0.95},
-    )
+    return _loopback(bench, "2,000 x 16 KiB, no latency", SMALL, wanted, {"boto3": 12, "s5cmd": 0.95})
 
 
 def small_far(bench: Bench) -> Outcome:
     """Many small objects, 30 ms to the first byte: how many are in flight decides."""
-    wanted, missing = bench.clients(
+    wanted = (
         clients.argosy_by_library,
         lambda: clients.boto3(16),
         clients.s5cmd,
@@ -88,29 +81,27 @@ def small_far(bench: Bench) -> Outcome:
         lambda: clients.obstore(16),
         lambda: clients.obstore(256),
     )
-    return speeds(
-        "2,000 x 16 KiB, 30 ms to the first byte",
-        bench.fetch(SMALL, wanted, missing, latency=FIRST_BYTE),
-        missing,
-        count=SMALL.count,
-        size=SMALL.total_bytes,
-        bars={"boto3": 10, "s5cmd": 0.85, "argosy (library)": 1.2, "obstore": 1.2},
-    )
+    bars = {"boto3": 10, "s5cmd": 0.85, "argosy (library)": 1.2, "obstore": 1.2}
+    return _loopback(bench, "2,000 x 16 KiB, 30 ms to the first byte", SMALL, wanted, bars, latency=FIRST_BYTE)
 
 
 def large(bench: Bench) -> Outcome:
     """Large objects over loopback: copies and system calls decide."""
-    wanted, missing = bench.clients(
-        clients.argosy_by_library, lambda: clients.obstore(16), clients.s5cmd, lambda: clients.bare(4)
-    )
-    return speeds(
-        "8 x 64 MiB, loopback",
-        bench.fetch(LARGE, wanted, missing),
-        missing,
-        count=LARGE.count,
-        size=LARGE.total_bytes,
-        bars={"obstore": 0.95},
-    )
+    wanted = (clients.argosy_by_library, lambda: clients.obstore(16), clients.s5cmd, lambda: clients.bare(4))
+    return _loopback(bench, "8 x 64 MiB, loopback", LARGE, wanted, {"obstore": 0.95})
+
+
+def _loopback(
+    bench: Bench,
+    title: str,
+    dataset: Dataset,
+    wanted: Sequence[Callable[[], Client]],
+    bars: dict[str, float],
+    **conditions: float,
+) -> Outcome:
+    found, missing = bench.clients(*wanted)
+    rounds = bench.fetch(dataset, found, missing, **conditions)
+    return speeds(title, rounds, missing, count=dataset.count, size=dataset.total_bytes, bars=bars)
 
 
 def capped(bench: Bench) -> Outcome:

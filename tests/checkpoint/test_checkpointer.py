@@ -110,7 +110,8 @@ def test_inside_argosy_the_environment_decides(
     assert [record["phase"] for record in records if record["type"] == "entered"] == ["save"] * 3
     kept = [len(record["files"]) for record in records if record["type"] == "kept"]
     assert kept == [0, 1] * 3, "a save overwrites what the one before had in memory, until it is stored"
-    records = [record for record in records if record["type"] not in ("entered", "kept")]
+    assert sum(record["type"] == "durable" for record in records) == 3
+    records = [record for record in records if record["type"] not in ("entered", "kept", "durable")]
     assert [record["type"] for record in records] == ["checkpoint"] * 3
     assert records[-1].keys() == {"type", "step", "digest", "bytes", "seconds", "final", "generation", "time"}
     assert (records[-1]["step"], records[-1]["digest"], records[-1]["final"]) == (15, saved[-1].digest, True)

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import tempfile
 import time
 import uuid
 from pathlib import Path
 from typing import Any
 
-from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.store import open_store
-from argosy.workflows.code import pack, push
 from tests.prove.record import Record
 from tests.supervisor.conftest import Rig
 
@@ -106,18 +103,10 @@ def _run(kind: str, phase: str, ranks: list[int]) -> list[dict[str, Any]]:
 
 
 def _start(rig: Rig, plan: list[dict[str, Any]]) -> None:
-    code = rig.folder / "code"
-    code.mkdir()
-    (code / "train.py").write_text(SCRIPT.read_text())
-    (rig.folder / "faults.json").write_text(json.dumps(plan))
-    archive = pack(code)
-    push(archive, open_store(rig.plan["store"]), "r")
-    launch = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="train.py", arg=(str(rig.folder / "faults.json"),),
-        code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out",
-        checkpoint_include=("*.step",), grace_seconds=3,
-    )  # fmt: skip
-    rig.nnodes, rig.command = RANKS, [sys.executable, "-m", LaunchArgs.MODULE, *launch.to_argv()]
+    faults = rig.folder / "faults.json"
+    faults.write_text(json.dumps(plan))
+    rig.nnodes = RANKS
+    rig.trains(SCRIPT.read_text(), faults, launcher="plain", include=("*.step",), grace_seconds=3)
     rig.options = {"hang_timeout_seconds": HANG_SECONDS, "check_in_timeout_seconds": 120, "max_same_failure": 20,
                    "max_restarts": 20, "heartbeat_timeout_seconds": 60}  # fmt: skip
 

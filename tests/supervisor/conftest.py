@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ import pytest
 import yaml
 
 from argosy.steps.contract import env
-from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.contract.arguments import LaunchArgs, TrainArgs
 from argosy.steps.contract.objects import SPARES_ANNOTATION
 from argosy.steps.pods import processes
 from argosy.steps.pods.leftovers import sweep
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store import open_store
+from argosy.workflows.code import pack, push
 from tests.starts import Started
 
 CLIENT = Path(__file__).with_name("node_client.py")
@@ -87,6 +88,25 @@ class Rig:
             store_uri=self.plan["store"], name="r", workflow="r-abc",
             gang=str(self.folder / "gang.yaml"), **{"workflow_uid": "0123456789abcdef", **given},
         )  # fmt: skip
+
+    def trains(
+        self, script: str, *words: object, include: Sequence[str] = (), before: Sequence[str] = (), **fields: Any
+    ) -> None:
+        """Pods run ``launch`` with this script, which is told ``words``. ``include``: what it saves below ``out``, if
+        it never heard of us; ``before``: words before Python's; ``fields``: others of ``launch``.
+        """
+        code = self.folder / "code"
+        code.mkdir()
+        (code / "train.py").write_text(script)
+        archive = pack(code)
+        push(archive, open_store(self.plan["store"]), "r")
+        opaque = {"checkpoint_mode": "opaque", "checkpoint_path": "out", "checkpoint_include": tuple(include)}
+        given = {"grace_seconds": 5, **(opaque if include else {}), **fields}
+        args = LaunchArgs(
+            store_uri=self.plan["store"], name="r", script="train.py", arg=tuple(map(str, words)),
+            code_digest=archive.digest, **given,
+        )  # fmt: skip
+        self.command = [*before, sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
 
     def start(self) -> subprocess.Popen[bytes] | Started:
         (self.folder / "plan.json").write_text(json.dumps(self.plan))

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.store import open_store
-from argosy.workflows.code import pack, push
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -43,17 +41,7 @@ while "lingers" in sys.argv and not saved:
 
 
 def start(rig: Rig, *args: str, before: tuple[str, ...] = ()) -> None:
-    code = rig.folder / "code"
-    code.mkdir()
-    (code / "train.py").write_text(SCRIPT)
-    archive = pack(code)
-    push(archive, open_store(rig.plan["store"]), "r")
-    given = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="train.py", arg=(rig.plan["shared"], *args),
-        code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out",
-        checkpoint_include=("*.step",), grace_seconds=5,
-    )  # fmt: skip
-    rig.command = [*before, sys.executable, "-m", LaunchArgs.MODULE, *given.to_argv()]
+    rig.trains(SCRIPT, rig.plan["shared"], *args, launcher="plain", include=("*.step",), before=before)
     rig.options |= {"check_in_timeout_seconds": 120}
 
 

@@ -12,10 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.store import open_store
-from argosy.workflows.code import pack, push
-
 if TYPE_CHECKING:
     from conftest import Rig
 
@@ -42,18 +38,9 @@ VERSIONS = {"beside Python": Path(sys.executable).parent / "mpirun", "of the sys
 
 
 def started(rig: Rig, nproc: int, script: str, *args: str, mpirun: Path | None = None) -> None:
-    code = rig.folder / "code"
-    code.mkdir()
-    (code / "meet.py").write_text(script)
-    archive = pack(code)
-    push(archive, open_store(rig.plan["store"]), "r")
-    launch = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="meet.py", arg=args, code_digest=archive.digest,
-        launcher="mpirun", nproc_per_node=nproc, checkpoint_mode="opaque", checkpoint_path="out",
-        checkpoint_include=("state.json",), grace_seconds=5,
-    )  # fmt: skip
     path = [*([] if mpirun is None else [f"PATH={mpirun.parent}:{os.environ['PATH']}"])]
-    rig.command = ["env", *path, sys.executable, "-m", LaunchArgs.MODULE, *launch.to_argv()]
+    before = ("env", *path)
+    rig.trains(script, *args, launcher="mpirun", nproc_per_node=nproc, include=("state.json",), before=before)
 
 
 @pytest.mark.parametrize("which", VERSIONS)

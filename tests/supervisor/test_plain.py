@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from argosy.steps.checkpoint.store import CheckpointStore
-from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.store import open_store
-from argosy.workflows.code import pack, push
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -73,18 +70,8 @@ if rank == "1":
 
 def prepare(rig: Rig, script: str, nproc: int, environ: tuple[str, ...] = ()) -> Path:
     """The folder that the script is told of; ``environ``: NAME=VALUE, what the pods have besides."""
-    code = rig.folder / "code"
-    code.mkdir()
-    (code / "meet.py").write_text(script)
-    archive = pack(code)
-    push(archive, open_store(rig.plan["store"]), "r")
     told = Path(rig.plan["shared"])
-    args = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="meet.py", arg=(str(told),), code_digest=archive.digest,
-        launcher="plain", nproc_per_node=nproc, checkpoint_mode="opaque", checkpoint_path="out",
-        checkpoint_include=("*",), grace_seconds=5,
-    )  # fmt: skip
-    rig.command = ["env", *environ, sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
+    rig.trains(script, told, launcher="plain", nproc_per_node=nproc, include=("*",), before=("env", *environ))
     return told
 
 

@@ -17,8 +17,6 @@ import pytest
 from argosy.steps.contract import env
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.pods import processes
-from argosy.steps.store import open_store
-from argosy.workflows.code import pack, push
 from argosy.workflows.spec.load import load_run
 
 if TYPE_CHECKING:
@@ -74,18 +72,9 @@ if __name__ == "__main__":
 
 
 def started(rig: Rig, script: str, *words: object, **fields: Any) -> None:
-    code = rig.folder / "code"
-    code.mkdir()
-    (code / "train.py").write_text(script)
-    archive = pack(code)
-    push(archive, open_store(rig.plan["store"]), "r")
-    launch = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="train.py", arg=tuple(map(str, words)),
-        code_digest=archive.digest, launcher="ray", grace_seconds=5, **fields,
-    )  # fmt: skip
     # Ray would give its workers the least of the machine, which other tests share, and lose patience with them.
     patient = ("RAY_worker_niceness=0", "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S=400")
-    rig.command = ["env", *patient, sys.executable, "-m", LaunchArgs.MODULE, *launch.to_argv()]
+    rig.trains(script, *words, launcher="ray", before=("env", *patient), **fields)
     rig.options |= {"hang_timeout_seconds": 300, "check_in_timeout_seconds": 60, "heartbeat_timeout_seconds": 60}
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from argosy.steps.arrivals import worked
-from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.store import open_store
 from argosy.steps.supervisor.slowness import Slowness, SlowRank
-from argosy.workflows.code import pack, push
 from tests.supervisor.test_stalls import STEPS, TAILS
 
 if TYPE_CHECKING:
@@ -129,19 +125,9 @@ def test_torch_tells_who_comes_last_and_while_nobody_does_it_names_nobody(rig: R
     """Real ranks under torchrun that tell their steps and nothing else; all steps last equally long."""
     calm = 150
     quick(rig)
-    code = rig.folder / "code"
-    code.mkdir()
-    (code / "train.py").write_text(SCRIPT)
-    archive = pack(code)
-    push(archive, open_store(rig.plan["store"]), "r")
-    args = LaunchArgs(
-        store_uri=rig.plan["store"], name="r", script="train.py", arg=(str(calm), "350"), code_digest=archive.digest,
-        nproc_per_node=3, preload=("torch",), checkpoint_mode="opaque", checkpoint_path="out",
-        checkpoint_include=("*",), grace_seconds=5,
-    )  # fmt: skip
+    rig.trains(SCRIPT, calm, 350, nproc_per_node=3, preload=("torch",), include=("*",))
     rig.nnodes = 1
     rig.options = {"hang_timeout_seconds": 250, "check_in_timeout_seconds": 120}
-    rig.command = [sys.executable, "-m", LaunchArgs.MODULE, *args.to_argv()]
     assert rig.run(290) == 0, rig.log()
     (found,) = (event.fields for event in rig.events("slow_rank"))
     assert (found["rank"], found["node"]) == (2, "node-0")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.stored_manifest import save_manifest
 from argosy.steps.store import open_store
-from argosy.workflows.code import pack, push
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -162,30 +159,13 @@ COMES_LAST = 'until [ "$JOB_COMPLETION_INDEX" != 2 ] || [ -e "$0" ]; do sleep 0.
 
 
 def test_a_spare_has_code_and_data_before_it_is_given_a_rank(spared: Rig) -> None:
-    code, data, store = spared.folder / "code", spared.folder / "data", open_store(spared.plan["store"])
-    for folder in (code, data):
-        folder.mkdir()
-    (code / "train.py").write_text(SCRIPT)
+    data, shared = spared.folder / "data", spared.plan["shared"]
+    data.mkdir()
     (data / "one.bin").write_bytes(b"x" * 1000)
-    archive = pack(code)
-    push(archive, store, "r")
     manifest = take_snapshot(f"file://{data}")
-    save_manifest(store, "r", manifest)
-    args = LaunchArgs(
-        store_uri=spared.plan["store"], name="r", script="train.py", arg=(spared.plan["shared"],),
-        code_digest=archive.digest, launcher="plain", checkpoint_mode="opaque", checkpoint_path="out",
-        checkpoint_include=("step",), grace_seconds=5, staging="node",
-    )  # fmt: skip
-    spared.command = [
-        "sh",
-        "-c",
-        COMES_LAST,
-        f"{spared.plan['shared']}/0-0",
-        sys.executable,
-        "-m",
-        LaunchArgs.MODULE,
-        *args.to_argv(),
-    ]
+    save_manifest(open_store(spared.plan["store"]), "r", manifest)
+    comes_last = ("sh", "-c", COMES_LAST, f"{shared}/0-0")
+    spared.trains(SCRIPT, shared, launcher="plain", include=("step",), staging="node", before=comes_last)
     spared.options = {"dataset_digest": manifest.digest, "hang_timeout_seconds": 60}
     spared.inject = ("node-loss:node=1@step=20",)
     spared.start()

@@ -15,6 +15,7 @@ from argosy.workflows.engine.locks import lock_problems
 from argosy.workflows.engine.pod_patch import patch_problems
 from argosy.workflows.engine.pod_rules import pod_problems
 from argosy.workflows.engine.validation.kinds import kind_of
+from argosy.workflows.engine.validation.tags import texts_of
 from argosy.workflows.template_defaults import with_defaults
 
 _EXPRESSION_TAG = re.compile(r"\{\{=(.*?)\}\}", re.DOTALL)
@@ -85,7 +86,7 @@ def _kept_inline(scope: str, templates: Mapping[str, Any]) -> Iterator[str]:
             continue
         todo += calls_of(inline)
         where = f"{scope.split('/')[-1]}: the step {call['name']!r}"
-        if any("{{" in text for text in _texts(inline)):
+        if any(texts_of(inline)):
             yield f"{where}: inline: has tags, for which Argo takes its validator's stand-ins here; make it a template"
         elif kept.setdefault(str(call["name"]), inline) != inline:
             yield f"{where}: inline: another step of this name has another one, and Argo takes one for both; rename it"
@@ -117,21 +118,9 @@ def _expression(text: str, path: str) -> Iterator[str]:
 
 
 def _expressions(template: Mapping[str, Any], path: str) -> Iterator[str]:
-    for text in _texts({key: value for key, value in template.items() if key not in ("metrics", "podSpecPatch")}):
+    for text in texts_of({key: value for key, value in template.items() if key not in ("metrics", "podSpecPatch")}):
         for expression in _EXPRESSION_TAG.findall(text):
             yield from _expression(expression, path)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
 
 
 def _number(holder: Mapping[str, Any], key: str, path: str, kind: Callable[[str], object]) -> Iterator[str]:
