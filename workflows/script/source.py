@@ -174,6 +174,14 @@ def argument(call: ast.Call, name: str, place: int = -1) -> ast.expr | None:
     return call.args[place] if keyword is None and 0 <= place < len(call.args) and not starred else keyword
 
 
+def default_of(value: ast.expr) -> ast.expr:
+    """``"x"`` of ``typer.Option("x", "--out")``, which stands for the default; anything else itself."""
+    if isinstance(value, ast.Call) and ast.unparse(value.func) in ("typer.Option", "typer.Argument"):
+        found = argument(value, "default", 0)
+        return value if found is None or plain(found) == "Ellipsis" else found
+    return value
+
+
 def plain(node: ast.expr | None) -> str | None:
     """A constant as a flag's default has it; None for none, a switch and what only a run could tell."""
     value = node.value if isinstance(node, ast.Constant) else None
