@@ -249,12 +249,26 @@ def _check_ranks(source: Source) -> None:
         )
 
 
+def _check_script(source: Source) -> None:
+    """Pods of this machine have its files, and a folder of their own in place of the image's."""
+    run = source.run
+    if run is None or run.code or not run.script:
+        return
+    if not (os.path.isabs(run.script) and os.path.isfile(run.script)):
+        raise InputError(
+            f"{source.path}: script = {run.script!r}, code = '': the script is in the image, which no run on one "
+            "machine uses; write code = the folder that has it here, or run it on a cluster with: "
+            f"{typed('argosy', 'submit', source.path)}"
+        )
+
+
 def check_code(source: Source, state_dir: Path) -> None:
-    """Say before anything starts that the code a compiled workflow names is not in its store.
+    """Say before anything starts that the code a compiled workflow names is not in its store, or only in an image.
 
     Raises:
         InputError: it is not there; names the command that puts it there.
     """
+    _check_script(source)
     from argosy.steps.contract.layout import code_key
     from argosy.workflows.cli.run_folder import open_embedded
 
