@@ -243,6 +243,13 @@ def test_a_run_whose_output_nobody_reads_goes_on_and_says_how_it_ended(tmp_path:
     assert (ended.returncode, failed.returncode) == (0, 1)
 
 
+def test_a_run_that_has_ended_is_not_said_to_go_on(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(SAYS)
+    assert argosy("run", "w.yaml", "--name", "w")[0] == 0
+    code, _, err = argosy("run", "w.yaml", "--name", "w")
+    assert (code, "workflow 'w': has run and ended Succeeded" in err, "going on" in err) == (2, True, False)
+
+
 def test_a_full_disk_behind_the_output_is_said_in_a_line() -> None:
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*CALL, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
