@@ -30,7 +30,7 @@ KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
 OF_TORCHRUN = ("local_rank", "rank", "world_size")
 """What its ranks are told without being asked."""
-PLAIN_STEMS = ("train", "main", "run", "pretrain", "finetune")
+PLAIN_STEMS = ("train", "main", "__main__", "run", "pretrain", "finetune")
 """Names of scripts that say nothing; the folder's name says more."""
 
 
@@ -85,7 +85,7 @@ def command(
     else:
         guess.put("script", relative, "")
     here = path.resolve().parent == Path.cwd()
-    environ |= {"PYTHONPATH": "."} if facts.started == "path" and here else {}
+    environ |= {"PYTHONPATH": facts.started} if facts.started not in ("", "module") and here else {}
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri, environ)
     if facts.stays:
