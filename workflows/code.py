@@ -1,7 +1,8 @@
 """The user's code folder as one archive, named by its content.
 
 The same files give the same bytes: entries are sorted, without times and owners. What ``.gitignore`` and
-``.argosyignore`` name stays at home, and so does what is no code (:mod:`argosy.workflows.no_code`).
+``.argosyignore`` name stays at home, and so does what is no code (:mod:`argosy.workflows.no_code`). An empty folder
+travels: who made it by hand has a script that writes there.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class _Entry:
     executable: bool
     link: str
     """Target of a symbolic link, relative to its own folder; "" for a file."""
+    is_folder: bool = False
 
 
 def pack(folder: str | Path, leave_out: Sequence[str] = ()) -> CodeArchive:
@@ -79,9 +81,8 @@ def pack(folder: str | Path, leave_out: Sequence[str] = ()) -> CodeArchive:
         data = _archive(entries)
     except OSError as error:
         raise InputError(f"code: {error.filename}: {error.strerror}; make it readable or ignore it") from None
-    return CodeArchive(
-        data, hashlib.sha256(data).hexdigest(), tuple(entry.name for entry in entries), tuple(sorted(left_out))
-    )
+    files = tuple(entry.name for entry in entries if not entry.is_folder)
+    return CodeArchive(data, hashlib.sha256(data).hexdigest(), files, tuple(sorted(left_out)))
 
 
 def push(archive: CodeArchive, store: ObjectStore, name: str) -> str:
@@ -102,7 +103,10 @@ def _walk(root: Path, leave_out: Sequence[str], left_out: list[str]) -> Iterator
     ]
     while pending:
         relative, outer = pending.pop()
-        with os.scandir(root / relative) as listing:
+        with os.scandir(root / relative) as scanned:
+            listing = list(scanned)
+            if not listing and relative.parts:
+                yield _Entry(_text(relative), root / relative, 0, True, "", is_folder=True)
             lines = _lines(root / relative)
             rules, fetched = (*outer, (relative, _rules(root / relative, lines))), lines == FETCHED.splitlines()
             for found in listing:
@@ -147,12 +151,17 @@ def _is_no_code(entry: _Entry) -> bool:
     return not entry.link and is_no_code(entry.name, entry.path, entry.size)
 
 
-def _entry(root: Path, name: PurePosixPath, found: os.DirEntry[str]) -> _Entry | None:
+def _text(name: PurePosixPath) -> str:
     text = str(name)
     try:
         text.encode()
     except UnicodeEncodeError:
         raise InputError(f"code: {text!r}: the name is not UTF-8; rename the file or ignore it") from None
+    return text
+
+
+def _entry(root: Path, name: PurePosixPath, found: os.DirEntry[str]) -> _Entry | None:
+    text = _text(name)
     facts = found.stat(follow_symlinks=False)
     path = root / name
     if stat.S_ISLNK(facts.st_mode):
@@ -201,6 +210,10 @@ def _archive(entries: list[_Entry]) -> bytes:
             member.mode = 0o755 if entry.executable else 0o644
             if entry.link:
                 member.type, member.linkname = tarfile.SYMTYPE, entry.link
+                archive.addfile(member)
+                continue
+            if entry.is_folder:
+                member.type = tarfile.DIRTYPE
                 archive.addfile(member)
                 continue
             content = entry.path.read_bytes()

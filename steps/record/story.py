@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import inf
 from signal import SIGKILL, Signals
 from typing import Literal
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.injection import SUPERVISOR_KILL
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
 from argosy.steps.record.goodput import lost_steps, redone_steps
@@ -216,6 +218,23 @@ def way_on(record: RunRecord, index: int) -> str:
         named = ", ".join(short(digest) for digest in after.skipped)
         sentence += f" Passed over {named}: quarantined, never deleted."
     return sentence
+
+
+def supervisors_lost(record: RunRecord) -> list[str]:
+    """Each supervisor that ended without a verdict and was started again: most often nothing else tells of it."""
+    tries = [node for node in record.nodes if node.template == "train"]
+    told = []
+    for lost, after in pairwise(tries):
+        if lost.phase in ("Failed", "Error") and not lost.cause and lost.ended is not None:
+            began, code = lost.began or lost.ended, lost.exit_code
+            kills = [each.time for each in record.injected if each.fault == SUPERVISOR_KILL]
+            # Times of the engine are whole seconds.
+            on_purpose = any(began <= time <= lost.ended + 1 for time in kills)
+            how = f"{'no exit code' if code is None else f'exit code {code}'}{', on purpose' if on_purpose else ''}"
+            told.append(
+                f"The supervisor was lost after {duration(lost.ended - began)} ({how}); {after.name} took over."
+            )
+    return told
 
 
 def failed_step(record: RunRecord) -> StepNode | None:

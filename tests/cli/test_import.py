@@ -165,3 +165,12 @@ def test_a_run_here_is_offered_only_where_the_script_lies(argosy: Argosy, manife
     manifest.write_text(JOB.replace("/app/train.py", str(here)))
     code, _, err = argosy("import", str(manifest), "-o", str(tmp_path / "other.toml"))
     assert (code, "argosy run" in err) == (0, True), err
+
+
+def test_a_script_of_the_image_is_not_started_on_one_machine(argosy: Argosy, manifest: Path, tmp_path: Path) -> None:
+    assert argosy("import", str(manifest), "-o", str(tmp_path / "run.toml"))[0] == 0
+    code, out, err = argosy("run", "run.toml", "-j", "2x1")
+    assert (code, out) == (2, "")
+    assert "run.toml: script = '/app/train.py', code = '': the script is in the image, which no run on one mach" in err
+    assert "with: argosy submit run.toml" in err
+    assert not (tmp_path / ".argosy/runs").exists()

@@ -375,3 +375,26 @@ def test_an_event_that_is_not_there_is_no_missing_run(argosy, tmp_path) -> None:
     assert argosy("init", "train.py")[0] == 0
     code, _, err = argosy("run", "run.toml", "--event", "nope.json")
     assert (code, "--event nope.json: no such file" in err, "init" in err) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    ("begins", "flag"),
+    [
+        ("@click.command()\n@click.option('--out-dir', 'out', default='kept')\ndef main(out):", "--out-dir"),
+        ("def main(out: str = typer.Option('kept')):", "--out"),
+        ("def main(out: str = typer.Option('kept', '--out-dir', '-o', help='where')):", "--out-dir"),
+        ("@app.command()\ndef main(out: str = typer.Option('kept', '--out-dir')):", "--out-dir"),
+        ("@app.command()\ndef main(*, out: str = typer.Option(default='kept')):", "--out"),
+    ],
+)
+def test_an_option_of_click_and_typer_gives_its_parameter_what_it_says(
+    begins: str, flag: str, argosy, tmp_path
+) -> None:
+    end = "typer.run(main)" if begins.startswith("def") else "main()" if "click" in begins else "app()"
+    head = "import click, os, torch, typer\napp = typer.Typer()\n"
+    save = "\n    os.makedirs(out, exist_ok=True)\n    torch.save({'step': 1}, os.path.join(out, 'a.pt'))\n"
+    (tmp_path / "train.py").write_text(f"{head}{begins}{save}{end}\n")
+    for args, path in (([], "kept"), (["--", flag, "told"], "told")):
+        code, _, err = argosy("init", "train.py", "--force", *args)
+        assert code == 0, err
+        assert tomllib.loads((tmp_path / "run.toml").read_text())["checkpoint"]["path"] == path

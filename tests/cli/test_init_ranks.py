@@ -136,3 +136,38 @@ def test_the_launch_of_detectron2_starts_its_ranks_itself(read) -> None:
     _, found, said = read(script, "--", "--num-gpus", "8")
     assert ranks(found) == (1, 1)
     assert "line 8: the script starts and counts its ranks itself" in said
+
+
+@pytest.mark.parametrize(
+    ("script", "alone"),
+    [
+        ("import torch\n", True),
+        ("import tqdm, torch\nfrom numpy import array\n", True),
+        ("import os, torch\nrank = int(os.environ['RANK'])\n", False),
+        ("import torch, transformers\n", False),
+        ("import torch\nfrom torch import distributed\n", False),
+        ("import torch\nfrom argosy import Checkpointer\n", True),
+        ("import torch\nfrom argosy import ExactDataParallel\n", False),
+        ("import torch, mine\n", True),
+        ("import torch, theirs\n", False),
+    ],
+)
+def test_ranks_that_know_nothing_of_each_other_are_said_to_train_alone(
+    script: str, alone: bool, initialized, argosy, tmp_path
+) -> None:
+    beside = {
+        "mine.py": "import torch\n",
+        "theirs.py": "import torch\ndef mean(x, world_size): return x / world_size\n",
+    }
+    said = initialized({"train.py": f"{script}{STATE}'o/a.pt')\n", **beside}, "-j", "2x2")[2]
+    words = "asks for no rank: each of the 4 ranks trains by itself, and all write the same files"
+    assert (words in said) == alone
+    code, _, err = argosy("compile", "run.toml", "-o", str(tmp_path / "w.yaml"))
+    assert (code, f"warning: train.py {words}" in err) == (0, alone)
+    assert words not in argosy("compile", "run.toml", "-j", "1x1", "-o", str(tmp_path / "w.yaml"))[2]
+
+
+@pytest.mark.parametrize(("makes", "said"), [("", True), ("os.makedirs('o', exist_ok=True)\n", False)])
+def test_a_folder_that_nothing_makes_is_named(makes: str, said: bool, read) -> None:
+    words = 'nothing seen makes o: only an empty folder travels with the code, so write os.makedirs("o", exist_ok=True)'
+    assert (words in read(f"import os, torch\n{makes}{STATE}'o/a.pt')\n")[2]) == said

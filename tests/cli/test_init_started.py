@@ -138,3 +138,24 @@ def test_a_line_stands_before_the_first_test_of_its_setting(read) -> None:
     script += "        state = torch.load(cfg['resume'])\n        optimizer.load_state_dict(state['o'])\n"
     _, _, said = read({"train.py": f"{script}{STATE}f'o/{{n}}.pt')\n", "c.yaml": "resume:\n"}, "--", "c.yaml")
     assert "write before line 3" in said, said
+
+
+def test_a_package_below_a_folder_of_sources_is_found(initialized) -> None:
+    files = {
+        "src/mt/train.py": "import os, torch\nfrom mt.paths import OUT\nos.makedirs(OUT, exist_ok=True)\n"
+        "torch.save({'step': 1}, os.path.join(OUT, 'a.pt'))\n",
+        "src/mt/__init__.py": "",
+        "src/mt/paths.py": "OUT = 'kept'\n",
+    }
+    _, found, _ = initialized(files)
+    assert (found["script"], found["env"]) == ("src/mt/train.py", {"PYTHONPATH": "src"})
+    assert found["checkpoint"]["path"] == "kept"
+
+
+def test_a_package_in_place_of_its_script_is_told_which(initialized, argosy) -> None:
+    script = "import torch\ntorch.save({'step': 1}, 'kept/a.pt')\n"
+    code, found, _ = initialized({"mine/__main__.py": script, "mine/loop.py": ""})
+    assert (code, found["name"]) == (0, "mine")
+    for named, file in (("mine", "mine/__main__.py"), ("mine.loop", "mine/loop.py")):
+        code, _, err = argosy("init", named)
+        assert (code, err.endswith(f"; name your training script, for example {file}\n")) == (2, True), err

@@ -85,6 +85,23 @@ def test_who_is_slow_what_is_kept_and_what_was_passed_over(story, tell, argosy, 
     assert "no evidence was kept" in err
 
 
+def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> None:
+    tell.begin(story)
+    story.at(20.0, "injected", fault="supervisor-kill", step=12, asked="supervisor-kill@step=12")
+    for name, began, ended, more in (
+        ("train(0)", 4.0, 20.5, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
+        ("train(1)", 21.0, 30.0, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
+        ("train(2)", 31.0, 90.0, {}),
+    ):
+        story.node(name, began, ended, templateName="train", **more)
+    story.finish("Succeeded", 91.0)
+    told = [line for line in argosy("explain")[1].splitlines() if "supervisor" in line]
+    assert told == [
+        "The supervisor was lost after 16.5 s (exit code 137, on purpose); train (try 2) took over.",
+        "The supervisor was lost after 9.0 s (exit code 137); train (try 3) took over.",
+    ]
+
+
 def test_json_has_exactly_the_public_keys(promoted, argosy) -> None:
     for verb in ("status", "report"):
         _, out, _ = argosy(verb, "--json")

@@ -63,6 +63,8 @@ def test_what_the_script_does_by_itself_is_not_replayed() -> None:
     assert len(replayed(record(raised, {"cause": "unknown", "signal": 9, "rank": 1}))) == 1
     with pytest.raises(InputError, match="no failure of it can be caused from outside"):
         replayed(record(raised))
+    with pytest.raises(InputError, match="nothing of it failed, so there is nothing to let happen again"):
+        replayed(record())
 
 
 @pytest.mark.torch

@@ -118,7 +118,7 @@ def test_the_description_that_lies_here_is_the_one_that_is_advised(tmp_path: Pat
     (tmp_path / "w.yaml").write_text("kind: Pod\n")
     assert "argosy run gpt.toml " in argosy(tmp_path, "ls").stdout
     assert "start one with: argosy run gpt.toml;" in argosy(tmp_path, "status").stderr
-    assert "compile one with: argosy compile gpt.toml -o w.yaml" in argosy(tmp_path, "run", "w.yaml").stderr
+    assert "compile one with: argosy compile gpt.toml -o workflow.yaml\n" in argosy(tmp_path, "run", "w.yaml").stderr
     (tmp_path / "other.toml").write_text(RUN)
     assert "start one with: argosy run run.toml;" in argosy(tmp_path, "status").stderr
 
@@ -145,8 +145,22 @@ def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) ->
     assert "SCRIPT run.toml: no Python script; name the .py file that trains" in ended.stderr
 
 
-def test_more_ranks_than_this_machine_could_ever_hold(tmp_path: Path) -> None:
-    told = refused(tmp_path, "-j", "1000x1000")
-    assert "run.toml: 1000 nodes with 1000 ranks each: this machine has memory for " in told
-    assert "; run fewer with -j NxP, or all of them on a cluster" in told
+@pytest.mark.parametrize("kind", ["PyTorchJob", "List"])
+def test_a_manifest_that_is_no_workflow_is_not_advised_to_be_written_over(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(f"kind: {kind}\n")
+    for verb in ("run", "compile"):
+        ended = argosy(tmp_path, verb, "job.yaml")
+        assert ended.returncode == 2
+        assert "argosy import job.yaml -o run.toml" in ended.stderr
+        assert "-o job.yaml" not in ended.stderr
+
+
+@pytest.mark.parametrize(("launcher", "of_rank"), [("torchrun", "128 MiB a rank"), ("plain", "16 MiB a rank")])
+def test_more_ranks_than_this_machine_could_hold(launcher: str, of_rank: str, tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text(RUN.replace("plain", launcher))
+    (tmp_path / "train.py").write_text("")
+    told = argosy(tmp_path, "run", "other.toml", "-j", "999x999").stderr
+    assert "other.toml: 999 nodes with 999 ranks each take " in told
+    assert f" at least (20 MiB a node, {of_rank}), and this machine has " in told
+    assert "; run fewer here (-j NxP, from Python ranks=(N, P)), or all of them on a cluster" in told
     assert not (tmp_path / ".argosy/runs").exists()

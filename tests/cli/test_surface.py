@@ -220,9 +220,34 @@ def test_a_closed_pipe_is_no_error() -> None:
     reader.wait()
     assert b"Traceback" not in writer.stderr
     assert b"mistake" not in writer.stderr
+    assert writer.returncode == 0
 
 
 CALL = [sys.executable, "-m", "argosy.workflows.cli.main"]
+SAYS = (
+    "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: s-}\nspec:\n  entrypoint: main\n"
+    "  templates:\n  - {name: main, container: {image: x, command: [echo, said]}}\n"
+)
+
+
+def test_a_run_whose_output_nobody_reads_goes_on_and_says_how_it_ended(tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(SAYS)
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run([*CALL, "run", "w.yaml"], cwd=tmp_path, stdout=writing, stderr=writing, check=False)
+    (tmp_path / "f.yaml").write_text(SAYS.replace("[echo, said]", '["false"]'))
+    failed = subprocess.run([*CALL, "run", "f.yaml"], cwd=tmp_path, stdout=writing, stderr=writing, check=False)
+    os.close(writing)
+    states = [json.loads(path.read_text())["phase"] for path in tmp_path.glob(".argosy/runs/*/state.json")]
+    assert sorted(states) == ["Failed", "Succeeded"]
+    assert (ended.returncode, failed.returncode) == (0, 1)
+
+
+def test_a_run_that_has_ended_is_not_said_to_go_on(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(SAYS)
+    assert argosy("run", "w.yaml", "--name", "w")[0] == 0
+    code, _, err = argosy("run", "w.yaml", "--name", "w")
+    assert (code, "workflow 'w': has run and ended Succeeded" in err, "going on" in err) == (2, True, False)
 
 
 def test_a_full_disk_behind_the_output_is_said_in_a_line() -> None:
@@ -236,10 +261,7 @@ def test_a_full_disk_behind_the_output_is_said_in_a_line() -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_error_and_no_file_takes_its_number(closed: str, tmp_path: Path) -> None:
-    (tmp_path / "w.yaml").write_text(
-        "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: s-}\nspec:\n  entrypoint: main\n"
-        "  templates:\n  - {name: main, container: {image: x, command: [echo, said]}}\n"
-    )
+    (tmp_path / "w.yaml").write_text(SAYS)
     command = f"exec {shlex.join([*CALL, 'run', 'w.yaml'])} {closed}"
     ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr

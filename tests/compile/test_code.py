@@ -47,6 +47,16 @@ def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
     assert first.files == tuple(sorted(files))
 
 
+def test_an_empty_folder_travels_unless_an_ignore_file_names_it(tmp_path: Path) -> None:
+    root = write(tmp_path / "code", {"train.py": "", ".gitignore": "data/\n"})
+    for name in ("checkpoints", "a/b/runs", "data", "__pycache__"):
+        (root / name).mkdir(parents=True)
+    archive = pack(root)
+    assert archive.files == (".gitignore", "train.py")
+    with tarfile.open(fileobj=io.BytesIO(archive.data)) as packed:
+        assert [each.name for each in packed if each.isdir()] == ["a/b/runs", "checkpoints"]
+
+
 def test_a_change_is_another_digest(tmp_path: Path) -> None:
     before = pack(write(tmp_path, {"a.py": "1"})).digest
     (tmp_path / "a.py").chmod(0o755)

@@ -87,6 +87,8 @@ def test_items_of_a_list_and_a_name_among_several(imported: Imported, job: Job) 
     assert account.fates_in("items[0]") == {"not representable"}
     with pytest.raises(InputError, match="several trainings in it: Job 'job', Job 'other'"):
         imported(both)
+    with pytest.raises(InputError, match="Job 'job', Job 'job'; name the file or write the one alone into a file"):
+        imported({**both, "items": [one, one]})
     with pytest.raises(InputError, match="there is no such object"):
         imported(both, workload="third")
 
@@ -218,6 +220,9 @@ def test_scripts_without_torch_are_started_as_they_are(imported: Imported) -> No
     ):
         run, account = imported(made)
         assert run["gang"].get("launcher") == launcher
+        by = {"mpirun": "mpirun starts the ranks", "plain": "argosy's launch starts the ranks itself"}
+        told = {each["why"] for each in account.entries if each["into"] == "gang.launcher" and "start" in each["why"]}
+        assert launcher not in by or told == {by[launcher]}
         needs = [each["why"] for each in account.entries if each["into"] == "image" and "argosy[" in each["why"]]
         assert all(("torch" in each) is (launcher != "plain") for each in needs), needs
         assert needs
@@ -241,6 +246,13 @@ REFUSED = {
         "Trainium",
     ),
     "no replicas": (pytorch(Worker={"replicas": 0}), "nothing trains"),
+    "fewer pods than none": (pytorch(Worker={"replicas": -2}), r"line \d+: Worker has '-2' replicas; .* at least 1"),
+    "more pods than a run has": (pytorch(Worker={"replicas": 99999}), "Worker has '99999' replicas; .* at most 10000"),
+    "a number in words": (pytorch(Worker={"replicas": "two"}), "Worker has 'two' replicas, which is no whole number"),
+    "a list to be built": (
+        {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["a.yaml"]},
+        r"no manifest; kustomize build FOLDER \| argosy import -",
+    ),
     "no roles": (pytorch(), "nothing trains"),
     "no launcher": (replicas("MPIJob", "mpiReplicaSpecs", Worker={"replicas": 1}), "needs a Launcher and a Worker"),
     "JAX": (replicas("JAXJob", "jaxReplicaSpecs", Worker={"replicas": 1}), "JAXJob 'x' .*cannot be imported"),

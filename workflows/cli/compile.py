@@ -49,7 +49,8 @@ def command(
     gc.disable()  # Hera's models stay until the end: looking for garbage among them is a tenth of this verb's time
     if not is_toml(file):
         raise InputError(
-            f"RUN.toml {file}: a run's description is wanted here; a workflow is run with: argosy run {file}"
+            f"RUN.toml {file}: a run's description is wanted here; a workflow is run with: argosy run {file}; of a "
+            f"manifest that trains argosy import {file} -o run.toml makes one"
         )
     source = from_toml(file, ranks, "WorkflowTemplate" if template or trigger else "Workflow")
     if trigger:

@@ -19,6 +19,7 @@ from argosy.steps.record.story import (
     lost_words,
     meaning,
     outcome,
+    supervisors_lost,
     waiting_sentence,
     way_on,
 )
@@ -88,6 +89,7 @@ def story(record: RunRecord) -> list[str]:
         )
     for index in range(len(record.restarts)):
         told += _attempt(record, index)
+    told += supervisors_lost(record)
     if waited := waiting_sentence(record):
         told.append(f"{'Waits' if record.waiting and record.waiting.now else 'Waited'} for nodes: {waited}.")
     told += [f"Slow: {each.sentence}." for each in record.slow_ranks]

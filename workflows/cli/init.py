@@ -16,6 +16,7 @@ from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
 from argosy.workflows.cli.written import write_whole
+from argosy.workflows.script.alone import told
 from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts, read_script
 from argosy.workflows.script.flags import Flag
@@ -29,7 +30,7 @@ KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
 OF_TORCHRUN = ("local_rank", "rank", "world_size")
 """What its ranks are told without being asked."""
-PLAIN_STEMS = ("train", "main", "run", "pretrain", "finetune")
+PLAIN_STEMS = ("train", "main", "__main__", "run", "pretrain", "finetune")
 """Names of scripts that say nothing; the folder's name says more."""
 
 
@@ -84,7 +85,7 @@ def command(
     else:
         guess.put("script", relative, "")
     here = path.resolve().parent == Path.cwd()
-    environ |= {"PYTHONPATH": "."} if facts.started == "path" and here else {}
+    environ |= {"PYTHONPATH": facts.started} if facts.started not in ("", "module") and here else {}
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri, environ)
     if facts.stays:
@@ -101,8 +102,8 @@ def command(
     text = "\n".join(guess.lines) + "\n"
     _check(text, path)
     _write(path, text, force)
-    told = (flag for flag in facts.flags if flag.required and flag.attribute not in OF_TORCHRUN)
-    missing = [flag.name for flag in told if not _among(flag, args)]
+    required = (flag for flag in facts.flags if flag.required and flag.attribute not in OF_TORCHRUN)
+    missing = [flag.name for flag in required if not _among(flag, args)]
     if as_json:
         emit({"path": str(path), "toml": text, "why": dict(guess.why), "missing_args": missing})
         return
@@ -123,9 +124,9 @@ def _read(script: Path, args: tuple[str, ...], alone: bool) -> tuple[ScriptFacts
         args = (facts.launcher.name, "pytorch", *args)
         facts = read_script(script, args, [Path.cwd()])
     if facts.variables and alone and facts.trainer is None and not places(facts):
-        told = {facts.variables[0]: OUT}
-        found = read_script(script, args, [Path.cwd()], told)
-        facts, environ = (found, told) if places(found) else (facts, environ)
+        variable = {facts.variables[0]: OUT}
+        found = read_script(script, args, [Path.cwd()], variable)
+        facts, environ = (found, variable) if places(found) else (facts, environ)
     if facts.launched is not None and facts.launched[1].required and not _among(facts.launched[1], args):
         args = (f"{facts.launched[1].name}=0", *args)
     args = args or (facts.trainer.args if facts.trainer else ())
@@ -150,10 +151,10 @@ def _arguments(
         guess.why.append(("no [dataset]", f"{why}; with --dataset URI argosy brings the data to each node"))
     if environ:
         guess.lines.append(f"env = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in environ.items())} }}")
-        told = "it says where the script writes" if OUT in environ.values() else ""
-        told = told or ("the script imports what lies there" if "PYTHONPATH" in environ else "")
+        reason = "it says where the script writes" if OUT in environ.values() else ""
+        reason = reason or ("the script imports what lies there" if "PYTHONPATH" in environ else "")
         guess.why.append(
-            (guess.lines[-1], "; ".join(filter(None, (told, filled if "{data}" in environ.values() else ""))))
+            (guess.lines[-1], "; ".join(filter(None, (reason, filled if "{data}" in environ.values() else ""))))
         )
     return args
 
@@ -199,6 +200,8 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
     here = gpus() if facts.ranks.cuda is not None or under_ray else 0
     if ranks is not None:
         (nodes, each), why = ranks, ""
+        if facts.alone and nodes * each > 1:
+            why = f"the script {told(nodes * each)}"
     elif under_ray:
         nodes, each, why = 1, 1, "Ray starts as many workers as the script's ScalingConfig says; more nodes by -j Nx1"
     elif facts.launched:

@@ -80,6 +80,8 @@ def put_checkpoint(
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")
     guess.put("path", folder, why)
+    if facts.no_folder and trainer is None and opaque is None and folder != ".":
+        guess.why.append(_to_be_made(folder))
     numbered = [each for each in patterns if "*" in each and "/" not in each] if trainer is None else []
     if patterns:
         only = f"write unit = {json.dumps(numbered)} below it to store only the newest"
@@ -106,6 +108,14 @@ def put_checkpoint(
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
+
+
+def _to_be_made(folder: str) -> tuple[str, str]:
+    line = f"os.makedirs({json.dumps(folder)}, exist_ok=True)"
+    return (
+        f"nothing seen makes {folder}",
+        f"only an empty folder travels with the code, so write {line} before it saves",
+    )
 
 
 def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:

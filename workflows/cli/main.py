@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ import click
 
 from argosy.steps.cluster.api import NOT_ALLOWED, ApiError, ApiSilent
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.workflows.cli.standard_streams import NobodyReads, discard, prepare
 
 VERBS: dict[str, tuple[str, str]] = {
     "init": ("argosy.workflows.cli.init", "Write run.toml for your own training script."),
@@ -110,7 +110,8 @@ def cli(ctx: click.Context) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with its code; never shows a traceback."""
-    _open_standard_streams()
+    words = sys.argv[1:] if argv is None else argv
+    prepare(next(iter(words), ""))
     sys.exit(invoke(argv))
 
 
@@ -137,8 +138,7 @@ def invoke(argv: list[str] | None = None) -> int:
         nowhere = "; name another with -n, or have it made" if _NO_NAMESPACE.search(str(error)) else ""
         click.echo(f"argosy: the cluster refused it: {_line(str(error))}{nowhere}", err=True)
         return 1
-    except BrokenPipeError:
-        _silence()
+    except NobodyReads:
         return 0
     except OSError as error:
         if error.errno == ENAMETOOLONG:
@@ -185,23 +185,8 @@ def _usage(error: click.UsageError, argv: list[str]) -> str:
     return f"{error.format_message().rstrip('.')}; see {where} --help"
 
 
-def _open_standard_streams() -> None:
-    """Called with a stream closed (``>&-``), the next file we open would be taken for it, here and in every pod."""
-    for handle, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
-        try:
-            os.fstat(handle)
-        except OSError:
-            os.open(os.devnull, mode)  # the lowest free number, which is this one
-            setattr(sys, name, os.fdopen(handle, "w" if handle else "r", closefd=False))
-
-
-def _silence() -> None:
-    """Nobody reads any more (``| head``): Python's own last flush must not complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _disk_full(error: OSError) -> int:
-    _silence()
+    discard(sys.stdout.fileno())
     where = error.filename or "a file or the standard output"
     click.echo(f"argosy: disk_full: {where}: {error.strerror}; {_FREE_SOME}", err=True)
     return 1

@@ -35,6 +35,8 @@ def replayed(record: RunRecord) -> list[Injection]:
     failures = [each for each in record.restarts if each.failed and each.cause not in _OF_THE_SCRIPT]
     supervisor = [Injection(SUPERVISOR_KILL, None, None, each.step, None) for each in record.injected
                   if each.fault == SUPERVISOR_KILL and each.step]  # fmt: skip
+    if record.gangs and not (supervisor or any(each.failed for each in record.restarts)):
+        raise InputError(f"RUN {record.workflow!r}: nothing of it failed, so there is nothing to let happen again")
     if not (failures or supervisor) or not record.gangs:
         raise InputError(
             f"RUN {record.workflow!r}: no failure of it can be caused from outside (see argosy explain "

@@ -23,7 +23,7 @@ from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
-from argosy.workflows.cli.run_folder import RunFolder, interrupted_runs
+from argosy.workflows.cli.run_folder import ENDED, RunFolder, interrupted_runs
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
 from argosy.workflows.cli.starting import (
     ONCE,
@@ -220,7 +220,8 @@ def _announce(source: Source, options: RunOptions, request: Request) -> None:
     idle = sorted({each.path.rpartition(".")[2].partition("[")[0] for each in ignored(source.yaml, options)})
     if idle:
         say(f"without effect on one machine: {', '.join(idle)}", err=True)
-    if options.workflow_name and (request.state_dir / "runs" / options.workflow_name / "state.json").exists():
+    named = RunFolder(request.state_dir / "runs" / (options.workflow_name or ""), request.state_dir)
+    if options.workflow_name and named.state().get("phase", ENDED[0]) not in ENDED and not named.engine_runs():
         click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
     elif not request.new and source.run_name:
         for folder in interrupted_runs(request.state_dir, source.run_name)[:1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -112,6 +113,17 @@ def _say_left_out(names: tuple[str, ...]) -> None:
     )
 
 
+def _say_alone(run: TrainingRun, code: Path) -> None:
+    """Nothing else would say it: each rank prints the same steps, and the run succeeds."""
+    from argosy.workflows.script.alone import told, trains_alone
+    from argosy.workflows.script.source import read_source
+
+    if run.script and run.gang.world_size > 1 and run.gang.launcher != "ray":
+        with suppress(InputError):  # what cannot be read, Python will refuse
+            if trains_alone(read_source(code / run.script, [code / run.working_dir])):
+                click.echo(f"warning: {run.script} {told(run.gang.world_size)}", err=True)
+
+
 def is_toml(path: Path) -> bool:
     """Whether the file is a run's description by its name.
 
@@ -156,6 +168,7 @@ def compiled(run: TrainingRun, path: Path, kind: Kind = "Workflow") -> Source:
     if archive is not None:
         _check_entries(run, archive, path)
         _say_left_out(archive.left_out)
+        _say_alone(run, code)
     data = compile_run(run, code=archive, kind=kind)
     return Source(path, data, read_workflow(data), run, archive)
 
@@ -202,21 +215,27 @@ def from_yaml(path: Path) -> Source:
         InputError: it is no YAML, or the file holds no Workflow.
     """
     from argosy.workflows.engine.reading import read_documents
+    from argosy.workflows.imports.source import IMPORTED
 
     data = read_bytes(path)
     again = typed("argosy", "compile", description_here(), "-o", path)
     try:
         documents = read_documents(data, str(path))
     except InputError as error:
-        raise InputError(f"{error}; correct it, or write it again with: {again}") from error
+        raise InputError(f"{error}; correct it; what compile wrote, this writes again: {again}") from error
     kinds = [str(document.get("kind", "nothing")) for document in documents]
     for document, kind in zip(documents, kinds, strict=True):
         if kind == "Workflow":
             return Source(path, data, document, None, None)
     if "WorkflowTemplate" in kinds:
         raise InputError(f"{path}: kind = WorkflowTemplate: nothing to run by itself; hand it over with --templates")
-    held = ", ".join(kinds) or "nothing"
-    raise InputError(f"{path}: kind: holds {held}, no Workflow; compile one with: {again}")
+    if not kinds:
+        raise InputError(f"{path}: kind: holds nothing, no Workflow; compile one with: {again}")
+    # Never into this very file, which is somebody's manifest.
+    remedy = f"compile one with: {typed('argosy', 'compile', description_here(), '-o', 'workflow.yaml')}"
+    if set(kinds) & {*IMPORTED, "List"}:
+        remedy = f"make a run of it with: {typed('argosy', 'import', path, '-o', 'run.toml')}"
+    raise InputError(f"{path}: kind: holds {', '.join(kinds)}, no Workflow; {remedy}")
 
 
 def push_code(source: Source, state_dir: Path) -> str:

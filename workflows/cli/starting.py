@@ -18,6 +18,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import Injection, check_gang
 from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id
 from argosy.steps.contract.placeholders import VARIABLES, named
+from argosy.steps.record.wording import count, size
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import gpu_requests, parameters
 from argosy.workflows.cli.machine import gpus
@@ -32,8 +33,8 @@ ONCE = "once"
 LONGEST = 128 << 10
 """Characters of one parameter: the kernel takes no longer argument (MAX_ARG_STRLEN)."""
 
-LEAST_OF_RANK = 16 << 20
-"""Bytes that a rank takes, which is a Python and mostly has torch, too."""
+LEAST_OF_NODE, LEAST_OF_RANK, LEAST_WITH_TORCH = 20 << 20, 16 << 20, 128 << 20
+"""Bytes that a node's launch takes, a rank that is a Python only, and one that has imported torch."""
 
 
 def checked_name(name: str) -> str:
@@ -231,23 +232,43 @@ def check_gpus(source: Source) -> None:
 
 
 def _check_ranks(source: Source) -> None:
-    """Each rank is a process: a million of them would be started for minutes, until the machine stops."""
+    """Each rank is a process: too many of them would be started for minutes, until the machine stops."""
     if source.run is None:
         return
     gang = source.run.gang
-    ranks, memory = gang.min_nnodes * gang.nproc_per_node, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if ranks * LEAST_OF_RANK > memory:
-        shape = f"{gang.min_nnodes} nodes with {gang.nproc_per_node} ranks each"
-        here = f"this machine has memory for {memory // LEAST_OF_RANK} at most ({LEAST_OF_RANK >> 20} MiB for a Python)"
-        raise InputError(f"{source.path}: {shape}: {here}; run fewer with -j NxP, or all of them on a cluster")
+    nodes, ranks = gang.min_nnodes + gang.spares, gang.min_nnodes * gang.nproc_per_node
+    # A rank that is the fork of a process with torch shares that.
+    of_rank = LEAST_WITH_TORCH if gang.launcher == "torchrun" and not gang.preload else LEAST_OF_RANK
+    wanted, memory = nodes * LEAST_OF_NODE + ranks * of_rank, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if wanted > memory:
+        shape = f"{count(gang.min_nnodes, 'node')} with {count(gang.nproc_per_node, 'rank')} each"
+        cost = f"{LEAST_OF_NODE >> 20} MiB a node, {of_rank >> 20} MiB a rank"
+        raise InputError(
+            f"{source.path}: {shape} take {size(wanted)} at least ({cost}), and this machine has {size(memory)}; run "
+            "fewer here (-j NxP, from Python ranks=(N, P)), or all of them on a cluster"
+        )
+
+
+def _check_script(source: Source) -> None:
+    """Pods of this machine have its files, and a folder of their own in place of the image's."""
+    run = source.run
+    if run is None or run.code or not run.script:
+        return
+    if not (os.path.isabs(run.script) and os.path.isfile(run.script)):
+        raise InputError(
+            f"{source.path}: script = {run.script!r}, code = '': the script is in the image, which no run on one "
+            "machine uses; write code = the folder that has it here, or run it on a cluster with: "
+            f"{typed('argosy', 'submit', source.path)}"
+        )
 
 
 def check_code(source: Source, state_dir: Path) -> None:
-    """Say before anything starts that the code a compiled workflow names is not in its store.
+    """Say before anything starts that the code a compiled workflow names is not in its store, or only in an image.
 
     Raises:
         InputError: it is not there; names the command that puts it there.
     """
+    _check_script(source)
     from argosy.steps.contract.layout import code_key
     from argosy.workflows.cli.run_folder import open_embedded
 

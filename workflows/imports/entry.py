@@ -78,7 +78,7 @@ def take_entry(
     if around.folder is not None:
         draft.put("working_dir", around.folder, around.folder_word.node if around.folder_word else None)
     if entry is not None:
-        _write(entry, around)
+        _write(entry, around, source.launcher)
     elif of_image:
         take_image_arguments(starter, draft, account)
     for name, value in zip(("script", "module"), given, strict=True):
@@ -180,7 +180,7 @@ def _inner(launch: Launch, values: Values) -> Launch | None:
 # ---- writing it
 
 
-def _write(entry: Entry, around: Surroundings) -> None:
+def _write(entry: Entry, around: Surroundings, launcher: str) -> None:
     launch, draft, account = entry.launch, around.draft, around.account
     first = fill(launch.entry[0], around.values)
     if first.missing or not first.words or not first.words[0]:
@@ -189,7 +189,9 @@ def _write(entry: Entry, around: Surroundings) -> None:
             f"{place}: {masked(launch.entry[0].source)[:80]!r} names no script that is known here; {_REMEDY}"
         )
     for word in join(launch.head):
-        if launch.launcher in ("torchrun", "python"):
+        if launcher == "plain":
+            account.changed(word, "argosy's launch starts the ranks itself", "gang.launcher")
+        elif launch.launcher in ("torchrun", "python"):
             account.changed(word, "argosy starts torchrun", "gang.launcher")
         else:
             account.changed(word, f"{launch.runs_with or 'torchrun'} starts the ranks", "gang.launcher")

@@ -11,11 +11,12 @@ from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.node import Node, Origin
 from argosy.workflows.manifests.pod import Role
 from argosy.workflows.manifests.workload import Workload
+from argosy.workflows.spec.gang import MAX_NODES
 
 FAMILIES: Final = ("pytorch", "tensorflow", "xgboost", "mpi", "trainer", "jobset", "job", "volcano", "ray")
 RUNTIMES: Final = ("TrainingRuntime", "ClusterTrainingRuntime")
 MISSING: Final = Node(None, Origin(""))
-_IMPORTED: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "TrainJob", "JobSet", "Job", "RayJob")
+IMPORTED: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "TrainJob", "JobSet", "Job", "RayJob")
 _REFUSED: Final = {
     "PaddleJob": "Paddle starts its ranks itself",
     "JAXJob": "jax.distributed starts its ranks itself",
@@ -78,7 +79,9 @@ def find_workload(bundle: Bundle, name: str | None) -> Workload:
     if not named:
         raise InputError(f"--workload {name}: there is no such object; there are {kinds}")
     if len(named) > 1:
-        raise InputError(f"several trainings in it: {kinds}; choose one with --workload NAME")
+        alike = len({each.document.name for each in named}) < len(named)
+        remedy = "name the file or write the one alone into a file" if alike else "choose one with --workload NAME"
+        raise InputError(f"several trainings in it: {kinds}; {remedy}")
     return named[0]
 
 
@@ -89,12 +92,16 @@ def _none(bundle: Bundle) -> str:
             return f"{each.kind} {each.name!r} ({place}) cannot be imported: {_REFUSED[each.kind]}"
     for each in bundle.documents:
         place = f"{each.kind} {each.name!r} ({each.file}, line {each.root.line})"
-        if each.kind in _IMPORTED and bundle.workload(each) is None:
+        if each.kind in IMPORTED and bundle.workload(each) is None:
             version = each.api_version or "no apiVersion"
             return f"{place} is of {version}, which is not read; argosy lint names the right one"
-        if each.kind in _IMPORTED and each.host is not None:
+        if each.kind in IMPORTED and each.host is not None:
             return f"{place} stands in a {each.host.kind}; write its manifest into a file of its own and name that"
     others = sorted({each.kind for each in bundle.documents if each.kind})
+    if "Kustomization" in others:
+        return (
+            f"{bundle.names[0]}: a list of manifests to be built, no manifest; kustomize build FOLDER | argosy import -"
+        )
     held = f" (it holds {', '.join(others)})" if others else ""
     where = bundle.names[0] if len(bundle.names) == 1 else f"{len(bundle.names)} files"
     return (
@@ -106,10 +113,16 @@ def _none(bundle: Bundle) -> str:
 def count(role: Role, account: Account) -> int:
     """A role's replicas; what is filled in later is one, and said to be."""
     account.kept(role.replicas_node, "gang.nnodes")
+    node = role.replicas_node
+    place = f"{node.origin.file}, line {node.line}: {role.name or 'it'} has {node.text!r} replicas"
+    if role.replicas is None and node.is_scalar and not node.open and not node.placed:
+        raise InputError(f"{place}, which is no whole number; write how many pods it has")
     if role.replicas is None:
         account.by_hand(role.replicas_node, "the number is filled in later: write gang.nnodes", "gang.nnodes")
         return 1
-    return max(role.replicas, 0)
+    if not 0 <= role.replicas <= MAX_NODES:
+        raise InputError(f"{place}; a run has at least 1 and at most {MAX_NODES} nodes")
+    return role.replicas
 
 
 def present(roles: list[Role], account: Account) -> list[Role]:

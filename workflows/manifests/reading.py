@@ -120,7 +120,7 @@ def _read_documents(source: SourceFile) -> None:
     other = Path(source.name).suffix not in ("", *SUFFIXES)
     if first and (first.harmless or other or _is_template(source.text, first.line)):
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
-        remedy = "render it first, as in helm template CHART | argosy lint -"
+        remedy = "render it first, as helm template CHART does, and name what comes out, or - for a pipe"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
     elif first and _LEFT_OUT.search(source.text):
         what = f"not whole: ... stands for what was left out ({first.message.removeprefix('is not YAML: ')})"

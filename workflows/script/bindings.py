@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from argosy.workflows.script.source import Function, Scope, Source, argument, last_name, written_out
+from argosy.workflows.script.source import Function, Scope, Source, argument, default_of, last_name, written_out
 
 
 class Bindings:
@@ -104,7 +104,7 @@ class Bindings:
         defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
         defaults |= {a.arg: d for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d}
         if name in defaults:
-            yield defaults[name]
+            yield default_of(defaults[name])
 
     def _unpacked(self, call: ast.Call, name: str) -> ast.expr | None:
         """What ``f(**options)`` gives a parameter, where the options are written out."""

@@ -20,7 +20,7 @@ from argosy.workflows.script.domain import (
 )
 from argosy.workflows.script.library import Library
 from argosy.workflows.script.memory import RAISE
-from argosy.workflows.script.source import last_name
+from argosy.workflows.script.source import default_of, last_name
 from argosy.workflows.script.statements import Statements
 
 _DEEPEST = 30
@@ -205,6 +205,7 @@ class Calls(Statements, Library):
         names = [each.arg for each in (*told.posonlyargs, *told.args)]
         defaults = dict(zip(reversed(names), reversed(told.defaults), strict=False))
         defaults |= {each.arg: value for each, value in zip(told.kwonlyargs, told.kw_defaults, strict=True) if value}
+        defaults = {name: default_of(value) for name, value in defaults.items()}
         more = named.pop("**", None)
         for place, name in enumerate([*names, *(each.arg for each in told.kwonlyargs)]):
             if place < min(len(args), len(names)):

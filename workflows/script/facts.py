@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from argosy.workflows.script.account import Seen, ended_by, loaded_by, saved_by
+from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import DataFacts, data_facts, output_variables
@@ -16,7 +17,7 @@ from argosy.workflows.script.end import end_of
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
 from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
 from argosy.workflows.script.lines import Loop, loop_of
-from argosy.workflows.script.outside import copies_all, put_inside
+from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
 from argosy.workflows.script.pointer import pointers
 from argosy.workflows.script.ranks import Spread, launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
@@ -76,6 +77,8 @@ class ScriptFacts:
     finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
     inside: tuple[str, str] | None = None
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
+    alone: bool = False  # whether its ranks know nothing of each other
+    no_folder: bool = False  # whether nothing seems to make the folder that it saves into
     copies: str = ""  # what else to leave out then: it copies all that it runs in
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
@@ -167,7 +170,7 @@ def read_script(
             break
         source = read_source(path, [*folders, *source.roots[known:]])
         known = len(source.roots)
-    return facts
+    return replace(facts, alone=trains_alone(source), no_folder=folder_lacks(source))
 
 
 def _facts(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Function, Source, argument, default_of, last_name, plain, written_out
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
 _OF_HUGGING_FACE = frozenset({"HfArgumentParser", "TrlParser"})
@@ -98,8 +98,10 @@ def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) ->
 
 def _argument(call: ast.Call, source: Source) -> Flag | None:
     """``add_argument("--out", default="x")``, ``click.option("--out", default="x")``, or another's method like it."""
-    if not isinstance(call.func, ast.Attribute) or not (
-        call.func.attr in ("add_argument", "option") or _SAYS_A_FLAG & {word.arg for word in call.keywords}
+    if (
+        not isinstance(call.func, ast.Attribute)
+        or ast.unparse(call.func) == "typer.Option"
+        or not (call.func.attr in ("add_argument", "option") or _SAYS_A_FLAG & {word.arg for word in call.keywords})
     ):
         return None
     names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
@@ -107,7 +109,7 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
     if not long:
         return None
     keywords = {word.arg: word.value for word in call.keywords}
-    action = keywords.get("action")
+    action, click = keywords.get("action"), call.func.attr == "option"
     stores = action is None or (isinstance(action, ast.Constant) and action.value in ("store", "append"))
     switch = keywords.get("is_flag")
     return Flag(
@@ -116,7 +118,7 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         default=plain(keywords.get("default")),
         required=_is_true(keywords.get("required")),
         where=source.where(call),
-        dest=plain(keywords.get("dest")) or "",
+        dest=plain(keywords.get("dest")) or next((name for name in names if click and name.isidentifier()), ""),
         computed=_is_computed(keywords.get("default"))
         or (action is not None and "store_true" not in ast.unparse(action)),
         aliases=tuple(name for name in names if name != long[0] and name.startswith("-")),
@@ -155,8 +157,8 @@ def _is_true(node: ast.expr | None) -> bool:
 
 
 def _of_fire(source: Source) -> list[Flag]:
-    """Parameters of the function that ``fire.Fire(main)``, ``typer.run(main)`` or jsonargparse's ``CLI(main)`` makes a
-    command of.
+    """Parameters of the function that ``fire.Fire(main)``, ``typer.run(main)``, ``@app.command()`` of typer's or
+    jsonargparse's ``CLI(main)`` makes a command of.
     """
     named = {
         (source.file(call), each.id): last_name(call.func) in ("CLI", "auto_cli")
@@ -165,18 +167,34 @@ def _of_fire(source: Source) -> list[Flag]:
         for each in ast.walk(call.args[0])
         if isinstance(each, ast.Name)
     }
+    if "typer" in source.packages:
+        commands = (each for each in source.nodes if isinstance(each, Function) and _is_command(each))
+        named |= {(source.file(each), each.name): False for each in commands}
     found = []
     for function in source.nodes:
-        if isinstance(function, Function) and (source.file(function), function.name) in named:
+        if isinstance(function, Function) and (function_of := (source.file(function), function.name)) in named:
             names = [*function.args.args]
             defaults = [None] * (len(names) - len(function.args.defaults)) + [*function.args.defaults]
-            for each, value in zip(names, defaults, strict=True):
+            for each, written in zip(names, defaults, strict=True):
+                value = None if written is None else default_of(written)
+                value = None if value is not None and ast.unparse(value).startswith("typer.") else value
                 says = ast.unparse(each.annotation) if each.annotation is not None else ""
                 switch = isinstance(value, ast.Constant) and isinstance(value.value, bool) and says in ("", "bool")
                 # jsonargparse wants a value of a switch, too.
-                name = f"--{each.arg}{'=true' * (switch and named[(source.file(function), function.name)])}"
+                name = f"{_own_name(written) or f'--{each.arg}'}{'=true' * (switch and named[function_of])}"
                 found.append(Flag(name, not switch, plain(value), value is None, source.where(each), dest=each.arg))
     return found
+
+
+def _is_command(function: Function) -> bool:
+    says = [ast.unparse(each) for each in function.decorator_list]
+    return any(".command" in each and not each.startswith("click.") for each in says)
+
+
+def _own_name(written: ast.expr | None) -> str:
+    """``--out-dir`` of ``typer.Option("x", "--out-dir", "-o")``; "" for a parameter whose flag has its own name."""
+    names = [plain(each) or "" for each in written.args] if isinstance(written, ast.Call) else []
+    return next((name for name in names if name.startswith("--")), "")
 
 
 def _of_docopt(source: Source) -> list[Flag]:

@@ -13,6 +13,10 @@ from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.source import Source, last_name, plain
 from argosy.workflows.script.values import OUTSIDE, Values
 
+_MAKES = re.compile(
+    r"(?i)mkdir|makedir|(make|create|ensure|prepare|setup|init)\w*(dir|folder|path)|copytree|Writer|save_"
+)
+
 
 def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
     """``path = 'out'`` and the last line that names the folder, where ``makedirs(path)`` makes it and all that is saved
@@ -38,6 +42,12 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
             behind = re.sub(r"\d+$", str(last.end_lineno), source.where(last))
             made.append((max(map(len, begins)), line, behind, call in some))
     return (min(made) if made[0][3] else max(made))[1:3] if made else None
+
+
+def folder_lacks(source: Source) -> bool:
+    """Whether ``torch.save`` is called, which makes no folder, and nothing that is called reads as if it made one."""
+    saved = any(source.origin(call.func) == "torch.save" for call in source.calls)
+    return saved and not any(_MAKES.search(last_name(call.func)) for call in source.calls)
 
 
 def copies_all(source: Source) -> str:

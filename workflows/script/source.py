@@ -57,17 +57,22 @@ class Source:
                 self._parent[child] = node
 
     def started(self, cwd: Path) -> str:
-        """How it finds its modules: "module" where it is one of a package, "path" where some lie in the folder that it
-        is called in and not in its own, which is all that Python looks through; "" where that does.
+        """How it finds its modules: "module" where it is one of a package; where some do not lie in its own folder,
+        which is all that Python looks through, but in the one that it is called in or below: that one, "." or "src".
         """
         own = [node for node in self.nodes if self._file[node] == "" and isinstance(node, ast.Import | ast.ImportFrom)]
         if any(getattr(node, "level", 0) and self.function_of(node) is None for node in own):
             return "module"
         names = {(getattr(node, "module", "") or each.name).partition(".")[0] for node in own for each in node.names}
         lacks = [name for name in names if self.found([self.path.parent], [name]) is None]
-        above = any(self.found([cwd.resolve()], [name]) is not None for name in lacks)
-        tree = self._trees[self.path]
-        return "path" if above and tree is not None and "sys.path" not in ast.unparse(tree) else ""
+        here, tree = cwd.resolve(), self._trees[self.path]
+        if tree is None or "sys.path" in ast.unparse(tree):
+            return ""
+        if any(self.found([here], [name]) is not None for name in lacks):
+            return "."
+        below = [root for root in self.roots if root.is_relative_to(here)]
+        packages = [root for root in below if any((root / name / "__init__.py").is_file() for name in lacks)]
+        return packages[0].relative_to(here).as_posix() if packages else ""
 
     def _import(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -174,6 +179,14 @@ def argument(call: ast.Call, name: str, place: int = -1) -> ast.expr | None:
     return call.args[place] if keyword is None and 0 <= place < len(call.args) and not starred else keyword
 
 
+def default_of(value: ast.expr) -> ast.expr:
+    """``"x"`` of ``typer.Option("x", "--out")``, which stands for the default; anything else itself."""
+    if isinstance(value, ast.Call) and ast.unparse(value.func) in ("typer.Option", "typer.Argument"):
+        found = argument(value, "default", 0)
+        return value if found is None or plain(found) == "Ellipsis" else found
+    return value
+
+
 def plain(node: ast.expr | None) -> str | None:
     """A constant as a flag's default has it; None for none, a switch and what only a run could tell."""
     value = node.value if isinstance(node, ast.Constant) else None
@@ -244,7 +257,9 @@ def _parsed(path: Path) -> ast.Module:
             raise InputError(f"SCRIPT {path}: larger than {LARGEST_SCRIPT >> 20} MiB; name the training script itself")
         return ast.parse(path.read_bytes(), str(path))
     except OSError as error:
-        raise InputError(f"SCRIPT {path}: {error.strerror}; name your training script") from error
+        named = path / "__main__.py" if path.is_dir() else Path(f"{str(path).replace('.', '/')}.py")
+        which = f", for example {named}" if named.is_file() else ""
+        raise InputError(f"SCRIPT {path}: {error.strerror}; name your training script{which}") from error
     except SyntaxError as error:
         here = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
         where = f"SCRIPT {path}:{error.lineno or 1}"

@@ -1,0 +1,62 @@
+"""Standard input, output and error of the command line: closed ones, and pipes whose reader goes away."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import IO, Any, Final, cast
+
+ENDLESS: Final = frozenset(("logs", "top"))
+"""Verbs that only show, and may do so until they are stopped: without a reader they end."""
+
+
+class NobodyReads(Exception):
+    """The reader of a verb that only shows is gone (``| head``); no OSError, of which click makes exit code 1."""
+
+
+class _Pipe(io.FileIO):
+    """Written to a reader that is gone, it goes nowhere: what a verb does, and its exit code, do not hang on it."""
+
+    def __init__(self, handle: int, *, ends: bool) -> None:
+        super().__init__(handle, "wb", closefd=False)
+        self._ends = ends
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            discard(self.fileno())
+            if self._ends:
+                raise NobodyReads from None
+            return memoryview(data).nbytes
+
+
+def prepare(verb: str) -> None:
+    """Make the standard streams fit to be written to, whatever becomes of their readers."""
+    _open_closed()
+    sys.stdout, sys.stderr = _outliving(sys.stdout, verb in ENDLESS), _outliving(sys.stderr, False)
+
+
+def discard(handle: int) -> None:
+    """What is still written there goes nowhere, Python's own last flush too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, handle)
+    os.close(nowhere)
+
+
+def _open_closed() -> None:
+    """With a stream closed (``>&-``), the next file we open would be taken for it, here and in every pod."""
+    for handle, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, mode)  # the lowest free number, which is this one
+            setattr(sys, name, os.fdopen(handle, "w" if handle else "r", closefd=False))
+
+
+def _outliving(given: IO[str], ends: bool) -> io.TextIOWrapper:
+    stream = cast("io.TextIOWrapper", given)
+    stream.flush()
+    buffer = io.BufferedWriter(_Pipe(stream.fileno(), ends=ends))
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering)

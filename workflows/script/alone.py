@@ -1,0 +1,50 @@
+"""Whether each rank of a script would train by itself: neither it nor what it imports asks for a rank."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from typing import Final
+
+from argosy.workflows.script.source import Source, last_name
+
+_PLAIN: Final = frozenset(
+    (
+        *("torch", "torchvision", "torchaudio", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "PIL", "cv2"),
+        *("tqdm", "yaml", "click", "typer", "fire", "rich", "omegaconf", "hydra", "requests", "einops", "safetensors"),
+        *("tensorboard", "tensorboardX", "wandb", "tokenizers", "tiktoken", "sentencepiece", "datasets", "h5py"),
+    )
+)
+"""Packages that make no group of ranks for who uses them."""
+_OF_ARGOSY: Final = frozenset(("argosy.Checkpointer", "argosy.report", "argosy.skips"))
+_OF_RANKS: Final = re.compile(r"(?i)rank|world_?size|distributed|^dist$|MASTER_ADDR|TF_CONFIG|^WORKER_|ARGOSY_")
+
+
+def told(ranks: int) -> str:
+    """What that means for a gang of so many ranks."""
+    return (
+        f"asks for no rank: each of the {ranks} ranks trains by itself, and all write the same files; -j 1x1 is enough"
+    )
+
+
+def trains_alone(source: Source) -> bool:
+    """Of what is not known it is not said."""
+    return all(_is_plain(source, whole) for whole in source.imports.values()) and not any(
+        _OF_RANKS.search(word) for word in map(_word, source.nodes)
+    )
+
+
+def _is_plain(source: Source, whole: str) -> bool:
+    top = whole.partition(".")[0]
+    if top == "argosy":
+        return whole in _OF_ARGOSY
+    known = top in sys.stdlib_module_names or top in _PLAIN
+    return not _OF_RANKS.search(whole) and (known or source.found(source.roots, [top]) is not None)
+
+
+def _word(node: ast.AST) -> str:
+    """What a name, an option's text or an import says."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) and "\n" not in node.value else ""
+    return last_name(node) if isinstance(node, ast.Name | ast.Attribute) else getattr(node, "arg", "") or ""
