@@ -55,6 +55,14 @@ def s3_endpoint() -> str | None:
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
+def asked_of(uri: str) -> str:
+    """Which server a request that nobody answered went to; "" where the uri says it."""
+    if not uri.startswith("s3://"):
+        return ""
+    endpoint = s3_endpoint()
+    return f"; AWS_ENDPOINT_URL is {endpoint}" if endpoint else "; AWS_ENDPOINT_URL is not set, so AWS was asked"
+
+
 def s3_settings(bucket: str) -> S3Settings:
     """What the environment says about ``bucket``.
 
