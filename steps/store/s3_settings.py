@@ -161,7 +161,7 @@ def no_credentials(uri: str) -> StoreError:
     """What is said when nobody knows any keys."""
     return StoreError(
         Cause.S3_ACCESS,
-        f"no AWS credentials for {uri}: none in the environment, the profile, the pod's identity or the instance; "
+        f"no AWS credentials for {uri}: none in the environment, the profile, the identity of the pod or the instance; "
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give the service account a role "
         "(AWS_SKIP_SIGNATURE=true: a public bucket)",
     )

@@ -164,6 +164,21 @@ def test_what_somebody_put_there_since_is_not_removed(where: str, source: Source
     assert (code, {key.split("/")[0] for key in files(into)}) == (0, {"part-1"})
 
 
+def test_the_code_goes_where_the_run_says_that_its_bucket_is(source, argosy, tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "so that it is put back")
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text(
+        f'name = "r"\nscript = "train.py"\nstorage = {{uri = "s3://{BUCKET}/runs"}}\n'
+        f'[env]\nAWS_ENDPOINT_URL = "{source.server.endpoint}"\n'
+    )
+    code, _, err = argosy("compile", "run.toml", "--push", "-o", "w.yaml")
+    assert code == 0, err
+    assert any(seen.operation == "PutObject" and "runs/r/code/" in str(seen) for seen in source.server.requests)
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+
+
 def test_a_folder_in_the_dataset_itself_is_refused(argosy, tmp_path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a").write_text("x")

@@ -30,13 +30,14 @@ def open_run_store(uri: str, workflow: Mapping[str, Any], namespace: str) -> Obj
     """
     if uri.startswith("file:"):
         return _folder(uri)
-    _take_address(workflow)
+    take_address(workflow)
     if uri.startswith("s3:") and not os.environ.get("AWS_SKIP_SIGNATURE"):
         _need_keys(uri, workflow, namespace)
     return open_store(uri, retry_seconds=PERSON_SECONDS)
 
 
-def _take_address(workflow: Mapping[str, Any]) -> None:
+def take_address(workflow: Mapping[str, Any]) -> None:
+    """Reach buckets as the run's ``[env]`` says, where this process's own environment says nothing."""
     for name in _taken:
         os.environ.pop(name, None)
     _taken.clear()

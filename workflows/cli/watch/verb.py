@@ -26,6 +26,7 @@ from argosy.workflows.cli.watch.local_runs import LocalRuns
 from argosy.workflows.cli.watch.sources import SECRET, Queue, Webhook, open_queue
 from argosy.workflows.cli.written import write_whole
 from argosy.workflows.cluster.place import ClusterPlace
+from argosy.workflows.cluster.store import take_address
 
 if TYPE_CHECKING:
     from argosy.steps.events.hearing import Hearing
@@ -89,6 +90,7 @@ class _Watching:
         from argosy.workflows.templates.trigger import need_trigger, trigger_args
 
         assert source.run is not None
+        take_address(source.document)
         self._trigger, self._as_json = need_trigger(source.run), as_json
         self._local = None if place.named else _local_runs(source, state_dir, self._tell)
         starter = self._local or _cluster(place, source, self._trigger.while_running == "queue")
