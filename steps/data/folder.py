@@ -70,9 +70,14 @@ class StagedFolder:
 def refuse_foreign(path: Path) -> None:
     """Raise InputError when the folder holds files that staging did not put there."""
     if not (path / STATE_FOLDER).is_dir():
-        foreign = sorted(set(os.listdir(path)) - set(NOT_OURS))
-        if foreign:
-            raise InputError(f"folder {path} holds {foreign[0]!r}, which staging did not put there: use an empty one")
+        found = sorted(set(os.listdir(path)) - set(NOT_OURS))
+        if found:
+            raise foreign(path, found[0])
+
+
+def foreign(path: Path, name: str) -> InputError:
+    """What is said of a file that is not staging's."""
+    return InputError(f"folder {path} holds {name!r}, which staging did not put there: move it, or use an empty folder")
 
 
 def _lock(handle: int, path: Path) -> None:

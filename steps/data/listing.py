@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.building import build_manifest
 from argosy.steps.data.given_listing import given_objects, listing_uri
 from argosy.steps.data.keys import READY_MARKERS, STATE_FOLDER, broken_rule
@@ -133,6 +135,18 @@ def take_snapshot(
     manifest = build_manifest(checked, with_checksums(checked, objects))
     if not manifest.count:
         where = f"the listing {given} names no object" if given else "no object lies below this uri"
-        where += "" if keep is None else " that --include and --exclude want"
+        where += _why_nothing(checked, given) if keep is None else " that --include and --exclude want"
         raise StepError(Cause.S3_MISSING, f"the dataset {checked} is empty: {where}")
     return manifest
+
+
+def _why_nothing(uri: str, given: str) -> str:
+    """A uri without the slash at its end looks like an object's, or like the beginning of a name."""
+    folder, _, name = uri.rpartition("/")
+    key = urlsplit(uri).path.strip("/")
+    if given or not key:
+        return ""
+    with contextlib.suppress(StepError, InputError):
+        if open_store(folder).head(name) is not None:
+            return f"; it is an object: name {folder}, and choose it by --include {name} (argosy stage)"
+    return f", no key begins with '{key}/'"

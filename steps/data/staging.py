@@ -11,13 +11,14 @@ from pathlib import Path
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.data.folder import StagedFolder, marker_of
+from argosy.steps.data.folder import StagedFolder, foreign, marker_of
 from argosy.steps.data.keys import check_keys
 from argosy.steps.data.manifest import DatasetManifest, Objects
 from argosy.steps.data.marker import Marker, read_marker, remove_marker
 from argosy.steps.data.parts import Parts
+from argosy.steps.data.records import record_of
 from argosy.steps.data.rows import Rows, boot, keep_only, known_rows, rows_of
-from argosy.steps.data.strays import remove_strays
+from argosy.steps.data.strays import first_foreign, remove_strays
 from argosy.steps.data.survey import DEPTHS, Depth, Survey, Surveyor, all_intact
 from argosy.steps.data.tree import Tree
 from argosy.steps.data.wanted import Wanted, wanted_of
@@ -57,6 +58,7 @@ def stage_objects(
     on_progress: Callable[[StageProgress], None] | None = None,
     verify: Depth = "stat",
     workers: int | None = None,
+    guarded: bool = False,
 ) -> StageResult:
     """Put ``objects`` of ``manifest`` (it itself: all) at ``into/<key>``; write the marker when all of them are there.
 
@@ -65,7 +67,8 @@ def stage_objects(
     version and pass ``verify``: ``stat`` compares size and mtime, ``full`` reads them and compares the checksum,
     ``none`` looks at no file of a folder whose marker says that it is whole. When another share was staged here
     before, what does not belong to this one is removed. A killed staging is resumed, large objects inside.
-    ``into`` belongs to staging. ``workers``: processes that fetch; None: as many as make sense here.
+    ``into`` belongs to staging. ``workers``: processes that fetch; None: as many as make sense here. ``guarded``:
+    refuse rather than remove what somebody else put there since; a pod's disk holds nothing that anybody would miss.
 
     Raises:
         InputError: a key breaks a rule, ``into`` holds somebody else's files, or an unknown ``verify``.
@@ -81,7 +84,7 @@ def stage_objects(
         check_keys(one.key for one in wanted)
     try:
         with StagedFolder(into) as folder:
-            return _Staging(manifest.uri, wanted, marker, folder, on_progress, verify, workers, began).run()
+            return _Staging(manifest.uri, wanted, marker, folder, on_progress, verify, workers, began, guarded).run()
     except OSError as error:
         cause = Cause.DISK_FULL if error.errno in (ENOSPC, EDQUOT) else Cause.VOLUME_MOUNT
         raise StepError(cause, f"cannot stage into {into}: {error.strerror}", quote=str(error)) from error
@@ -99,6 +102,7 @@ class _Staging:
     verify: Depth
     workers: int | None
     began: float
+    guarded: bool
 
     def run(self) -> StageResult:
         fetched_bytes = fetched = 0
@@ -119,6 +123,8 @@ class _Staging:
         from argosy.steps.data.room import check_room  # only here, and in the next two, what a whole folder needs not
 
         folder, now = self.folder, boot()
+        if self.guarded and before != self.marker:
+            self._refuse_foreign()
         remove_marker(folder.state)
         parts = Parts(folder.parts, self.uri)
         known = known_rows(folder.state, now, before.share if before is not None else "")
@@ -134,6 +140,14 @@ class _Staging:
             fetched = self._fetch(found, tree, parts, rows) if found.missing else 0
         self._complete()
         return fetched, found.missing
+
+    def _refuse_foreign(self) -> None:
+        known = known_rows(self.folder.state, "", "")
+        with contextlib.closing(known):
+            records = (record_of(row.line) for row in known)
+            found = first_foreign(self.folder.root, (record.key for record in records if record is not None))
+        if found:
+            raise foreign(self.folder.path, found)
 
     def _fetch(self, found: Survey, tree: Tree, parts: Parts, rows: Rows) -> int:
         from argosy.steps.transfer.pool import FetchPool

@@ -42,6 +42,31 @@ def remove_strays(root: int, wanted: Iterable[str]) -> None:
     _clean(root, "", _Keys(wanted))
 
 
+def first_foreign(root: int, known: Iterable[str]) -> str:
+    """The first file that is none of ``known`` (keys in order), "" if there is none.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    keys = _Keys(known)
+    return next((path for path in _files(root, "") if not keys.has(path)), "")
+
+
+def _files(folder: int, prefix: str) -> Iterator[str]:
+    for entry in _entries(folder):
+        name = entry.removesuffix("/")
+        if not prefix and name in NOT_OURS:
+            continue
+        if name == entry:
+            yield prefix + name
+            continue
+        handle = open_folder(name, folder)
+        try:
+            yield from _files(handle, f"{prefix}{entry}")
+        finally:
+            os.close(handle)
+
+
 def _clean(folder: int, prefix: str, wanted: _Keys) -> bool:
     """Whether anything stays."""
     stays = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -26,6 +27,24 @@ class ObjectMissing(StoreError):
 
     def __init__(self, uri: str) -> None:
         super().__init__(Cause.S3_MISSING, f"no object at {uri}")
+
+
+NO_OBJECT = ("", "NoSuchKey", "NoSuchVersion", "NoSuchUpload", "NotFound", "BlobNotFound", "ResourceNotFound")
+"""Codes of a 404 that say that a key is not there. Others mean something else by it: versitygw, an unknown user."""
+
+
+def no_bucket(action: str, uri: str, said: str, quote: str) -> StoreError:
+    """What is said of a bucket that is not there."""
+    parts = urlsplit(uri)
+    made = f", or make the bucket: aws s3 mb s3://{parts.netloc}" if parts.scheme == "s3" else ", or make the bucket"
+    text = f"cannot {action} {uri}: the bucket does not exist ({said}); correct the name{made}"
+    return StoreError(Cause.S3_MISSING, text, quote=quote)
+
+
+def refused(action: str, uri: str, said: str, quote: str) -> StoreError:
+    """What is said where the keys are not known, or may not."""
+    text = f"{action} {uri} was refused ({said}): allow this action on this key, or check the credentials"
+    return StoreError(Cause.S3_ACCESS, text, quote=quote)
 
 
 class ObjectInfo(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +16,13 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
 from argosy.steps.store.cloud_client import open_client
 from argosy.steps.store.cloud_errors import http_status, lost_connection, s3_code, store_error
+from argosy.steps.store.cloud_listing import folders_of, info_of, listed
 from argosy.steps.store.hashed_chunks import HashedChunks
 
 _CHUNK = 8 << 20
 _READ_RANGE = 16 << 20
 _PAUSE = 0.2
-_LIST_PAGE = 1000
+_SILENT_SECONDS = 60.0
 T = TypeVar("T")
 
 
@@ -36,6 +38,7 @@ class CloudStore:
         self._retry_seconds = retry_seconds
         self._lock = threading.Lock()
         self._opened: Any = None
+        self._silent_until = 0.0
 
     @property
     def _client(self) -> Any:
@@ -52,7 +55,7 @@ class CloudStore:
         check_key(key, self.uri)
         client = self._client
         try:
-            return self._repeated(lambda: bytes(client.get(key).bytes()))
+            return self._repeated("read", self._at(key), lambda: bytes(client.get(key).bytes()))
         except Exception as error:
             raise store_error("read", self._at(key), error) from error
 
@@ -72,7 +75,7 @@ class CloudStore:
             return bytes(client.get(key, options=options).bytes())
 
         try:
-            return self._repeated(read)
+            return self._repeated("read", self._at(key), read)
         except Exception as error:
             if etag and _is_another_version(error):
                 raise _changed(self._at(key), etag) from error
@@ -90,7 +93,7 @@ class CloudStore:
             filled += len(chunk)
         return filled
 
-    def _repeated(self, read: Callable[[], T]) -> T:
+    def _repeated(self, action: str, uri: str, read: Callable[[], T]) -> T:
         # The client repeats a request that was not answered, but not one whose answer broke off in its body.
         given_up = time.monotonic() + self._retry_seconds
         while True:
@@ -99,7 +102,15 @@ class CloudStore:
             except Exception as error:
                 if not lost_connection(error) or time.monotonic() + _PAUSE > given_up:
                     raise
+                self._tell(store_error(action, uri, error))
                 time.sleep(random.uniform(0.01, _PAUSE))
+
+    def _tell(self, error: StoreError) -> None:
+        # Minutes without a word look like a hang.
+        now = time.monotonic()
+        if now > self._silent_until:
+            self._silent_until = now + _SILENT_SECONDS
+            print(f"argosy: {error}; it is asked again for {self._retry_seconds:.0f} s", file=sys.stderr, flush=True)
 
     def fetch(self, key: str, into: Path, *, etag: str = "") -> str:
         """Stream into a file, fsync it, and return its SHA-256."""
@@ -191,6 +202,7 @@ class CloudStore:
                 if not _exists_or_conflicts(error):
                     # The client repeats a create after a 5xx, but not after a lost connection.
                     if lost_connection(error) and time.monotonic() + 0.2 < given_up:
+                        self._tell(store_error("create", self._at(key), error))
                         time.sleep(random.uniform(0.01, 0.2))
                         continue
                     raise store_error("create", self._at(key), error) from error
@@ -211,7 +223,7 @@ class CloudStore:
         # Some stores (S3 directory buckets) do not sort.
         found = sorted(self._collected(prefix), key=lambda info: info.key)
         below = f"{prefix}/" if prefix else ""
-        parents = _folders_of(info.key for info in found) if any(info.size == 0 for info in found) else set()
+        parents = folders_of(info.key for info in found) if any(info.size == 0 for info in found) else set()
         yield from (
             info
             for info in found
@@ -220,27 +232,25 @@ class CloudStore:
 
     def scan(self) -> Iterator[ObjectInfo]:
         """By pages, as the store names them; of a folder marker the client tells the key without its last ``/``."""
+        client = self._client
         try:
-            yield from (info for info in self._listed("") if info.key)
+            yield from (info for info in listed(client, "") if info.key)
         except Exception as error:
             raise store_error("list", self.uri, error) from error
 
     def _collected(self, prefix: str) -> Sequence[ObjectInfo]:
+        client, at = self._client, f"{self.uri}/{prefix}".rstrip("/")
         try:
-            return self._repeated(lambda: list(self._listed(prefix)))
+            return self._repeated("list", at, lambda: list(listed(client, prefix)))
         except Exception as error:
-            raise store_error("list", f"{self.uri}/{prefix}".rstrip("/"), error) from error
-
-    def _listed(self, prefix: str) -> Iterator[ObjectInfo]:
-        for page in self._client.list(prefix or None, chunk_size=_LIST_PAGE):
-            yield from map(_info, page)
+            raise store_error("list", at, error) from error
 
     def head(self, key: str) -> ObjectInfo | None:
         """The object's facts, or None."""
         check_key(key, self.uri)
         client = self._client
         try:
-            return _info(client.head(key))
+            return info_of(client.head(key))
         except Exception as error:
             mapped = store_error("look at", self._at(key), error)
             if isinstance(mapped, ObjectMissing):
@@ -274,17 +284,3 @@ def _exists_or_conflicts(error: Exception) -> bool:
         or http_status(error) in (409, 412)
         or s3_code(error) == "PreconditionFailed"
     )
-
-
-def _info(meta: Any) -> ObjectInfo:
-    return ObjectInfo(str(meta["path"]), int(meta["size"]), meta.get("e_tag") or "", meta.get("version") or "")
-
-
-def _folders_of(keys: Iterator[str]) -> set[str]:
-    folders: set[str] = set()
-    for key in keys:
-        parent = key.rpartition("/")[0]
-        while parent and parent not in folders:
-            folders.add(parent)
-            parent = parent.rpartition("/")[0]
-    return folders

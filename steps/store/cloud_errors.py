@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.store.base import ObjectMissing, StoreError
+from argosy.steps.store.base import NO_OBJECT, ObjectMissing, StoreError, no_bucket, refused
 from argosy.steps.store.cloud_client import first_line
+from argosy.steps.store.s3_settings import asked_of
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -36,9 +37,9 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     status, code, quote = http_status(error), s3_code(error), first_line(error)
     said = f"{status} {code}".strip() if status else quote
     if code in ("NoSuchBucket", "ContainerNotFound"):
-        return StoreError(Cause.S3_MISSING, f"cannot {action} {uri}: the bucket does not exist ({said})", quote=quote)
+        return no_bucket(action, uri, said, quote)
     if isinstance(error, FileNotFoundError):
-        return ObjectMissing(uri)
+        return ObjectMissing(uri) if code in NO_OBJECT else refused(action, uri, said, quote)
     if isinstance(error, MemoryError):
         return StoreError(Cause.HOST_OOM, f"cannot {action} {uri}: there is not enough memory", quote=quote)
     if code in _EXPIRED:
@@ -46,20 +47,20 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
             Cause.CREDENTIALS_EXPIRED, f"cannot {action} {uri}: the credentials expired ({said})", quote=quote
         )
     if status in (401, 403) or type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError"):
-        remedy = "allow this action on this key, or check the credentials"
-        return StoreError(Cause.S3_ACCESS, f"{action} {uri} was refused ({said}): {remedy}", quote=quote)
+        return refused(action, uri, said, quote)
     if type(error).__name__ == "InvalidPathError":
         # The key may hold line feeds, so its first line would not name it; and whoever can write to the bucket could
         # write to the terminal.
-        refused = str(error).split("\n\nDebug source:")[0]
-        refused = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in refused)
+        path = str(error).split("\n\nDebug source:")[0]
+        path = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in path)
         rule = "keys with empty, '.' or '..' segments or control characters cannot be used; rename the object"
-        return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {refused}; {rule}", quote=refused)
+        return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {path}; {rule}", quote=path)
     if isinstance(error, ValueError):
         return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}", quote=quote)
     if status >= 500 or status in (408, 409, 429) or lost_connection(error):
         cause = Cause.S3_THROTTLE if status in (429, 503) else Cause.STORE_UNAVAILABLE
-        return StoreError(cause, f"cannot {action} {uri}: the store did not serve it ({said})", quote=quote)
+        where = "" if status else asked_of(uri)
+        return StoreError(cause, f"cannot {action} {uri}: the store did not serve it ({said}){where}", quote=quote)
     if not type(error).__module__.startswith("obstore"):
         # A signal handler of the script raised in the middle of our call: nobody's access is wrong.
         text = f"{action} {uri} was interrupted by {type(error).__name__}: {said}"

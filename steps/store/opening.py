@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from argosy.steps.contract.errors import InputError
 from argosy.steps.store.base import ObjectStore
 
+PERSON_SECONDS = 15.0
+"""How long a request is repeated where a person waits for it; a pod has more patience."""
 CLOUD_SCHEMES = ("s3", "gs", "az")
 
 
@@ -30,11 +32,11 @@ def check_uri(uri: str, field: str = "uri") -> str:
     return uri.rstrip("/") if parts.path.strip("/") or parts.netloc else uri
 
 
-def open_store(uri: str) -> ObjectStore:
+def open_store(uri: str, *, retry_seconds: float = 180.0) -> ObjectStore:
     """Open the store at ``uri``; nothing is contacted yet.
 
     Credentials of ``s3://`` come from boto3's chain; ``AWS_ENDPOINT_URL`` (or ``AWS_ENDPOINT_URL_S3``) names
-    another S3.
+    another S3. ``retry_seconds``: how long a request is repeated that the store fails to serve.
 
     Raises:
         InputError: see :func:`check_uri`.
@@ -46,4 +48,4 @@ def open_store(uri: str) -> ObjectStore:
         return FileStore(checked)
     from argosy.steps.store.cloud import CloudStore
 
-    return CloudStore(checked)
+    return CloudStore(checked, retry_seconds=retry_seconds)

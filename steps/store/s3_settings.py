@@ -55,6 +55,14 @@ def s3_endpoint() -> str | None:
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
+def asked_of(uri: str) -> str:
+    """Which server a request that nobody answered went to; "" where the uri says it."""
+    if not uri.startswith("s3://"):
+        return ""
+    endpoint = s3_endpoint()
+    return f"; AWS_ENDPOINT_URL is {endpoint}" if endpoint else "; AWS_ENDPOINT_URL is not set, so AWS was asked"
+
+
 def s3_settings(bucket: str) -> S3Settings:
     """What the environment says about ``bucket``.
 
@@ -153,7 +161,7 @@ def no_credentials(uri: str) -> StoreError:
     """What is said when nobody knows any keys."""
     return StoreError(
         Cause.S3_ACCESS,
-        f"no AWS credentials for {uri}: none in the environment, the profile, the pod's identity or the instance; "
+        f"no AWS credentials for {uri}: none in the environment, the profile, the identity of the pod or the instance; "
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give the service account a role "
         "(AWS_SKIP_SIGNATURE=true: a public bucket)",
     )

@@ -6,7 +6,8 @@ import re
 from typing import Self
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.store.base import ObjectMissing, StoreError
+from argosy.steps.store.base import NO_OBJECT, ObjectMissing, StoreError, no_bucket, refused
+from argosy.steps.store.s3_settings import asked_of
 from argosy.steps.transfer.jobs import Again
 
 _CODE = re.compile(rb"<Code>\s*(\w+)\s*</Code>")
@@ -54,10 +55,8 @@ class Refusal:
         """What to do about it; ``etag`` is what was asked for, ``action`` the verb for people."""
         quote = f"{self.said} {self.message}".strip()
         if self.code == "NoSuchBucket":
-            return StoreError(
-                Cause.S3_MISSING, f"cannot {action} {uri}: the bucket does not exist ({self.said})", quote=quote
-            )
-        if self.status == 404:
+            return no_bucket(action, uri, self.said, quote)
+        if self.status == 404 and self.code in NO_OBJECT:
             return ObjectMissing(uri)
         if self.status == 412:
             return StoreError(Cause.S3_MISSING, f"dataset changed: {uri} is no longer version {etag}", quote=quote)
@@ -74,9 +73,8 @@ class Refusal:
         if self.code == "InvalidObjectState":
             text = f"cannot {action} {uri}: it is archived ({self.said}); restore it first"
             return StoreError(Cause.S3_ACCESS, text, quote=quote)
-        if self.status in (401, 403):
-            text = f"{action} {uri} was refused ({self.said}): allow this action on this key, or check the credentials"
-            return StoreError(Cause.S3_ACCESS, text, quote=quote)
+        if self.status in (401, 403, 404):
+            return refused(action, uri, self.said, quote)
         return StoreError(Cause.S3_ACCESS, f"cannot {action} {uri}: the store answered {quote}", quote=quote)
 
 
@@ -92,7 +90,8 @@ def lost(uri: str, error: Exception, *, action: str = "read") -> StoreError:
             f"cannot {action} {uri}: the server's certificate is not trusted: name its issuer's file in AWS_CA_BUNDLE"
         )
         return StoreError(Cause.S3_ACCESS, text, quote=quote)
-    return _unserved(f"cannot {action} {uri}", quote, quote)
+    text = f"cannot {action} {uri}: the store did not serve it ({quote}){asked_of(uri)}"
+    return StoreError(Cause.STORE_UNAVAILABLE, text, quote=quote)
 
 
 def _first(pattern: re.Pattern[bytes], body: bytes) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 from argosy.steps.checkpoint import CheckpointStore
 from argosy.steps.store import open_store
+from tests.transfer.raw import HANG_UP, RawServer
 
 Argosy = Callable[..., tuple[int, str, str]]
 FACTS = ["step", "digest", "bytes", "created", "generation", "seq", "state", "reason", "final", "pinned", "newest"]
@@ -109,6 +112,22 @@ def test_a_mistake_is_one_sentence_with_a_remedy(run: Run, argosy: Argosy, argv:
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_store_that_does_not_answer_is_named_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}.items():
+        monkeypatch.setenv(name, value)
+    date = b"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT"  # and no ETag: then the client does not go on in a body
+    cut = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n" + date + b"\r\n\r\nnot all" + HANG_UP
+    with RawServer(lambda number, head: cut) as raw:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", raw.endpoint)
+        command = [sys.executable, "-m", "argosy.workflows.cli.main", "checkpoint", "list", "s3://b/gpt/runs/x"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as listing:
+            assert listing.stderr is not None
+            said = listing.stderr.readline()
+            listing.kill()
+    assert said.startswith("argosy: cannot read s3://b/gpt/runs/x/log/0000000001.json: the store did not serve it")
+    assert said.endswith(f"; AWS_ENDPOINT_URL is {raw.endpoint}; it is asked again for 15 s\n")
 
 
 def test_the_verb_alone_shows_its_help(argosy: Argosy) -> None:

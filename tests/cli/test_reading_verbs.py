@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -43,6 +44,25 @@ def test_status_says_where_the_run_stands(promoted, argosy) -> None:
     for said in ("step 200 of 200", "attempt 1: ended at step 47", "signal 9 (SIGKILL)", "10 commits", "production ->"):
         assert said in out
     assert "\nNext:\n  argosy report gpt-abc12 " in out
+
+
+def test_of_a_run_whose_store_does_not_answer_it_says_what_the_engine_knows(
+    promoted, argosy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = promoted / "state.json"
+    state = json.loads(path.read_text())
+    state["annotations"]["argosy.dev/store-uri"] = "s3://bucket/argosy"
+    path.write_text(json.dumps(state))
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_PROFILE", "absent")
+    code, out, err = argosy("status")
+    assert code == 0
+    assert out.startswith("gpt-abc12: Succeeded, 2 min 10 s\n")
+    assert (
+        "warning: only what the engine says, its event log cannot be read here: cannot open s3://bucket/argosy" in err
+    )
 
 
 def test_status_and_report_say_what_was_streamed_and_waited_for(story, tell, argosy, tmp_path) -> None:

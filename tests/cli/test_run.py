@@ -208,6 +208,17 @@ def test_an_interrupted_run_goes_on_where_it_stopped(number, code, start, argosy
     assert not waits(tmp_path)
 
 
+def test_while_what_runs_ends_slowly_it_is_said_how_long_it_may(start, tmp_path) -> None:
+    slowly = "import signal, time; signal.signal(15, lambda *_: (time.sleep(1.5), exit())); print("
+    path = tmp_path / "w.yaml"
+    path.write_text(path.read_text().replace("import time; print(", slowly))
+    run = start()
+    while not any("waiting" in log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")):
+        time.sleep(0.02)
+    run.send_signal(signal.SIGINT)
+    assert "] stopping: what runs has up to 30 s to end\n" in run.communicate(timeout=60)[0]
+
+
 def test_what_was_done_before_an_interruption_is_not_told_again(start) -> None:
     run = start()
     run.send_signal(signal.SIGINT)

@@ -99,6 +99,9 @@ def test_a_run_that_saved_nothing_ended_at_the_step_it_had_reached(tmp_path: Pat
 
 def test_an_empty_place_has_no_run_and_is_not_an_empty_table(tmp_path: Path) -> None:
     assert argosy(tmp_path, "top").stdout == "no run yet\n"
+    store = f"file://{tmp_path}"
+    found = argosy(tmp_path, "ls", store).stdout
+    assert found == f"no run in {store}; it is storage.uri of a run.toml, or that and the run's name\n"
 
 
 def test_who_looked_and_found_nothing_new_is_not_told_that_nobody_looked(tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ def test_stopped_in_the_middle_it_goes_on(how: int, source: Source, argosy: Argo
     ("arguments", "code", "words"),
     [
         (["s3://argosy-tests/nothing", "X"], 78, "no object lies below"),
+        (["s3://argosy-tests/d/large", "X"], 78, "no key begins with 'd/large/'"),
+        (["s3://argosy-tests/d/large.tar", "X"], 78, "it is an object: name s3://argosy-tests/d, and choose it by"),
         (
             ["s3://argosy-tests/d", "X", "--include", "*.none"],
             78,
@@ -145,6 +147,36 @@ def test_mistakes_are_named(
     assert (found, words in err, "Traceback" in err) == (code, True, False)
     assert (foreign / "thesis.tex").read_text() == "mine"
     assert not files(tmp_path / "data")
+
+
+@pytest.mark.parametrize("where", ["notes.txt", "part-0/tokens.idx"])
+def test_what_somebody_put_there_since_is_not_removed(where: str, source: Source, argosy: Argosy, tmp_path) -> None:
+    into = tmp_path / "data"
+    assert argosy("stage", source.uri, str(into), "--include", "part-0/*")[0] == 0
+    (into / where).write_text("mine")
+    assert argosy("stage", source.uri, str(into), "--include", "part-0/*")[0] == 0
+    before = files(into)
+    code, _, err = argosy("stage", source.uri, str(into), "--include", "part-1/*")
+    assert (code, files(into)) == (2, before)
+    assert f"holds '{where}', which staging did not put there: move it" in err
+    (into / where).unlink()
+    code, _, _ = argosy("stage", source.uri, str(into), "--include", "part-1/*")
+    assert (code, {key.split("/")[0] for key in files(into)}) == (0, {"part-1"})
+
+
+def test_the_code_goes_where_the_run_says_that_its_bucket_is(source, argosy, tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "so that it is put back")
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text(
+        f'name = "r"\nscript = "train.py"\nstorage = {{uri = "s3://{BUCKET}/runs"}}\n'
+        f'[env]\nAWS_ENDPOINT_URL = "{source.server.endpoint}"\n'
+    )
+    code, _, err = argosy("compile", "run.toml", "--push", "-o", "w.yaml")
+    assert code == 0, err
+    assert any(seen.operation == "PutObject" and "runs/r/code/" in str(seen) for seen in source.server.requests)
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
 
 
 def test_a_folder_in_the_dataset_itself_is_refused(argosy, tmp_path) -> None:

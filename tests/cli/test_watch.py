@@ -134,6 +134,7 @@ def test_killed_at_any_moment_it_goes_on_and_each_dataset_starts_one_run(watched
     log = watched.folder / ".argosy" / "watch" / "fed"
     watched.until("every run ended", lambda: len(list((log / "ended").glob("0*.json"))) == len(names))
     assert [run["phase"] for run in watched.argosy("ls")["runs"]] == ["Succeeded"] * len(names)
+    assert watched.told().count(": Succeeded\n") == len(names)
     assert not watched.ended("old")
     for name in names:
         why = watched.argosy("events", "why", f"file://{watched.folder}/corpus/{name}", "run.toml")
@@ -161,6 +162,19 @@ def test_a_look_at_a_bucket_where_nothing_is_new_costs_one_request(
         assert time.monotonic() - began > 4
         assert asked[-4:] == ["ListObjectsV2"] * 4, asked
         watched.kill(all_of_it=True)
+
+
+def test_a_run_that_fails_is_told_and_is_the_exit_code(watched: Watched) -> None:
+    def once() -> Any:
+        return argosy(watched.folder, "watch", "run.toml", "--once")
+
+    first = once()
+    assert (first.returncode, first.stderr.splitlines()[-1]) == (0, "nothing new")
+    (watched.folder / "code" / "train.py").write_text("import absent")
+    watched.put("bad")
+    bad = once()
+    name = bad.stderr.splitlines()[-1].partition(":")[0]
+    assert (bad.returncode, bad.stderr.splitlines()[-1]) == (1, f"{name}: Failed; argosy explain {name} tells why")
 
 
 def test_before_anybody_has_looked_a_look_is_not_said_to_start_what_is_there(argosy, tmp_path: Path) -> None:

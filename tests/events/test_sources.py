@@ -93,7 +93,9 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield boto3.client("sqs", endpoint_url=endpoint)
 
 
-def test_a_message_is_deleted_when_its_decision_is_stored(world: World, sqs: Any) -> None:
+def test_a_message_is_deleted_when_its_decision_is_stored(
+    world: World, sqs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = f"q-{uuid.uuid4().hex[:8]}"
     url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "0"})["QueueUrl"]
     queue = Queue({"queue": name, "endpoint": sqs.meta.endpoint_url, "region": "us-east-1"})
@@ -112,5 +114,11 @@ def test_a_message_is_deleted_when_its_decision_is_stored(world: World, sqs: Any
     left = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])["Attributes"]
     assert left == {"ApproximateNumberOfMessages": "0"}
     assert len(world.cluster.started) == 1
-    with pytest.raises(InputError, match=r"event_source\.sqs\.queue"):
+    with pytest.raises(InputError, match=r"event_source\.sqs\.queue = 'absent' at http://.*NonExistentQueue"):
         Queue({"queue": "absent", "endpoint": sqs.meta.endpoint_url, "region": "us-east-1"})
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    Queue({"queue": name, "endpoint": sqs.meta.endpoint_url})
+    monkeypatch.delenv("AWS_REGION")
+    for fields, said in (({}, "specify a region"), ({"region": "us-east-1", "endpoint": "host:1"}, "Invalid endpoint")):
+        with pytest.raises(InputError, match=f"{said}.*; write its region"):
+            Queue({"queue": name, **fields})

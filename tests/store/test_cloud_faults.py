@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -72,6 +73,7 @@ def test_a_conflict_without_end_is_an_error(store: CloudStore, proxy: Any) -> No
     [
         ("before:403:AccessDenied", Cause.S3_ACCESS, "403 AccessDenied"),
         ("before:403:SignatureDoesNotMatch", Cause.S3_ACCESS, "SignatureDoesNotMatch"),
+        ("before:404:XAdminUserNotFound", Cause.S3_ACCESS, "404 XAdminUserNotFound"),
         ("before:400:ExpiredToken", Cause.CREDENTIALS_EXPIRED, "expired"),
         ("before:503:SlowDown", Cause.S3_THROTTLE, "503 SlowDown"),
         ("before:500:InternalError", Cause.STORE_UNAVAILABLE, "500 InternalError"),
@@ -121,7 +123,7 @@ def test_a_cut_body_never_passes(store: CloudStore, proxy: Any, tmp_path: Path) 
 def test_a_missing_bucket_is_not_a_missing_object(proxy: Any, impatient: Callable[[str], CloudStore]) -> None:
     store = impatient("no-such-bucket-here/x")
     for use in (lambda: store.get("k"), lambda: store.put("k", b""), lambda: list(store.list(""))):
-        with pytest.raises(StoreError, match="bucket does not exist") as caught:
+        with pytest.raises(StoreError, match=r"bucket does not exist .*aws s3 mb s3://no-such-bucket-here$") as caught:
             use()
         assert caught.value.cause is Cause.S3_MISSING
         assert not isinstance(caught.value, ObjectMissing)
@@ -135,9 +137,22 @@ def test_no_credentials_is_said_in_one_line(
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    with pytest.raises(StoreError, match="no AWS credentials") as caught:
-        open_store(f"s3://{BUCKET}/x").get("k")
-    assert caught.value.cause is Cause.S3_ACCESS
+    store = open_store(f"s3://{BUCKET}/x")
+    for use in (lambda: store.get("k"), lambda: list(store.list("")), lambda: list(store.scan())):
+        with pytest.raises(StoreError, match=r"^no AWS credentials") as caught:
+            use()
+        assert caught.value.cause is Cause.S3_ACCESS
+
+
+def test_while_nobody_answers_it_is_said_once_and_who_was_asked(
+    store: CloudStore, proxy: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.put("k", b"data")
+    proxy.fault = always("cut")
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"; AWS_ENDPOINT_URL is {proxy.endpoint}$"):
+            list(store.list(""))
+    assert re.fullmatch(r"argosy: cannot list s3://.*; it is asked again for 0 s\n", capsys.readouterr().err)
 
 
 def test_a_profile_is_identity_too(s3_environment: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

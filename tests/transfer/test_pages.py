@@ -127,6 +127,17 @@ def test_a_bucket_that_is_not_there(server: S3Server) -> None:
     assert caught.value.cause == Cause.S3_MISSING
 
 
+@both
+def test_an_unknown_user_is_no_missing_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b"<Error><Code>XAdminUserNotFound</Code></Error>"
+    answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    with RawServer(lambda number, head: answer) as raw:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", raw.endpoint)
+        with pytest.raises(StoreError, match=r"list s3://b/d was refused \(404 XAdminUserNotFound\)") as caught:
+            keys("s3://b/d")
+    assert caught.value.cause == Cause.S3_ACCESS
+
+
 def test_what_is_asked_for(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REQUEST_PAYER", "requester")
     monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")

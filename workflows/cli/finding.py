@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.store.base import ObjectStore
-from argosy.workflows.cli.run_folder import find_run
+from argosy.workflows.cli.run_folder import RunFolder, find_run
 from argosy.workflows.cluster.place import ClusterPlace
 
 
@@ -67,13 +67,13 @@ def find(state_dir: Path, run_id: str | None, place: ClusterPlace | None) -> Run
 def as_far_as_known(run: Run) -> tuple[RunRecord, str]:
     """As much as can be known here, and what stands in the way of the rest ("" nothing).
 
-    A cluster's run has its event log in a store that this machine may not be able to read.
+    A run has its event log in a store that this machine may not be able to read, or that does not answer now.
     """
     from argosy.workflows.cluster.run import ClusterRun
 
     try:
         return run.record(), ""
     except (StepError, InputError) as error:
-        if not isinstance(run, ClusterRun):
+        if not isinstance(run, ClusterRun | RunFolder):
             raise
         return run.outline(), str(error)

@@ -158,6 +158,9 @@ class Watch:
         self._since, self._past = since, False
         self._run: Watched | None = None
         self._follower: EventFollower | None = None
+        self._stopping = False
+        self._away = False
+        """Whether the store did not answer: then the end does not wait for it once more."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
 
@@ -193,7 +196,10 @@ class Watch:
         if self._run is None:
             return
         state = self._run.state()
-        self._guarded(lambda: self._tell_events(state))
+        self._tell_stop(state)
+        if not (self._away and self._over.is_set()):
+            self._away = True
+            self._guarded(lambda: self._tell_events(state))
         for line in self._written.new(self._run) if self._written is not None else ():
             self._screen.line(harmless(line))
         nodes = state.get("nodes")
@@ -201,12 +207,20 @@ class Watch:
             self._tell_node(node)
         self._screen.refresh(self._tally, state)
 
+    def _tell_stop(self, state: dict[str, Any]) -> None:
+        # Only an engine that ends its pods says anything of a run that has not ended.
+        message = str(state.get("message") or "")
+        if message and state.get("phase") == "Running" and not state.get("interrupted") and not self._stopping:
+            self._stopping = True
+            self._screen.line(message)
+
     def _tell_events(self, state: dict[str, Any]) -> None:
         if self._run is not None and self._follower is None and (prefix := prefix_of(state)):
             store = self._run.store()
             self._follower = EventFollower(store, prefix) if store is not None else None
         for event in self._follower.new() if self._follower is not None else ():
             self._tell(event)
+        self._away = False
 
     def _tell(self, event: Event) -> None:
         """What an earlier engine saw of an interrupted run counts, but it does not happen again."""

@@ -38,6 +38,9 @@ def command(store: str | None, limit: int, place: ClusterPlace, as_json: bool, s
         emit({"runs": [row.facts(time.time()) for row in rows.shown], "total": rows.total, "warnings": rows.troubles()})
         return
     if not rows.shown:
+        if store:
+            click.echo(f"no run in {store}; it is storage.uri of a run.toml, or that and the run's name")
+            return None
         click.echo("no run yet")
         start = (
             ("submit", description_here(), *place.flags(place.namespace))

@@ -18,6 +18,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.summary import summary
 from argosy.workflows.cli.code_difference import what_differs
 from argosy.workflows.cli.document import read_resolved
+from argosy.workflows.cli.finding import as_far_as_known
 from argosy.workflows.cli.last_words import last_words, told
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.logs import RankLines
@@ -249,7 +250,9 @@ def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowS
 def _conclude(folder: RunFolder, request: Request) -> int:
     from argosy.workflows.report.page import write
 
-    record = folder.record()
+    record, unread = as_far_as_known(folder)
+    if unread:
+        say(f"warning: what the run's store has of it is missing here: {unread}", err=True)
     words = last_words(folder, record)
     report = write(record, folder.report, words)
     for text in _not_injected(record, request.inject):

@@ -19,10 +19,11 @@ from argosy.steps.record.building import COMMAND, RUN_NAME, STORE_URI, build_rec
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
-from argosy.steps.store.opening import open_store
+from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
+from argosy.workflows.cluster.store import take_address
 
 STATE_DIR = ".argosy"
 LOG_TAIL = 64 << 10
@@ -110,8 +111,15 @@ class RunFolder:
 
     def record(self) -> RunRecord:
         """What is known now."""
+        return self._record(self.events())
+
+    def outline(self) -> RunRecord:
+        """What the engine alone knows: the event log lies in a store that may not answer."""
+        return self._record([])
+
+    def _record(self, events: list[Event]) -> RunRecord:
         state = self.standing()
-        record, noted = build_record(self.events(), state), state.get("annotations")
+        record, noted = build_record(events, state), state.get("annotations")
         command = str((noted.get(COMMAND) if isinstance(noted, dict) else "") or "argosy run run.toml")
         return replace(record, nodes=tuple(_quoted(node) for node in record.nodes), command=command)
 
@@ -236,6 +244,7 @@ def mounted(table: Mapping[str, str]) -> Iterator[None]:
 
 
 def open_embedded(uri: str, document: Mapping[str, Any], state_dir: Path) -> ObjectStore:
-    """The store at ``uri``, through the workflow's volumes where it lies on one of them."""
+    """The store at ``uri``, through the workflow's volumes where it lies on one of them; for somebody who waits."""
+    take_address(document)
     with mounted(claim_mounts(document, state_dir)):
-        return open_store(uri)
+        return open_store(uri, retry_seconds=PERSON_SECONDS)

@@ -244,8 +244,10 @@ def push_code(source: Source, state_dir: Path) -> str:
     Of a store on a volume the folder that stands for it on this machine: pods know it by another path.
     """
     from argosy.steps.store.opening import open_store
+    from argosy.workflows.cluster.store import take_address
     from argosy.workflows.code import push
 
+    take_address(source.document)
     if source.archive is None or source.run is None:
         return ""
     with mounted(claim_mounts(source.document, state_dir)):

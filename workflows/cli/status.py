@@ -47,7 +47,7 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
     run = find(state_dir, run_id, place)
     record, missing = as_far_as_known(run)
     if missing:
-        say(f"warning: only what the cluster says, its event log cannot be read here: {missing}", err=True)
+        say(f"warning: only what the engine says, its event log cannot be read here: {missing}", err=True)
     if as_json:
         emit(summary(record, str(run.report) if run.report.exists() else ""))
         return

@@ -11,11 +11,9 @@ from urllib.parse import unquote, urlsplit
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
 from argosy.steps.store.base import ObjectStore, StoreError
-from argosy.steps.store.cloud import CloudStore
-from argosy.steps.store.opening import check_uri, open_store
+from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.steps.store.s3_settings import Identity
 
-RETRY_SECONDS = 15.0
 ENDPOINT = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 ADDRESS = (*ENDPOINT, "AWS_REGION", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST")
 """What the run's ``[env]`` may say of where the bucket is; keys stand in Secrets, and are never taken from there."""
@@ -32,13 +30,14 @@ def open_run_store(uri: str, workflow: Mapping[str, Any], namespace: str) -> Obj
     """
     if uri.startswith("file:"):
         return _folder(uri)
-    _take_address(workflow)
+    take_address(workflow)
     if uri.startswith("s3:") and not os.environ.get("AWS_SKIP_SIGNATURE"):
         _need_keys(uri, workflow, namespace)
-    return CloudStore(check_uri(uri), retry_seconds=RETRY_SECONDS)
+    return open_store(uri, retry_seconds=PERSON_SECONDS)
 
 
-def _take_address(workflow: Mapping[str, Any]) -> None:
+def take_address(workflow: Mapping[str, Any]) -> None:
+    """Reach buckets as the run's ``[env]`` says, where this process's own environment says nothing."""
     for name in _taken:
         os.environ.pop(name, None)
     _taken.clear()

@@ -142,6 +142,10 @@ class PodRunner:
 
     # -- one pod ---------------------------------------------------------------------------------------------
 
+    def longest_grace(self) -> float:
+        """Seconds that :meth:`end_all` takes at most."""
+        return max((self._grace(job) for job in self._running.values()), default=0.0)
+
     def _grace(self, job: PodJob) -> float:
         seconds = grace_seconds(self.spec, job.template)
         return _GRACE_SECONDS if seconds is None else seconds

@@ -78,6 +78,9 @@ class Scheduler:
                 node.phase, node.message, node.deadline = PENDING, "", None
 
     def _end(self, stopped_by: int | None) -> None:
+        if stopped_by is not None and (seconds := self._pods.longest_grace()):
+            self._state.message = f"stopping: what runs has up to {seconds:.0f} s to end"
+            self._save()
         self._pods.end_all()
         sweep(self._state.uid)
         self._locks.release_all()

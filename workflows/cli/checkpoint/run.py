@@ -14,7 +14,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import prefix_of
 from argosy.steps.record.wording import duration, short
 from argosy.steps.store.base import ObjectMissing
-from argosy.steps.store.opening import open_store
+from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 
 ALIVE_SECONDS = 180.0
@@ -70,7 +70,7 @@ def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
     """
     if run is not None and ("://" in run or "/" in run or run.startswith(".")):
         uri = run if "://" in run else Path(run).resolve().as_uri()
-        found = CheckpointedRun(run, CheckpointStore(open_store(uri), ""))
+        found = CheckpointedRun(run, CheckpointStore(open_store(uri, retry_seconds=PERSON_SECONDS), ""))
         if found.store.log.read(1) is None:
             remedy = "name the folder or uri of one run, which ends in /NAME/runs/RUN_ID"
             raise InputError(f"RUN {run!r}: no commit log (log/0000000001.json) there; {remedy}")

@@ -62,8 +62,8 @@ def command(
 
     URI is s3://, gs:// or az:// with a bucket and a prefix, or file:///. Each object is fetched in the version that
     was listed and checked against the store's checksum. Killed in the middle, the same command goes on inside the
-    objects; run again later, it fetches what changed and removes what is gone. FOLDER belongs to argosy: it is
-    refused when it holds files that staging did not put there.
+    objects; run again later, it fetches what changed and removes what is gone. FOLDER belongs to argosy, which
+    keeps its notes in .argosy-stage there: it is refused when it holds files that staging did not put there.
 
     Exit codes: 0 all of it is there; 2 wrong input; 75 the store or the network failed, the same command goes on;
     70 and 78 somebody has to look first (an object is corrupt or gone, no access, too small a disk); 130 interrupted.
@@ -93,7 +93,7 @@ def command(
         if dry_run:
             return _preview(look_ahead(objects, folder), folder, facts, as_json=as_json)
         with progress(quiet=quiet or as_json) as tell:
-            done = stage_objects(manifest, objects, folder, on_progress=tell, verify=cast(Depth, verify))
+            done = stage_objects(manifest, objects, folder, on_progress=tell, verify=cast(Depth, verify), guarded=True)
     except StepError as error:
         return _failed(error, as_json=as_json)
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from argosy.steps.contract.layout import seq_name
@@ -21,8 +22,11 @@ _TRIES = 3
 class LocalRuns:
     """What was decided waits as a file in ``STATE_DIR/watch/NAME`` and moves to ``ended`` below it."""
 
-    def __init__(self, state_dir: Path, name: str, yaml: Path) -> None:
-        """``yaml``: the compiled run, for what is started from now on; a run that goes on has its own."""
+    def __init__(self, state_dir: Path, name: str, yaml: Path, tell: Callable[[str], None]) -> None:
+        """``yaml``: the compiled run, for what is started from now on; a run that goes on has its own.
+
+        ``tell`` hears how each ended.
+        """
         self._state_dir, self._name, self._yaml = state_dir, name, yaml
         self._folder = state_dir / "watch" / name
         self._ended = self._folder / "ended"
@@ -30,6 +34,9 @@ class LocalRuns:
         self._child: subprocess.Popen[bytes] | None = None
         self._current: Path | None = None
         self._tries: dict[str, int] = {}
+        self._tell = tell
+        self.exit_code = 0
+        """That of ``argosy run`` of the last one that did not succeed."""
         self.place = f"local:{socket.gethostname()}:{state_dir}"
 
     # What a Starter does.
@@ -78,6 +85,10 @@ class LocalRuns:
             self._child.terminate()
             self._child.wait()
 
+    @property
+    def _log(self) -> Path:
+        return self._folder / "last.log"
+
     def _waiting(self) -> list[Path]:
         return sorted(self._folder.glob("0*.json"))
 
@@ -88,8 +99,9 @@ class LocalRuns:
     def _begin(self, path: Path) -> None:
         workflow, parameters = self._read(path)
         folder = RunFolder(self._state_dir / "runs" / workflow, self._state_dir)
-        if folder.state().get("phase") in ENDED and not folder.engine_runs():
-            return self._end(path)
+        phase = folder.state().get("phase")
+        if phase in ENDED and not folder.engine_runs():
+            return self._ended_as(path, folder, phase, 0 if phase == "Succeeded" else 1)
         if folder.engine_runs():
             return  # a watch before us was killed, its run was not
         kept = folder.path / "workflow.yaml"
@@ -97,7 +109,7 @@ class LocalRuns:
         command = [sys.executable, "-m", "argosy.workflows.cli.main", "run", str(kept if kept.exists() else self._yaml),
                    "--name", workflow, *given, "--state-dir", str(self._state_dir)]  # fmt: skip
         self._current = path
-        with (self._folder / "last.log").open("ab") as log:
+        with self._log.open("ab") as log:
             self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ)
 
     def _judge(self, code: int) -> None:
@@ -106,9 +118,19 @@ class LocalRuns:
             return
         tries = self._tries[path.name] = self._tries.get(path.name, 0) + 1
         workflow, _ = self._read(path)
-        phase = RunFolder(self._state_dir / "runs" / workflow, self._state_dir).state().get("phase")
+        folder = RunFolder(self._state_dir / "runs" / workflow, self._state_dir)
+        phase = folder.state().get("phase")
         if phase in ENDED or code == 2 or tries >= _TRIES:
-            self._end(path)
+            self._ended_as(path, folder, phase, code)
+
+    def _ended_as(self, path: Path, folder: RunFolder, phase: str | None, code: int) -> None:
+        self._end(path)
+        if phase == "Succeeded":
+            return self._tell(f"{folder.name}: {phase}")
+        self.exit_code = code if code > 0 else 1
+        if phase in ENDED:
+            return self._tell(f"{folder.name}: {phase}; {folder.command('explain', folder.name)} tells why")
+        self._tell(f"{folder.name}: could not be started; {self._log} has what it wrote")
 
     def _end(self, path: Path) -> None:
         path.replace(self._ended / path.name)

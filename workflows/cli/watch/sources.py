@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,21 +28,29 @@ class Queue:
         """``fields``: those of an EventSource's ``sqs``: queue, region, endpoint, queueAccountId.
 
         Raises:
-            InputError: there is no such queue.
+            InputError: there is no such queue, or nothing says where it is.
         """
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
 
         self._errors = (BotoCoreError, ClientError)
-        given = {"region_name": fields.get("region"), "endpoint_url": fields.get("endpoint")}
-        self._client = boto3.client("sqs", **{name: value for name, value in given.items() if value})
+        # boto3 reads AWS_DEFAULT_REGION and no AWS_REGION, which everything else here does.
+        region = fields.get("region") or os.environ.get("AWS_REGION")
+        given: dict[str, Any] = {"region_name": region, "endpoint_url": fields.get("endpoint")}
         asked = {"QueueName": str(fields.get("queue", ""))}
         if owner := fields.get("queueAccountId"):
             asked["QueueOwnerAWSAccountId"] = str(owner)
+        where = ""
         try:
+            self._client = boto3.client("sqs", **{name: value for name, value in given.items() if value})
+            where = f" at {self._client.meta.endpoint_url}"
             self._url = self._client.get_queue_url(**asked)["QueueUrl"]
-        except self._errors as error:
-            raise InputError(f"trigger.event_source.sqs.queue = {asked['QueueName']!r}: {error}") from error
+        except (*self._errors, ValueError) as error:
+            said = " ".join(str(error).split())
+            raise InputError(
+                f"trigger.event_source.sqs.queue = {asked['QueueName']!r}{where}: {said}; write its region "
+                "(AWS_REGION), and endpoint (AWS_ENDPOINT_URL_SQS) where it is not AWS's, or make the queue"
+            ) from error
 
     def receive(self, hear: Hear) -> int:
         """Wait for messages (one request, 20 s at most) and have them heard; how many there were.

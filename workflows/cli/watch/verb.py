@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +26,7 @@ from argosy.workflows.cli.watch.local_runs import LocalRuns
 from argosy.workflows.cli.watch.sources import SECRET, Queue, Webhook, open_queue
 from argosy.workflows.cli.written import write_whole
 from argosy.workflows.cluster.place import ClusterPlace
+from argosy.workflows.cluster.store import take_address
 
 if TYPE_CHECKING:
     from argosy.steps.events.hearing import Hearing
@@ -50,6 +51,7 @@ def command(file: Path, once: bool, listen: str, place: ClusterPlace, as_json: b
     Looks at the dataset every trigger.poll_seconds; with [trigger.event_source.sqs] it waits for the queue's messages
     as well. Runs happen on this machine, one after the other; with -n on a cluster, from the run's WorkflowTemplate.
     It may be killed at any time: started again, it goes on. What lay there before the first look starts nothing.
+    --once ends with the exit code of argosy run where a run that it started failed.
 
     \b
     Example:
@@ -88,22 +90,26 @@ class _Watching:
         from argosy.workflows.templates.trigger import need_trigger, trigger_args
 
         assert source.run is not None
+        take_address(source.document)
         self._trigger, self._as_json = need_trigger(source.run), as_json
-        self._local = None if place.named else _local_runs(source, state_dir)
+        self._local = None if place.named else _local_runs(source, state_dir, self._tell)
         starter = self._local or _cluster(place, source, self._trigger.while_running == "queue")
         journal = Journal(open_store(source.run.storage.uri), source.run.name)
         self._hearing: Hearing = Hearing(Admission(trigger_args(source.run), journal, starter))
         self._lock = threading.Lock()
         self._remote = not source.run.dataset or not source.run.dataset.uri.startswith("file:")
         self._ending = threading.Event()
+        self._shown = False
         self._queue = open_queue(self._trigger.event_source)
         self._tell(f"watching {trigger_args(source.run).dataset_uri}; runs start at {starter.place}")
 
     def once(self) -> int:
         self._look()
+        if not self._shown:
+            self._tell("nothing new")
         while self._local is not None and self._local.turn():
             time.sleep(_TURN_SECONDS)
-        return 0
+        return 0 if self._local is None else self._local.exit_code
 
     def forever(self, listen: str) -> int:
         webhook = Webhook(listen, os.environ.get(SECRET, ""), self._hear) if listen else None
@@ -177,18 +183,19 @@ class _Watching:
 
         from argosy.steps.trigger import line
 
+        self._shown = True
         click.echo(json.dumps(asdict(decision)) if self._as_json else line(decision))
 
     def _tell(self, text: str) -> None:
         say(text, err=True)
 
 
-def _local_runs(source: Source, state_dir: Path) -> LocalRuns:
+def _local_runs(source: Source, state_dir: Path, tell: Callable[[str], None]) -> LocalRuns:
     check_gpus(source)
     push_code(source, state_dir)
     path = state_dir / "watch" / source.run_name / "workflow.yaml"
     write_whole(path, source.yaml)
-    return LocalRuns(state_dir, source.run_name, path)
+    return LocalRuns(state_dir, source.run_name, path, tell)
 
 
 def _cluster(place: ClusterPlace, source: Source, one_by_one: bool) -> Any:
