@@ -73,6 +73,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         workflow=text(state, "name"),
         store_uri=text(annotations, STORE_URI),
         yaml_sha256=text(state, "yaml_sha256"),
+        namespace=text(state, "namespace"),
         phase=text(state, "phase") or "Pending",
         message=read_message(text(state, "message"))[1],
         interrupted=text(state, "interrupted"),

@@ -241,6 +241,10 @@ class RunRecord:
     spares: Spares = field(default_factory=Spares)
     command: str = ""
     """What a person typed on this machine to run its description; "" where nobody knows."""
+    namespace: str = ""
+    """Of the cluster; "" on one machine, or where only the store was read."""
+    outline: bool = False
+    """Made without the event log, which could not be read."""
 
     @property
     def done(self) -> bool:

@@ -74,8 +74,14 @@ def _without_steps(record: RunRecord) -> str:
 def _without_training(record: RunRecord) -> str:
     if record.phase in ("Failed", "Error") and failed_step(record) is not None:
         return _failure(record).strip()
-    said = record.message or ("Training has not begun." if record.name else _counted(record))
+    said = record.message or (_not_begun(record) if record.name else _counted(record))
     return said + _held_up(record)
+
+
+def _not_begun(record: RunRecord) -> str:
+    if record.outline and any(node.template == "train" and node.phase != "Pending" for node in record.nodes):
+        return "How far it came stands in its event log alone."
+    return "Training has not begun."
 
 
 def _held_up(record: RunRecord) -> str:
@@ -231,6 +237,8 @@ def failed_step(record: RunRecord) -> StepNode | None:
 def goodput_sentence(record: RunRecord) -> str:
     """``93.1% of 1 min 20 s ...``; empty before training."""
     goodput = record.goodput
+    if record.outline:
+        return ""
     if goodput is None:
         if record.checkpoints or _without_steps(record) == "Trained":
             read = "one step was" if any(each.points for each in record.restarts) else "no step was"
