@@ -68,10 +68,11 @@ class PodState:
 @dataclass(frozen=True, kw_only=True)
 class Standing:
     """How far a gang has come: ``queued`` holds no node, ``placing`` may hold some, ``placed`` has one for each pod;
-    ``lost``: somebody took it away, it will never be whole again. ``why``: what it waits for, in Kubernetes' words.
+    ``lost``: somebody took it away, it will never be whole again; ``refused``: the API server makes none of its pods,
+    for a reason that does not pass by itself. ``why``: what it waits for, in Kubernetes' words.
     """
 
-    phase: Literal["queued", "placing", "placed", "lost"]
+    phase: Literal["queued", "placing", "placed", "lost", "refused"]
     why: str = ""
 
 

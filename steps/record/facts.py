@@ -242,9 +242,8 @@ class RunRecord:
     command: str = ""
     """What a person typed on this machine to run its description; "" where nobody knows."""
     namespace: str = ""
-    """Of the cluster; "" on one machine, or where only the store was read."""
     outline: bool = False
-    """Made without the event log, which could not be read."""
+    """Made without the event log, which could not be read; ``namespace``: of the cluster, where one was asked."""
 
     @property
     def done(self) -> bool:
@@ -289,8 +288,7 @@ class RunRecord:
     def speed(self) -> float | None:
         """Tokens per second, the median of all steps that told it."""
         told = (point.tokens_per_second for each in self.restarts for point in each.points)
-        known = [each for each in told if each is not None]
-        return median(known) if known else None
+        return median(known) if (known := [each for each in told if each is not None]) else None
 
     @property
     def unsaved(self) -> int:
