@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from argosy.steps.cluster.api import NOT_ALLOWED, ApiError, ApiSilent
+from argosy.steps.cluster.api import NOT_ALLOWED, UNHOOKED, ApiError, ApiSilent
 from argosy.steps.contract.errors import InputError, StepError
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -152,6 +152,8 @@ def invoke(argv: list[str] | None = None) -> int:
 
 def _way_in(error: StepError) -> str:
     """What a person does about a cluster that does not answer, or lets nobody in."""
+    if isinstance(error, ApiSilent) and UNHOOKED in str(error):
+        return "; whoever administers the cluster has it answer again, or takes its configuration away"
     if isinstance(error, ApiSilent):
         return "; see that `kubectl version` answers, or name another cluster with --context or --kubeconfig"
     if error.cause == "config_or_rbac" and (str(error) == "Unauthorized" or "system:anonymous" in str(error)):
