@@ -36,7 +36,8 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     status, code, quote = http_status(error), s3_code(error), first_line(error)
     said = f"{status} {code}".strip() if status else quote
     if code in ("NoSuchBucket", "ContainerNotFound"):
-        return StoreError(Cause.S3_MISSING, f"cannot {action} {uri}: the bucket does not exist ({said})", quote=quote)
+        text = f"cannot {action} {uri}: the bucket does not exist ({said}); create it, or correct the uri"
+        return StoreError(Cause.S3_MISSING, text, quote=quote)
     if isinstance(error, FileNotFoundError):
         return ObjectMissing(uri)
     if isinstance(error, MemoryError):

@@ -23,6 +23,7 @@ from argosy.steps.store.opening import open_store
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
+from argosy.workflows.cluster.store import take_address
 
 STATE_DIR = ".argosy"
 LOG_TAIL = 64 << 10
@@ -237,5 +238,6 @@ def mounted(table: Mapping[str, str]) -> Iterator[None]:
 
 def open_embedded(uri: str, document: Mapping[str, Any], state_dir: Path) -> ObjectStore:
     """The store at ``uri``, through the workflow's volumes where it lies on one of them."""
+    take_address(document)
     with mounted(claim_mounts(document, state_dir)):
         return open_store(uri)

@@ -32,13 +32,14 @@ def open_run_store(uri: str, workflow: Mapping[str, Any], namespace: str) -> Obj
     """
     if uri.startswith("file:"):
         return _folder(uri)
-    _take_address(workflow)
+    take_address(workflow)
     if uri.startswith("s3:") and not os.environ.get("AWS_SKIP_SIGNATURE"):
         _need_keys(uri, workflow, namespace)
     return CloudStore(check_uri(uri), retry_seconds=RETRY_SECONDS)
 
 
-def _take_address(workflow: Mapping[str, Any]) -> None:
+def take_address(workflow: Mapping[str, Any]) -> None:
+    """Where the bucket is, as the run's ``[env]`` says it, unless this machine's own variables do."""
     for name in _taken:
         os.environ.pop(name, None)
     _taken.clear()
@@ -51,7 +52,8 @@ def _take_address(workflow: Mapping[str, Any]) -> None:
 
 def _folder(uri: str) -> ObjectStore:
     path = unquote(urlsplit(uri).path)
-    if not os.path.isdir(path):
+    # A new volume has no store yet; whoever writes to it makes the folder.
+    if not os.path.isdir(path) and not os.path.ismount(os.path.dirname(path)):
         own = min(Path(".argosy/volumes").glob(f"*/{Path(path).name}"), default=None)
         of_here = f"; the store of the runs that were made in this folder is {own.absolute().as_uri()}" if own else ""
         raise InputError(
