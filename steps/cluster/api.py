@@ -30,6 +30,7 @@ _RETRIED = (429, 500, 502, 503, 504)
 
 UNHOOKED = "failed calling webhook"
 """How the API server says that one which has to be asked is down; it has answered itself."""
+NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 NOT_ALLOWED = re.compile(r'cannot \S+ resource "')
 """How an authorizer refuses. Admission has the same 403 for what it does not want: a quota, a policy, Pod Security."""
 

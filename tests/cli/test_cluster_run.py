@@ -168,6 +168,33 @@ def test_an_api_server_that_is_away_for_a_while_is_not_the_end_of_who_follows(ar
         assert "the run goes on meanwhile, and is asked for again" in out
 
 
+def test_a_namespace_that_is_not_there_is_made_and_not_an_account_in_it(argosy, tmp_path) -> None:
+    """``argosy install`` without --create-namespace, which was advised, is refused then."""
+    (tmp_path / "w.yaml").write_text(WORKFLOW.replace("spec: {", "spec: {serviceAccountName: argosy, "))
+    with serving(FakeApi(workflow()), tmp_path) as kubeconfig:
+        code, _, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+    assert code == 2
+    assert "argosy install -n research --create-namespace --apply" in err
+
+
+def test_who_follows_a_cluster_that_is_gone_is_let_go_in_the_end(argosy, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("argosy.workflows.cluster.place.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("argosy.workflows.cli.submit.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("argosy.workflows.cli.submit.GONE_SECONDS", 0.5)
+    (tmp_path / "w.yaml").write_text(WORKFLOW)
+
+    class Gone(FakeApi):
+        def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            self.away = 1 << 30
+            return 201, document
+
+    with serving(Gone(workflow(nodes={}, phase="Running")), tmp_path) as kubeconfig:
+        code, _, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+    assert code == 130
+    assert "the cluster was not heard of for 0.5 s: " in err
+    assert "argosy status" in err
+
+
 @pytest.mark.parametrize(
     ("phase", "more", "said"),
     [

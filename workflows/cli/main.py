@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, ENAMETOOLONG, ENOSPC
@@ -12,7 +11,7 @@ from typing import Any
 
 import click
 
-from argosy.steps.cluster.api import NOT_ALLOWED, UNHOOKED, ApiError, ApiSilent
+from argosy.steps.cluster.api import NO_NAMESPACE, NOT_ALLOWED, UNHOOKED, ApiError, ApiSilent
 from argosy.steps.contract.errors import InputError, StepError
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -51,7 +50,6 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module with a click command named ``command``, its one line of help): help imports no verb."""
 
 INTERRUPTED = 130
-_NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 _FREE_SOME = "free some and run the same again, it goes on where it stopped"
 
 
@@ -134,7 +132,7 @@ def invoke(argv: list[str] | None = None) -> int:
         click.echo(f"argosy: {named}{_line(str(error))}{told}", err=True)
         return 1
     except ApiError as error:
-        nowhere = "; name another with -n, or have it made" if _NO_NAMESPACE.search(str(error)) else ""
+        nowhere = "; name another with -n, or have it made" if NO_NAMESPACE.search(str(error)) else ""
         click.echo(f"argosy: the cluster refused it: {_line(str(error))}{nowhere}", err=True)
         return 1
     except BrokenPipeError:
