@@ -7,6 +7,7 @@ from math import inf
 from signal import SIGKILL, Signals
 from typing import Literal
 
+from argosy.steps.bench_comm import ENDING
 from argosy.steps.contract.causes import Cause
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
@@ -42,8 +43,9 @@ def headline(record: RunRecord) -> str:
         return _without_training(record)
     gang = record.gangs[-1] if record.gangs else None
     where = f" on {count(gang.nnodes, 'node')} × {count(gang.nproc_per_node, 'rank')}" if gang else ""
-    reached = f"step {record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
-    done = f"Trained to {reached}" if record.last_step else _without_steps(record)
+    reached = f"{record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
+    reached = f"Measured {reached} exchanges" if measures(record) else f"Trained to step {reached}"
+    done = reached if record.last_step else _without_steps(record)
     parts = [f"{done}{where} in {count(len(record.restarts), 'attempt')}"]
     if failures:
         parts.append(f"{count(len(failures), 'failure')} on the way")
@@ -63,6 +65,11 @@ def headline(record: RunRecord) -> str:
     elif record.evaluation:
         sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
     return sentence + _held_up(record)
+
+
+def measures(record: RunRecord) -> bool:
+    """Whether it trains nothing: a run of ``argosy bench-comm``."""
+    return record.name.endswith(ENDING)
 
 
 def _without_steps(record: RunRecord) -> str:
@@ -237,7 +244,7 @@ def failed_step(record: RunRecord) -> StepNode | None:
 def goodput_sentence(record: RunRecord) -> str:
     """``93.1% of 1 min 20 s ...``; empty before training."""
     goodput = record.goodput
-    if record.outline:
+    if record.outline or measures(record):
         return ""
     if goodput is None:
         if record.checkpoints or _without_steps(record) == "Trained":
