@@ -69,10 +69,11 @@ class PodState:
 class Standing:
     """How far a gang has come: ``queued`` holds no node, ``placing`` may hold some, ``placed`` has one for each pod;
     ``lost``: somebody took it away, it will never be whole again; ``refused``: the API server makes none of its pods,
-    for a reason that does not pass by itself. ``why``: what it waits for, in Kubernetes' words.
+    for a reason that does not pass by itself; ``starting``: it has its nodes, and a pod cannot begin, for want of its
+    image perhaps. ``why``: what it waits for, in Kubernetes' words.
     """
 
-    phase: Literal["queued", "placing", "placed", "lost", "refused"]
+    phase: Literal["queued", "placing", "placed", "lost", "refused", "starting"]
     why: str = ""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
@@ -66,6 +66,13 @@ class Refusal:
         return Verdict(cause=cause, exit_code=int(ExitCode.CONFIGURATION), quote=standing.why)
 
 
+def cannot_begin(stuck: Sequence[PodState]) -> Standing:
+    """How a gang stands whose pods have nodes, and of which these do not start."""
+    first = stuck[0]
+    others = f" and {len(stuck) - 1} more" if len(stuck) > 1 else ""
+    return Standing(phase="starting", why=f"{first.name}{others} on {first.node}: {first.reason}: {first.message}")
+
+
 class Placing:
     """Follow one gang until it is placed."""
 
@@ -95,7 +102,7 @@ class Placing:
                 return None
             if standing.phase == "placed" and len(states) >= self._gang.nnodes:
                 if self._told is not None:  # who waited is told that it is over
-                    self._say(standing, states)
+                    self.say(standing, states)
                 return None
             if standing.phase == "lost":
                 return judge([], [], [PodFact(name=self._gang.name, reason="Deleted", message=standing.why)])
@@ -108,10 +115,10 @@ class Placing:
             if clock.is_over(standing, now):
                 return self._released(states, clock.limit_seconds, standing.why)
             if now - began > QUIET_SECONDS:
-                self._say(standing, states)
+                self.say(standing, states)
             context.pause(TICK_SECONDS)
 
-    def _say(self, standing: Standing, states: list[PodState]) -> None:
+    def say(self, standing: Standing, states: list[PodState]) -> None:
         """Tell each change of the placement once, in the log of the run and of the pod."""
         placed = len(_placed(states))
         if (standing, placed) == self._told:

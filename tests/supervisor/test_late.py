@@ -110,6 +110,17 @@ def test_a_run_whose_pods_are_refused_ends_with_what_the_cluster_said(rig: Rig) 
     assert len(rig.events("gang_deleted")) == 1
 
 
+def test_a_pod_without_its_image_is_told_of_at_once(rig: Rig) -> None:
+    """It was said when it had been believed, a minute later."""
+    rig.late = [[[0, "starting", 99], [2, "placed", 99]]]
+    assert rig.run() == 0, rig.log()
+    waits = [event.fields for event in rig.events("gang_waits")]
+    assert [each["why"] for each in waits if each["phase"] == "starting"] == [
+        "no-image on node-9: ErrImagePull: not found"
+    ]
+    assert "is starting, 3 of 2 pods have a node: no-image on node-9: ErrImagePull: not found" in rig.log()
+
+
 def test_an_elastic_gang_goes_on_with_fewer_nodes_and_asks_for_all_the_next_time(rig: Rig) -> None:
     rig.nnodes = 3
     rig.late = [[[0, "placing", 2]]]
