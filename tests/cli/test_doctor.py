@@ -195,6 +195,24 @@ def test_a_quota_that_never_holds_the_gang_is_missing(hard: dict[str, str], said
     assert "quota of-others" not in checks
 
 
+@pytest.mark.parametrize(
+    ("spec", "asks"),
+    [
+        ({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}, True),
+        ({"podSelector": {}, "policyTypes": ["Egress"], "egress": [{"ports": [{"port": 53}]}]}, True),
+        ({"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]}, False),
+        ({"podSelector": {}, "policyTypes": ["Ingress"]}, False),
+        ({"podSelector": {"matchLabels": {"app": "x"}}, "policyTypes": ["Egress"]}, False),
+    ],
+)
+def test_a_policy_that_takes_every_way_out_is_asked_about(spec: dict[str, Any], asks: bool, argosy, run: Path) -> None:
+    policies = {"items": [{"metadata": {"name": "deny"}, "spec": spec}]}
+    path = "/apis/networking.k8s.io/v1/namespaces/research/networkpolicies"
+    code, checks = examined(argosy, run, Cluster(objects={path: policies}))
+    assert code == 0
+    assert ("network policy deny" in checks) == asks
+
+
 def test_a_webhook_that_is_down_is_named_and_not_the_api_server(argosy, run: Path, monkeypatch) -> None:
     monkeypatch.setattr("argosy.workflows.cluster.place.PATIENCE_SECONDS", 0.1)
     message = 'Internal error occurred: failed calling webhook "pods.policy": failed to call webhook: refused'

@@ -31,7 +31,7 @@ def examine(
         return
     yield from rights.yours(api)
     yield from rights.accounts(api, needs)
-    for look in (things.secrets, things.claims, things.queue, things.priority_classes, things.images):
+    for look in (things.secrets, things.claims, things.queue, things.priority_classes, things.network, things.images):
         yield from look(api, needs)
     yield from topology.labels(api, needs)
     yield from topology.kueue(api, needs)

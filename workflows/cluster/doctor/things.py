@@ -11,6 +11,7 @@ from argosy.steps.cluster.kinds import (
     CLUSTER_QUEUE,
     KAI_QUEUE,
     LOCAL_QUEUE,
+    NETWORK_POLICY,
     NODE,
     PRIORITY_CLASS,
     SECRET,
@@ -23,6 +24,10 @@ from argosy.workflows.cluster.doctor.capacity import beyond_queue
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
+NEEDED = (
+    "allow egress of the run's pods to DNS, the API server, the store and one another: docs/your-cluster.md, "
+    "Network policies"
+)
 FOUND_OUT = "only a pod finds out whether its node can pull an image; a run that cannot says image_pull and why"
 
 
@@ -75,6 +80,22 @@ def _cluster_queue(api: Api, needs: Needs) -> Check | None:
         return None
     remedy = f"ask for less, or more for one of its flavors: kubectl get clusterqueue {where} -o yaml"
     return Check("missing", what, f"ClusterQueue {where} never has enough: {'; '.join(lacking)}", remedy)
+
+
+def network(api: Api, needs: Needs) -> Iterator[Check]:
+    """Policies that take every pod's way out; whether others give the run back what it needs, no API says."""
+
+    def look() -> Iterator[Check]:
+        for each in api.list(NETWORK_POLICY)["items"]:
+            spec = each.get("spec") or {}
+            everybody = not any((spec.get("podSelector") or {}).values())
+            everywhere = any(not rule.get("to") and not rule.get("ports") for rule in spec.get("egress") or [])
+            if everybody and "Egress" in spec.get("policyTypes", ()) and not everywhere:
+                detail = "no pod may reach what no policy allows; may a run's reach what they must?"
+                yield Check("unknown", f"network policy {each['metadata']['name']}", detail, NEEDED)
+
+    if needs.nnodes:
+        yield from asked("network policies", f"kubectl get networkpolicies -n {api.namespace}", look)
 
 
 def claims(api: Api, needs: Needs) -> Iterator[Check]:
