@@ -28,6 +28,9 @@ PATIENCE_SECONDS = 120.0
 _RETRIED = (429, 500, 502, 503, 504)
 
 
+UNHOOKED = "failed calling webhook"
+"""How the API server says that one which has to be asked is down; it has answered itself."""
+NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 NOT_ALLOWED = re.compile(r'cannot \S+ resource "')
 """How an authorizer refuses. Admission has the same 403 for what it does not want: a quota, a policy, Pod Security."""
 
@@ -175,7 +178,8 @@ class Api:
                 return record
             except (ApiAway, ValueError) as error:
                 if time.monotonic() + pause > deadline:
-                    text = f"the Kubernetes API did not answer for {patience:g} s: {method} {path}: {error}"
+                    who = "a webhook of the cluster" if UNHOOKED in str(error) else "the Kubernetes API"
+                    text = f"{who} did not answer for {patience:g} s: {method} {path}: {error}"
                     raise ApiSilent(Cause.UNKNOWN, text, quote=str(error)) from error
                 time.sleep(pause)
                 pause = min(pause * 2, 5.0)

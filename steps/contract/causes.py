@@ -187,7 +187,7 @@ class Cause(CauseRow):
         "s3_access",
         ExitCode.CONFIGURATION,
         "The object store refused access.",
-        "Check credentials, the bucket policy and the clock of the node.",
+        "Check credentials, the bucket policy and the clock of the node; on a volume, who may write to it.",
     )
     S3_MISSING = (
         "s3_missing",

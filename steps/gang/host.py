@@ -68,10 +68,12 @@ class PodState:
 @dataclass(frozen=True, kw_only=True)
 class Standing:
     """How far a gang has come: ``queued`` holds no node, ``placing`` may hold some, ``placed`` has one for each pod;
-    ``lost``: somebody took it away, it will never be whole again. ``why``: what it waits for, in Kubernetes' words.
+    ``lost``: somebody took it away, it will never be whole again; ``refused``: the API server makes none of its pods,
+    for a reason that does not pass by itself; ``starting``: it has its nodes, and a pod cannot begin, for want of its
+    image perhaps. ``why``: what it waits for, in Kubernetes' words.
     """
 
-    phase: Literal["queued", "placing", "placed", "lost"]
+    phase: Literal["queued", "placing", "placed", "lost", "refused", "starting"]
     why: str = ""
 
 

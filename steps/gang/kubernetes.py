@@ -33,7 +33,7 @@ from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Pro
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
 from argosy.steps.gang.pod_states import Outcome, is_lost, numbered, outcome_of, pod_state
 from argosy.steps.gang.probe import probe_job, probe_name
-from argosy.steps.gang.reasons import Reasons
+from argosy.steps.gang.reasons import REFUSED, Reasons
 from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX, INDEX_VARIABLE, pod_count
 
 DELETE_SECONDS = 30.0
@@ -203,7 +203,10 @@ class KubernetesHost:
         if bound >= pod_count(workload) - self._manifest.spares:  # ranks wait for no spare
             return Standing(phase="placed")
         why = self._reasons.why(workload, pods)
-        if self._runtime.suspended(workload) or (not bound and self._manifest.placement != "kueue"):
+        suspended = self._runtime.suspended(workload)
+        if not bound and not suspended and REFUSED.search(why):
+            return Standing(phase="refused", why=why)
+        if suspended or (not bound and self._manifest.placement != "kueue"):
             return Standing(phase="queued", why=why)
         return Standing(phase="placing", why=why)
 

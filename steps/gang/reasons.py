@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ ASK_SECONDS = 20.0
 FIRST_SECONDS = 3.0
 """Before the second question, doubled until somebody says something: a queue looks at a new gang a little later."""
 _PATIENCE = 5.0
+REFUSED = re.compile(r"Error creating: (?!.*exceeded (\w+ )?quota).*(is forbidden: |denied the request)")
+"""The Job controller's word of what an API server says; a quota over several namespaces is a webhook's."""
 
 
 class Reasons:
@@ -55,6 +58,7 @@ class Reasons:
             for job in [f"{name}-{each}-0" for each in jobs] or [name, *([cluster] if cluster else [])]:
                 fields = f"type=Warning,involvedObject.name={job}"
                 for event in reversed(self._api.list(EVENT, fields=fields, patience=_PATIENCE)["items"]):
-                    yield str(event.get("message", ""))
+                    # Each try has another name, which is no news.
+                    yield re.sub(rf'"{re.escape(name)}-[^"]*"', f'"{name}-*"', str(event.get("message", "")))
         except (StepError, ApiError):
             return

@@ -60,8 +60,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
     restarts, gangs = restarts_of(ordered), _gangs(ordered)
     streaming, training = streaming_of(ordered, restarts), training_end_of(ordered)
     checkpoints = _checkpoints(ordered, {each.restored_digest for each in restarts})
-    snapshot = _last(ordered, "snapshot_taken")
-    snapshot_fields = snapshot.fields if snapshot else {}
+    snapshot_fields = snapshot.fields if (snapshot := _last(ordered, "snapshot_taken")) else {}
     latest = max((event.time for event in ordered), default=started or 0.0)
     training_end = training.time if training else latest
     mute = _trained(checkpoints, training) and not any(len(each.points) > 1 for each in restarts)
@@ -72,6 +71,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         workflow=text(state, "name"),
         store_uri=text(annotations, STORE_URI),
         yaml_sha256=text(state, "yaml_sha256"),
+        namespace=text(state, "namespace"),
         phase=text(state, "phase") or "Pending",
         message=read_message(text(state, "message"))[1],
         interrupted=text(state, "interrupted"),

@@ -241,6 +241,9 @@ class RunRecord:
     spares: Spares = field(default_factory=Spares)
     command: str = ""
     """What a person typed on this machine to run its description; "" where nobody knows."""
+    namespace: str = ""
+    outline: bool = False
+    """Made without the event log, which could not be read; ``namespace``: of the cluster, where one was asked."""
 
     @property
     def done(self) -> bool:
@@ -285,8 +288,7 @@ class RunRecord:
     def speed(self) -> float | None:
         """Tokens per second, the median of all steps that told it."""
         told = (point.tokens_per_second for each in self.restarts for point in each.points)
-        known = [each for each in told if each is not None]
-        return median(known) if known else None
+        return median(known) if (known := [each for each in told if each is not None]) else None
 
     @property
     def unsaved(self) -> int:

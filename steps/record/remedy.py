@@ -33,8 +33,12 @@ def what_to_do(record: RunRecord) -> list[str]:
     last = record.restarts[-1] if record.restarts else None
     cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
+    if not record.checkpoints and not record.outline:
+        advice = advice.replace("Go on from the last checkpoint", "Nothing was saved; start it again")
     again = "argosy run run.toml --run-id RUN_ID"
     advice = _again(record).join(part.replace("run.toml", _file(record)) for part in advice.split(again))
+    if record.namespace:
+        advice = advice.replace("-n NAMESPACE", f"-n {record.namespace}")
     return [*told, f"What to do: {advice}", *_budget(record, cause)]
 
 
@@ -67,7 +71,7 @@ def _again(record: RunRecord) -> str:
         return f"TrainingRun(...).run(parameters={{'run-id': '{named}'}})"
     if record.command:
         return f"{record.command} --run-id {named}"
-    return f"argosy submit run.toml -n NAMESPACE -p run-id={named}"
+    return f"argosy submit run.toml -n {record.namespace or 'NAMESPACE'} -p run-id={named}"
 
 
 def _file(record: RunRecord) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import inf
 from signal import SIGKILL, Signals
 from typing import Literal
 
+from argosy.steps.bench_comm import ENDING
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.injection import SUPERVISOR_KILL
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
 from argosy.steps.record.goodput import lost_steps, redone_steps
@@ -44,8 +43,9 @@ def headline(record: RunRecord) -> str:
         return _without_training(record)
     gang = record.gangs[-1] if record.gangs else None
     where = f" on {count(gang.nnodes, 'node')} × {count(gang.nproc_per_node, 'rank')}" if gang else ""
-    reached = f"step {record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
-    done = f"Trained to {reached}" if record.last_step else _without_steps(record)
+    reached = f"{record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step else "")
+    reached = f"Measured {reached} exchanges" if measures(record) else f"Trained to step {reached}"
+    done = reached if record.last_step else _without_steps(record)
     parts = [f"{done}{where} in {count(len(record.restarts), 'attempt')}"]
     if failures:
         parts.append(f"{count(len(failures), 'failure')} on the way")
@@ -67,6 +67,11 @@ def headline(record: RunRecord) -> str:
     return sentence + _held_up(record)
 
 
+def measures(record: RunRecord) -> bool:
+    """Whether it trains nothing: a run of ``argosy bench-comm``."""
+    return record.name.endswith(ENDING)
+
+
 def _without_steps(record: RunRecord) -> str:
     if record.train_ended is not None and not record.train_cause:
         return "Trained"
@@ -76,8 +81,14 @@ def _without_steps(record: RunRecord) -> str:
 def _without_training(record: RunRecord) -> str:
     if record.phase in ("Failed", "Error") and failed_step(record) is not None:
         return _failure(record).strip()
-    said = record.message or ("Training has not begun." if record.name else _counted(record))
+    said = record.message or (_not_begun(record) if record.name else _counted(record))
     return said + _held_up(record)
+
+
+def _not_begun(record: RunRecord) -> str:
+    if record.outline and any(node.template == "train" and node.phase != "Pending" for node in record.nodes):
+        return "How far it came stands in its event log alone."
+    return "Training has not begun."
 
 
 def _held_up(record: RunRecord) -> str:
@@ -220,23 +231,6 @@ def way_on(record: RunRecord, index: int) -> str:
     return sentence
 
 
-def supervisors_lost(record: RunRecord) -> list[str]:
-    """Each supervisor that ended without a verdict and was started again: most often nothing else tells of it."""
-    tries = [node for node in record.nodes if node.template == "train"]
-    told = []
-    for lost, after in pairwise(tries):
-        if lost.phase in ("Failed", "Error") and not lost.cause and lost.ended is not None:
-            began, code = lost.began or lost.ended, lost.exit_code
-            kills = [each.time for each in record.injected if each.fault == SUPERVISOR_KILL]
-            # Times of the engine are whole seconds.
-            on_purpose = any(began <= time <= lost.ended + 1 for time in kills)
-            how = f"{'no exit code' if code is None else f'exit code {code}'}{', on purpose' if on_purpose else ''}"
-            told.append(
-                f"The supervisor was lost after {duration(lost.ended - began)} ({how}); {after.name} took over."
-            )
-    return told
-
-
 def failed_step(record: RunRecord) -> StepNode | None:
     """The pipeline step the run failed at: the last that ended badly, retries included.
 
@@ -250,6 +244,8 @@ def failed_step(record: RunRecord) -> StepNode | None:
 def goodput_sentence(record: RunRecord) -> str:
     """``93.1% of 1 min 20 s ...``; empty before training."""
     goodput = record.goodput
+    if record.outline or measures(record):
+        return ""
     if goodput is None:
         if record.checkpoints or _without_steps(record) == "Trained":
             read = "one step was" if any(each.points for each in record.restarts) else "no step was"

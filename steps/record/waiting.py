@@ -32,7 +32,7 @@ def waiting_of(events: Sequence[Event], now: float, over: bool = False) -> Waiti
     gone = (
         over
         or text(last.fields, "phase") == "placed"
-        or any(each.time >= last.time and _ends(each, last) for each in events if each is not last)
+        or any(each.time >= last.time and _is_over(each, last) for each in events if each is not last)
     )
     standing = "" if gone else gang_stands(last)
     return Waiting(queued_seconds=queued, held_node_seconds=held, why=reasons[-1] if reasons else "", now=standing)
@@ -42,6 +42,11 @@ def gang_stands(event: Event) -> str:
     """``gang 1 is queued, 0 of 2 pods have a node``."""
     gang, placed, nnodes = (whole(event.fields, name) or 0 for name in ("attempt", "placed", "nnodes"))
     return f"gang {gang} is {text(event.fields, 'phase')}, {placed} of {nnodes} pods have a node"
+
+
+def _is_over(event: Event, wait: Event) -> bool:
+    """A gang that is given up waits for nothing, though it holds its nodes until it is deleted."""
+    return event.kind == "restart_ended" or _ends(event, wait)
 
 
 def _ends(event: Event, wait: Event) -> bool:

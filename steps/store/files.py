@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -42,7 +43,19 @@ def make_folders(folder: Path) -> None:
         return
     make_folders(folder.parent)
     folder.mkdir(exist_ok=True)
+    _share(folder)
     fsync_folder(folder.parent)
+
+
+def _share(folder: Path) -> None:
+    """Who may write to the folder above may write here, whatever the umask: on a cluster's volume the laptop pushes the
+    code and pods of another user write the rest. A sticky folder (/tmp) is shared by strangers.
+    """
+    above, own = folder.parent.stat().st_mode, folder.stat().st_mode
+    shared = above & (stat.S_IWGRP | stat.S_IWOTH)
+    if shared & ~own and not above & stat.S_ISVTX:
+        with contextlib.suppress(PermissionError):  # another made it in between
+            folder.chmod(stat.S_IMODE(own) | shared)
 
 
 class FileStore:

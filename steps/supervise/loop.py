@@ -27,7 +27,7 @@ from argosy.steps.supervise.evidence import failed, verdict_of
 from argosy.steps.supervise.manifest import NAME_CHARACTERS, rendered
 from argosy.steps.supervise.rank_logs import RankLogs
 from argosy.steps.supervisor.budget import Decision, Failure, Limits, decide
-from argosy.steps.supervisor.placing import QUIET_SECONDS, STUCK, STUCK_SECONDS, PlacementClock, Refusal
+from argosy.steps.supervisor.placing import QUIET_SECONDS, STUCK, STUCK_SECONDS, PlacementClock, Refusal, cannot_begin
 from argosy.steps.verdict import PodFact, Verdict, judge
 
 TICK_SECONDS = 0.3
@@ -186,6 +186,8 @@ class Loop:
             if failed_at and (now - failed_at > GATHER_SECONDS or all(state.has_ended for state in states)):
                 break
             stuck = [state for state in states if state.reason in STUCK]
+            if stuck and not stuck_at:
+                say(f"gang {name} is starting: {cannot_begin(stuck).why}")
             stuck_at = (stuck_at or now) if stuck else 0.0
             if stuck_at and now - stuck_at > STUCK_SECONDS:
                 return judge([], [], [_fact(state) for state in stuck])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
@@ -28,8 +28,8 @@ STUCK = (
     "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull", "FailedMount",
     "ImagePullBackOff", "InvalidImageName", "RunContainerError",
 )  # fmt: skip
-_REFUSED = re.compile(r"Error creating: (?!.*exceeded (\w+ )?quota).*(is forbidden: |denied the request)")
-"""The Job controller's word of what an API server says; a quota over several namespaces is a webhook's."""
+_NEVER = re.compile(r"(?!.*insufficient unused quota).*(> maximum capacity|unavailable in ClusterQueue)")
+"""Kueue's word for more than a queue has in all; of several flavors one may have room once others are done."""
 
 
 class PlacementClock:
@@ -41,13 +41,14 @@ class PlacementClock:
 
     def is_over(self, standing: Standing, now: float) -> bool:
         """``now`` by the monotonic clock."""
-        self._admitted_at = 0.0 if standing.phase == "queued" else self._admitted_at or now
+        holds = standing.phase not in ("queued", "refused")
+        self._admitted_at = (self._admitted_at or now) if holds else 0.0
         return bool(self._admitted_at) and now - self._admitted_at > self.limit_seconds
 
 
 class Refusal:
-    """Says when a gang's pods are refused, not queued: by Pod Security, a policy, a webhook, a LimitRange. Nothing of
-    that passes by itself, as a quota does that others use up.
+    """Says when nothing is to be waited for: pods are refused, by Pod Security, a policy, a webhook, a LimitRange, or
+    the queue has less in all than the gang wants. None of that passes by itself, as a quota does that others use up.
     """
 
     def __init__(self) -> None:
@@ -55,14 +56,21 @@ class Refusal:
 
     def is_over(self, standing: Standing, now: float) -> bool:
         """``now`` by the monotonic clock."""
-        refused = standing.phase == "queued" and bool(_REFUSED.search(standing.why))
+        refused = standing.phase == "refused" or (standing.phase == "queued" and bool(_NEVER.match(standing.why)))
         self._since = (self._since or now) if refused else 0.0
         return bool(self._since) and now - self._since > STUCK_SECONDS
 
     def verdict(self, standing: Standing) -> Verdict:
         """With what the cluster said."""
-        cause = Cause.CONFIG_OR_RBAC
-        return Verdict(cause=cause, exit_code=int(cause.exit_code), quote=standing.why)
+        cause = Cause.CONFIG_OR_RBAC if standing.phase == "refused" else Cause.UNSCHEDULABLE
+        return Verdict(cause=cause, exit_code=int(ExitCode.CONFIGURATION), quote=standing.why)
+
+
+def cannot_begin(stuck: Sequence[PodState]) -> Standing:
+    """How a gang stands whose pods have nodes, and of which these do not start."""
+    first = stuck[0]
+    others = f" and {len(stuck) - 1} more" if len(stuck) > 1 else ""
+    return Standing(phase="starting", why=f"{first.name}{others} on {first.node}: {first.reason}: {first.message}")
 
 
 class Placing:
@@ -94,7 +102,7 @@ class Placing:
                 return None
             if standing.phase == "placed" and len(states) >= self._gang.nnodes:
                 if self._told is not None:  # who waited is told that it is over
-                    self._say(standing, states)
+                    self.say(standing, states)
                 return None
             if standing.phase == "lost":
                 return judge([], [], [PodFact(name=self._gang.name, reason="Deleted", message=standing.why)])
@@ -107,10 +115,10 @@ class Placing:
             if clock.is_over(standing, now):
                 return self._released(states, clock.limit_seconds, standing.why)
             if now - began > QUIET_SECONDS:
-                self._say(standing, states)
+                self.say(standing, states)
             context.pause(TICK_SECONDS)
 
-    def _say(self, standing: Standing, states: list[PodState]) -> None:
+    def say(self, standing: Standing, states: list[PodState]) -> None:
         """Tell each change of the placement once, in the log of the run and of the pod."""
         placed = len(_placed(states))
         if (standing, placed) == self._told:

@@ -16,7 +16,7 @@ from argosy.steps.supervisor.context import Context, SupervisedGang
 from argosy.steps.supervisor.growing import Growing
 from argosy.steps.supervisor.moving import see_slow_ranks
 from argosy.steps.supervisor.outcome import Outcome
-from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing
+from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing, cannot_begin
 from argosy.steps.supervisor.seats import as_ranks, keepers, peers, seated
 from argosy.steps.supervisor.spares import AGAIN_SECONDS, Attendance, usable
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
@@ -98,11 +98,14 @@ class GangRestart:
                 early = [state for state in self._states if state.name not in before]
                 return ended_early(context, self._gang, self._number, early)
             now = time.monotonic()
-            stuck_at = (stuck_at or now) if any(state.reason in STUCK for state in missing) else 0.0
+            stuck = [state for state in missing if state.reason in STUCK]
+            if stuck and not stuck_at:
+                placing.say(cannot_begin(stuck), self._states)
+            stuck_at = (stuck_at or now) if stuck else 0.0
             if now - began > (limit := context.settings.args.check_in_timeout_seconds):
                 return never_came(missing, limit)
             if stuck_at and now - stuck_at > STUCK_SECONDS:
-                return never_came([state for state in missing if state.reason in STUCK], now - began)
+                return never_came(stuck, now - began)
             context.pause(TICK_SECONDS)
 
     def _wanted(self) -> dict[str, PodState]:

@@ -33,6 +33,8 @@ class FakeApi:
     queries: list[dict[str, list[str]]] = field(default_factory=list)
     away: int = 0
     """So many of the next requests are answered with 503, as in an upgrade of a control plane."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Paths that are answered with 403, and what it says."""
 
     def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
         name = self.workflow["metadata"]["name"]
@@ -78,6 +80,9 @@ def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
             if api.away:
                 api.away -= 1
                 return self.say(503, b"{}")
+            if parts.path in api.refused:
+                said = {"reason": "Forbidden", "message": api.refused[parts.path]}
+                return self.say(403, json.dumps(said).encode())
             body = api.answer(parts.path, parse_qs(parts.query))
             text = json.dumps({"reason": "NotFound", "message": "not found"}).encode() if body is None else body
             return self.say(404 if body is None else 200, text)

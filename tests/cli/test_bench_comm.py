@@ -11,6 +11,11 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from argosy.steps.record.building import RUN_NAME, STORE_URI, build_record
+from argosy.steps.record.story import goodput_sentence, headline
+from argosy.steps.runlog import Event
+from argosy.workflows.cli.status import ways_on
+from argosy.workflows.cluster.stored_run import StoredRun
 from tests.starts import argosy
 
 RUN = """\
@@ -113,4 +118,21 @@ def test_another_launcher_is_refused(run_toml: Path) -> None:
     done = bench(run_toml)
     assert (done.returncode, "collectives of torch are measured under torchrun" in done.stderr) == (2, True), (
         done.stderr
+    )
+
+
+def test_a_measurement_on_a_cluster_is_not_shown_as_a_training() -> None:
+    """It had "Trained to step 15 of 48", a goodput, and no word of where its result lies."""
+    begin = Event(0.0, "restart_began", "s", {"attempt": 1, "restart": 0, "generation": 1, "restored_step": 0})
+    told = {"attempt": 1, "restart": 0, "rank": 0, "end_step": 48}
+    steps = [Event(float(each), "step", "s", {**told, "step": each}) for each in range(1, 16)]
+    facts = {RUN_NAME: "r-bench-comm", STORE_URI: "s3://b/store"}
+    state = {"name": "r-bench-comm-x", "annotations": facts, "phase": "Succeeded", "finished": 20.0}
+    record = build_record([begin, *steps, Event(16.0, "train_ended", "s", {"exit_code": 0})], state)
+    assert headline(record).startswith("Measured 15 of 48 exchanges")
+    assert goodput_sentence(record) == ""
+    place = "s3://b/store/r-bench-comm/runs/r-bench-comm-x"
+    assert ways_on(record, StoredRun("s3://b/store", "r-bench-comm", "r-bench-comm-x"))[0] == (
+        f"argosy checkpoint get {place} bench",
+        "result.json and the plot",
     )

@@ -29,7 +29,12 @@ STAMP = "2026-11-22T16:00:{:02d}.{:09d}Z line {}"
 
 def workflow(**status: Any) -> dict[str, Any]:
     facts = {"argosy.dev/run-name": "gpt", "argosy.dev/store-uri": "s3://b/store"}
-    metadata: dict[str, Any] = {"name": "w-1", "uid": "u", "creationTimestamp": "2026-11-22T16:00:00Z"}
+    metadata: dict[str, Any] = {
+        "name": "w-1",
+        "namespace": "research",
+        "uid": "u",
+        "creationTimestamp": "2026-11-22T16:00:00Z",
+    }
     metadata["annotations"] = {"argosy.dev/run-name": "gpt"}  # as the controller copies it from the template
     return {
         "metadata": metadata,
@@ -86,6 +91,18 @@ def test_without_keys_status_says_what_the_api_knows(status, argosy, tmp_path, n
         code, out, err = argosy("explain", *place)
         assert (code, out) == (1, "")
         assert "AWS_ACCESS_KEY_ID" in err
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_of_a_training_whose_log_cannot_be_read_nobody_says_how_far_it_came(phase, argosy, tmp_path, no_keys) -> None:
+    """It was said not to have begun, also when it had succeeded, and that its script printed no step."""
+    digest = {"outputs": {"parameters": [{"name": "checkpoint-digest", "value": "a" * 64}]}}
+    node = {**NODES["3"], "displayName": "train", "phase": phase, **digest}
+    with serving(FakeApi(workflow(nodes={"3": node}, phase=phase)), tmp_path) as kubeconfig:
+        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+    assert "How far it came stands in its event log alone." in out
+    assert "not begun" not in out
+    assert "progress_pattern" not in out
 
 
 def test_nodes_in_a_database_are_refused_by_name(argosy, tmp_path) -> None:
@@ -151,6 +168,33 @@ def test_an_api_server_that_is_away_for_a_while_is_not_the_end_of_who_follows(ar
         assert "the run goes on meanwhile, and is asked for again" in out
 
 
+def test_a_namespace_that_is_not_there_is_made_and_not_an_account_in_it(argosy, tmp_path) -> None:
+    """``argosy install`` without --create-namespace, which was advised, is refused then."""
+    (tmp_path / "w.yaml").write_text(WORKFLOW.replace("spec: {", "spec: {serviceAccountName: argosy, "))
+    with serving(FakeApi(workflow()), tmp_path) as kubeconfig:
+        code, _, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+    assert code == 2
+    assert "argosy install -n research --create-namespace --apply" in err
+
+
+def test_who_follows_a_cluster_that_is_gone_is_let_go_in_the_end(argosy, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("argosy.workflows.cluster.place.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("argosy.workflows.cli.submit.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("argosy.workflows.cli.submit.GONE_SECONDS", 0.5)
+    (tmp_path / "w.yaml").write_text(WORKFLOW)
+
+    class Gone(FakeApi):
+        def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            self.away = 1 << 30
+            return 201, document
+
+    with serving(Gone(workflow(nodes={}, phase="Running")), tmp_path) as kubeconfig:
+        code, _, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+    assert code == 130
+    assert "the cluster was not heard of for 0.5 s: " in err
+    assert "argosy status" in err
+
+
 @pytest.mark.parametrize(
     ("phase", "more", "said"),
     [
@@ -199,7 +243,7 @@ def test_an_account_without_argos_rights_is_told_of(argosy, tmp_path) -> None:
     own["status"].pop("storedWorkflowTemplateSpec")
     with serving(FakeApi(own), tmp_path) as kubeconfig:
         _, out, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
-    assert "What to do: the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`." in out
+    assert "What to do: the run's account may not do what Argo needs: `argosy install -n research --apply`." in out
 
 
 def test_what_is_left_after_rm_is_looked_for_where_it_was_removed(argosy, tmp_path) -> None:

@@ -163,6 +163,109 @@ def test_a_claim_that_waits_for_a_class_that_nobody_has_is_missing(argosy, run: 
     assert (code, checks["claim argosy"]["state"]) == (0, "unknown")
 
 
+def test_a_claim_without_a_class_that_no_volume_fits_is_missing(argosy, run: Path) -> None:
+    """The API server would have written the default class into it."""
+    run.write_text(RUN.format(uri="file:///mnt/argosy/store"))
+    found = {"spec": {"accessModes": ["ReadWriteMany"]}, "status": {"phase": "Pending"}}
+    path = "/api/v1/namespaces/research/persistentvolumeclaims/argosy"
+    code, checks = examined(argosy, run, Cluster(objects={path: found}))
+    assert (code, checks["claim argosy"]["state"]) == (1, "missing")
+    assert "it names no storage class" in checks["claim argosy"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("hard", "said"),
+    [
+        ({"requests.cpu": "1500m"}, "requests.cpu: the gang wants 2 of 1.5"),
+        ({"cpu": "1500m"}, "cpu: the gang wants 2 of 1.5"),
+        ({"limits.memory": "3Gi"}, "limits.memory: the gang wants 4.0 GiB of 3.0 GiB"),
+        ({"pods": "1"}, "pods: the gang wants 2 of 1"),
+        ({"pods": "3", "requests.cpu": "2", "limits.memory": "4Gi", "requests.nvidia.com/gpu": "0"}, ""),
+    ],
+)
+def test_a_quota_that_never_holds_the_gang_is_missing(hard: dict[str, str], said: str, argosy, run: Path) -> None:
+    """One pod of it was accepted, and the run waited for the others without an end."""
+    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", "[gang]\nnnodes = 2\n[gang.pod]"))
+    quota = {"metadata": {"name": "small"}, "spec": {"hard": hard}}
+    scoped = {"metadata": {"name": "of-others"}, "spec": {"hard": {"pods": "0"}, "scopes": ["BestEffort"]}}
+    path = "/api/v1/namespaces/research/resourcequotas"
+    _, checks = examined(argosy, run, Cluster(objects={path: {"items": [quota, scoped]}}))
+    assert ("quota small" in checks) == bool(said)
+    assert said in checks.get("quota small", {"detail": ""})["detail"]
+    assert "quota of-others" not in checks
+
+
+@pytest.mark.parametrize(
+    ("spec", "asks"),
+    [
+        ({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}, True),
+        ({"podSelector": {}, "policyTypes": ["Egress"], "egress": [{"ports": [{"port": 53}]}]}, True),
+        ({"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]}, False),
+        ({"podSelector": {}, "policyTypes": ["Ingress"]}, False),
+        ({"podSelector": {"matchLabels": {"app": "x"}}, "policyTypes": ["Egress"]}, False),
+    ],
+)
+def test_a_policy_that_takes_every_way_out_is_asked_about(spec: dict[str, Any], asks: bool, argosy, run: Path) -> None:
+    policies = {"items": [{"metadata": {"name": "deny"}, "spec": spec}]}
+    path = "/apis/networking.k8s.io/v1/namespaces/research/networkpolicies"
+    code, checks = examined(argosy, run, Cluster(objects={path: policies}))
+    assert code == 0
+    assert ("network policy deny" in checks) == asks
+
+
+def test_a_webhook_that_is_down_is_named_and_not_the_api_server(argosy, run: Path, monkeypatch) -> None:
+    monkeypatch.setattr("argosy.workflows.cluster.place.PATIENCE_SECONDS", 0.1)
+    message = 'Internal error occurred: failed calling webhook "pods.policy": failed to call webhook: refused'
+
+    class Unhooked(Cluster):
+        def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            down = {"reason": "InternalError", "message": message}
+            return (500, down) if document["kind"] == "Pod" else super().write(method, path, document)
+
+    _, checks = examined(argosy, run, Unhooked())
+    found = checks["Pod of the gang, dry run"]
+    assert found["state"] == "missing"
+    assert "a webhook of the cluster did not answer" in found["detail"]
+    assert "kubectl get validatingwebhookconfigurations" in found["remedy"]
+
+
+def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) -> None:
+    own = RUN.format(uri="s3://b/store") + '[dataset]\nuri = "s3://b/c"\n[trigger]\n'
+    run.write_text(own + '[trigger.event_source.sqs]\nqueue = "q"\nregion = "eu-west-1"\n')
+    code, checks = examined(argosy, run, Cluster())
+    assert code == 1
+    assert checks["Argo Events"]["detail"] == "its CRDs eventbus, eventsources, sensors are not there"
+    assert checks["trigger"]["detail"] == "its CRDs cronworkflows, workfloweventbindings are not there"
+    run.write_text(own)
+    kinds = [*KINDS, {"name": "cronworkflows"}, {"name": "workfloweventbindings"}]
+    code, checks = examined(argosy, run, Cluster(objects={"/apis/argoproj.io/v1alpha1": {"resources": kinds}}))
+    assert (code, checks["trigger"]["state"]) == (0, "ok")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "never has enough: cpu: the gang wants 1 of 0.5"),
+        ({"cohortName": "lends"}, ""),
+    ],
+)
+def test_a_cluster_queue_that_never_has_enough_is_missing(more: dict[str, Any], said: str, argosy, run: Path) -> None:
+    kueue = '[gang]\nplacement="kueue"\nqueue="q"\n[gang.pod]'
+    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", kueue))
+    quotas = [{"resources": [{"name": "cpu", "nominalQuota": each}]} for each in ("500m", "250m")]
+    created = {"creationTimestamp": "2026-11-22T16:00:00Z"}
+    objects = {
+        "/apis/kueue.x-k8s.io/v1beta2/namespaces/research/localqueues/q": {
+            "metadata": created,
+            "spec": {"clusterQueue": "all"},
+        },
+        "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/all": {"spec": {"resourceGroups": [{"flavors": quotas}], **more}},
+    }
+    _, checks = examined(argosy, run, Cluster(objects=objects))
+    assert checks["queue q"]["state"] == ("missing" if said else "ok")
+    assert said in checks["queue q"]["detail"]
+
+
 @pytest.mark.parametrize(("active", "state"), [("True", "ok"), ("False", "missing")])
 def test_a_queue_whose_cluster_queue_starts_nothing_is_missing(argosy, run: Path, active: str, state: str) -> None:
     run.write_text(
@@ -279,6 +382,19 @@ def test_nobody_is_told_to_log_in(argosy, tmp_path) -> None:
     assert code == 1
     assert out.startswith("MISSING  API server: ")
     assert "lets nobody in with these credentials" in out
+
+
+def test_who_may_not_ask_what_is_served_has_logged_in_all_the_same(argosy, tmp_path) -> None:
+    class Undiscovered(Cluster):
+        def write(self, *_: Any) -> tuple[int, dict[str, Any]]:
+            raise AssertionError("nothing further is asked")
+
+    text = 'forbidden: User "me" cannot get path "/apis"'
+    with serving(Undiscovered(refused={"/apis": text}), tmp_path) as kubeconfig:
+        code, out, _ = argosy("doctor", "-n", "research", "--kubeconfig", str(kubeconfig))
+    assert code == 1
+    assert "lets nobody in" not in out
+    assert "--clusterrole=system:discovery" in out
 
 
 def test_a_kind_that_nobody_installed_is_named(argosy, tmp_path) -> None:

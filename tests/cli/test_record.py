@@ -120,6 +120,14 @@ def test_what_was_saved_between_two_printed_steps_was_reached(story) -> None:
     assert "Attempt 1 began from scratch and reached step 256." in "\n".join(explained(story.record()))
 
 
+def test_who_is_stopped_before_anything_was_saved_has_no_checkpoint_to_go_on_from(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(12.0, "train_ended", cause="sigterm", exit_code=76)
+    assert "What to do: Nothing was saved; start it again: " in "\n".join(explained(story.record("Failed")))
+    story.at(3.0, "checkpoint_committed", step=10, digest="a" * 64, generation=1)
+    assert "What to do: Go on from the last checkpoint: " in "\n".join(explained(story.record("Failed")))
+
+
 def test_who_was_stopped_has_not_failed(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)

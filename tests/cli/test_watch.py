@@ -177,6 +177,24 @@ def test_a_run_that_fails_is_told_and_is_the_exit_code(watched: Watched) -> None
     assert (bad.returncode, bad.stderr.splitlines()[-1]) == (1, f"{name}: Failed; argosy explain {name} tells why")
 
 
+def test_decisions_are_read_where_the_runs_own_env_says_that_its_bucket_is(argosy, tmp_path: Path, monkeypatch) -> None:
+    """``argosy events``, a next step of ``install --trigger``, asked AWS with the keys of another store."""
+    with S3Server(("lake",)) as server:
+        for name in ("AWS_ENDPOINT_URL", "AWS_REGION"):
+            monkeypatch.setenv(name, "")  # so that it is absent again at the end, whatever is set meanwhile
+            monkeypatch.delenv(name)
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ALLOW_HTTP": "true"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        (tmp_path / "train.py").write_text("print(1)\n")
+        (tmp_path / "run.toml").write_text(
+            'name = "r"\nscript = "train.py"\n[storage]\nuri = "s3://lake/store"\n[dataset]\nuri = "s3://lake/c"\n'
+            f'[trigger]\n[env]\nAWS_ENDPOINT_URL = "{server.endpoint}"\nAWS_REGION = "us-east-1"\n'
+        )
+        code, out, err = argosy("events", str(tmp_path / "run.toml"))
+    assert code == 0, err
+    assert "no decision yet" in out
+
+
 def test_before_anybody_has_looked_a_look_is_not_said_to_start_what_is_there(argosy, tmp_path: Path) -> None:
     """``argosy events why`` promised that a look would, and the first look took it for old."""
     (tmp_path / "train.py").write_text("print(1)\n")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from argosy.steps.child_python import die_with_parent
 from tests.cluster.instance import cache_folder
 from tests.cluster.pin import Pin
 from tests.cluster.process import run
@@ -82,7 +83,10 @@ def _compile(command: list[str], work: Path, program: str) -> None:
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
     log = work / f"{program}.log"
     with log.open("wb") as out:
-        started = subprocess.Popen(command, cwd=work, env=environment, stdout=out, stderr=out)
+        # Whoever is killed, and not asked, leaves no build behind that goes on for minutes.
+        started = subprocess.Popen(
+            command, cwd=work, env=environment, stdout=out, stderr=out, preexec_fn=die_with_parent()
+        )
         try:
             while True:
                 try:

@@ -185,6 +185,7 @@ def test_nvl72() -> None:
     assert pod["resourceClaims"] == [claim]
     (term,) = pod["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert term["topologyKey"] == "nvidia.com/gpu.clique"
+    assert term["matchLabelKeys"] == ["argosy.dev/gang"]  # what a lost node keeps of a gang before does not draw it
     assert term["labelSelector"]["matchLabels"].items() <= template(case("gb200-mnnvl"))["metadata"]["labels"].items()
     assert env_of(case("gb200-mnnvl"))["NCCL_MNNVL_ENABLE"] == "1"
     assert "NVIDIA_IMEX_CHANNELS" not in env_of(case("gb200-mnnvl"))

@@ -86,3 +86,18 @@ def test_what_is_fetched_is_durable(seen: list[tuple[str, str]], tmp_path: Path)
     seen.clear()
     checkpoints.fetch(newest, tmp_path / "out")
     check_named(seen, tmp_path / "out/deep/state")
+
+
+@pytest.mark.parametrize(("above", "inside"), [(0o777, 0o777), (0o775, 0o775), (0o755, 0o755), (0o1777, 0o755)])
+def test_who_may_write_to_a_volume_may_write_to_what_is_made_on_it(above: int, inside: int, tmp_path: Path) -> None:
+    """The laptop pushed the code, and the run's pods, of another user, could write nothing beside it."""
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    volume.chmod(above)
+    before = os.umask(0o022)
+    try:
+        open_store(f"file://{volume}/store").put("run/code/a", b"x")
+    finally:
+        os.umask(before)
+    made = [volume / "store", volume / "store/run/code", volume / "store/.argosy-parts"]
+    assert [each.stat().st_mode & 0o7777 for each in made] == [inside] * 3

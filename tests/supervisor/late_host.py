@@ -2,7 +2,8 @@
 
 SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, phase, pods that are to be seen, perhaps
 why]. The pods are real processes from the start, so that they also ask before the supervisor knows them; a gang without
-a line in the script comes at once. A refusal is believed after a second.
+a line in the script comes at once. In the phase "starting" there is a pod more, whose image is missing. A refusal is
+believed after a second.
 """
 
 from __future__ import annotations
@@ -38,13 +39,16 @@ class LateHost(processes.ProcessHost):
 
     def standing(self, name: str) -> Standing:
         _, phase, _, *why = self._line(name)
+        phase = "placed" if phase == "starting" else phase  # which the supervisor itself finds out
         return Standing(phase=phase, why=why[0] if why else f"as the script says: {phase}")
 
     def room(self, excluded: tuple[str, ...]) -> int | None:
         return None  # as on a cluster, where only the scheduler knows
 
     def pods(self, name: str) -> list[PodState]:
-        return super().pods(name)[: self._line(name)[2]]
+        _, phase, number, *_ = self._line(name)
+        stuck = PodState(name="no-image", index=9, node="node-9", reason="ErrImagePull", message="not found")
+        return [*super().pods(name)[:number], *([stuck] if phase == "starting" else [])]
 
 
 placing.STUCK_SECONDS = 1.0

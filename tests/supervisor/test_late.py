@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from argosy.steps.gang.host import Standing
+from argosy.steps.gang.reasons import REFUSED
 from argosy.steps.supervisor.placing import STUCK_SECONDS, Refusal
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def test_a_supervisor_killed_while_its_gang_waits_leaves_it_to_the_next(rig: Rig
     assert len({event.fields["gang"] for event in rig.events("gang_deleted")}) == 1
 
 
+QUOTA = "couldn't assign flavors to pod set main: "
+WANTED = "previously considered podsets requests (0) + current podset request (2)"
 POD = 'Error creating: pods "g-0-x" is forbidden: '
 
 
@@ -77,10 +80,19 @@ POD = 'Error creating: pods "g-0-x" is forbidden: '
         (f"{POD}exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2", False),
         ('Error creating: admission webhook "hnc" denied the request: exceeded hierarchical quota in "team"', False),
         ("0/3 nodes are available: 3 Insufficient cpu.", False),
+        (f"{QUOTA}insufficient quota for cpu in flavor a, {WANTED} > maximum capacity (0)", True),
+        (f"{QUOTA}resource cpu unavailable in ClusterQueue", True),
+        (f"{QUOTA}insufficient unused quota for cpu in flavor a, 1 more needed", False),
+        (
+            f"{QUOTA}insufficient quota for cpu in flavor a, {WANTED} > maximum capacity (0), "
+            "insufficient unused quota for cpu in flavor b, 1 more needed",
+            False,
+        ),
     ],
 )
-def test_a_gang_whose_pods_are_refused_is_not_queued(why: str, ends: bool) -> None:
-    refusal, standing = Refusal(), Standing(phase="queued", why=why)
+def test_what_can_never_have_its_pods_is_not_queued(why: str, ends: bool) -> None:
+    """A queue that has less in all than the gang wants was waited for without an end."""
+    refusal, standing = Refusal(), Standing(phase="refused" if REFUSED.search(why) else "queued", why=why)
     assert not refusal.is_over(standing, 100.0)
     assert not refusal.is_over(standing, 100.0 + STUCK_SECONDS)
     assert refusal.is_over(standing, 101.0 + STUCK_SECONDS) is ends
@@ -91,11 +103,22 @@ def test_a_gang_whose_pods_are_refused_is_not_queued(why: str, ends: bool) -> No
 
 def test_a_run_whose_pods_are_refused_ends_with_what_the_cluster_said(rig: Rig) -> None:
     said = f"{POD}violates PodSecurity: runAsNonRoot != true"
-    rig.late = [[[0, "queued", 0, said]]]
+    rig.late = [[[0, "refused", 0, said]]]
     assert rig.run(30) == 78, rig.log()
     assert [event.fields["cause"] for event in rig.events("train_ended")] == ["config_or_rbac"]
     assert said in rig.log()
     assert len(rig.events("gang_deleted")) == 1
+
+
+def test_a_pod_without_its_image_is_told_of_at_once(rig: Rig) -> None:
+    """It was said when it had been believed, a minute later."""
+    rig.late = [[[0, "starting", 99], [2, "placed", 99]]]
+    assert rig.run() == 0, rig.log()
+    waits = [event.fields for event in rig.events("gang_waits")]
+    assert [each["why"] for each in waits if each["phase"] == "starting"] == [
+        "no-image on node-9: ErrImagePull: not found"
+    ]
+    assert "is starting, 3 of 2 pods have a node: no-image on node-9: ErrImagePull: not found" in rig.log()
 
 
 def test_an_elastic_gang_goes_on_with_fewer_nodes_and_asks_for_all_the_next_time(rig: Rig) -> None:

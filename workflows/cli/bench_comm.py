@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from argosy.steps.bench_comm import ENDING
 from argosy.steps.bench_comm.collectives import FACTORS, HEAD, Row, line
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.wording import count as counted
@@ -25,7 +26,6 @@ from argosy.workflows.cli.written import write_whole
 
 _KEPT = ("name", "image", "step_image", "env", "secrets", "storage", "gang", "deadlines")
 """Of the run: who makes the pods and what they are told. Nothing is staged, judged, promoted or announced."""
-_ENDING = "-bench-comm"
 _LONGEST_NAME = 40
 
 
@@ -112,7 +112,7 @@ def _described(file: Path, ranks: tuple[int, int] | None, words: list[str]) -> S
     kept: dict[str, Any] = {name: values[name] for name in _KEPT if name in values}
     # What placeholders stand for is not there.
     kept["env"] = {name: value for name, value in kept.get("env", {}).items() if "{" not in value}
-    kept["name"] = run.name[: _LONGEST_NAME - len(_ENDING)].rstrip("-") + _ENDING
+    kept["name"] = run.name[: _LONGEST_NAME - len(ENDING)].rstrip("-") + ENDING
     kept |= {"module": "argosy.steps.bench_comm", "args": words, "code": ""}
     kept["checkpoint"] = {"mode": "opaque", "path": "bench-comm", "include": ["result.*"], "marker": "result.json"}
     return compiled(TrainingRun(**kept), file)

@@ -32,10 +32,10 @@ def command(file: Path | None, place: ClusterPlace, as_json: bool) -> int:
     """
     from argosy.workflows.cluster.doctor.examination import examine
 
-    workflow = None if file is None else _workflow(file)
+    workflow, trigger = (None, []) if file is None else _documents(file)
     api = place.reach()
     found = []
-    for check in examine(api, workflow, _account()):
+    for check in examine(api, workflow, _account(), trigger):
         found.append(check)
         if not as_json:
             say(f"{SIGNS[check.state]}  {check.what}: {check.detail}")
@@ -56,7 +56,12 @@ def _account() -> str:
     return SERVICE_ACCOUNT
 
 
-def _workflow(file: Path) -> dict[str, Any]:
-    from argosy.workflows.cli.source import from_toml, from_yaml, is_toml
+def _documents(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The workflow, and what starts it by itself."""
+    from argosy.workflows.cli.source import from_toml, from_yaml, is_toml, with_trigger
+    from argosy.workflows.engine.reading import read_documents
 
-    return (from_toml(file, None) if is_toml(file) else from_yaml(file)).document
+    source = from_toml(file, None) if is_toml(file) else from_yaml(file)
+    if source.run is None or source.run.trigger is None:
+        return source.document, []
+    return source.document, read_documents(with_trigger(source).yaml, str(file))

@@ -19,11 +19,11 @@ from argosy.steps.record.story import (
     lost_words,
     meaning,
     outcome,
-    supervisors_lost,
     waiting_sentence,
     way_on,
 )
 from argosy.steps.record.summary import summary
+from argosy.steps.record.supervisors import supervisors_lost
 from argosy.steps.record.transport import latest_transports, remedies, transport_lines
 from argosy.steps.record.wording import count, duration, short
 from argosy.workflows.cli.finding import Run, find

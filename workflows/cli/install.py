@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from argosy.steps.cluster.api import Api, ApiError
+from argosy.steps.cluster.api import NO_NAMESPACE, Api, ApiError
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, place_given
 from argosy.workflows.cli.output import emit, next_commands, say, typed
@@ -89,7 +89,7 @@ def _apply(api: Api, documents: list[dict[str, Any]]) -> list[str]:
             elif api.create(document) is None:
                 how = "there already, left as it is"
         except ApiError as error:
-            if error.status == 404 and f'namespaces "{api.namespace}" not found' in str(error):
+            if NO_NAMESPACE.search(str(error)):
                 raise InputError(
                     f"--namespace {api.namespace!r}: the cluster has no such namespace; add --create-namespace, or "
                     "have it made"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, ENAMETOOLONG, ENOSPC
@@ -11,7 +10,7 @@ from typing import Any
 
 import click
 
-from argosy.steps.cluster.api import NOT_ALLOWED, ApiError, ApiSilent
+from argosy.steps.cluster.api import NO_NAMESPACE, NOT_ALLOWED, UNHOOKED, ApiError, ApiSilent
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.workflows.cli.standard_streams import NobodyReads, discard, prepare
 
@@ -51,7 +50,6 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module with a click command named ``command``, its one line of help): help imports no verb."""
 
 INTERRUPTED = 130
-_NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 _FREE_SOME = "free some and run the same again, it goes on where it stopped"
 
 
@@ -135,7 +133,7 @@ def invoke(argv: list[str] | None = None) -> int:
         click.echo(f"argosy: {named}{_line(str(error))}{told}", err=True)
         return 1
     except ApiError as error:
-        nowhere = "; name another with -n, or have it made" if _NO_NAMESPACE.search(str(error)) else ""
+        nowhere = "; name another with -n, or have it made" if NO_NAMESPACE.search(str(error)) else ""
         click.echo(f"argosy: the cluster refused it: {_line(str(error))}{nowhere}", err=True)
         return 1
     except NobodyReads:
@@ -152,6 +150,8 @@ def invoke(argv: list[str] | None = None) -> int:
 
 def _way_in(error: StepError) -> str:
     """What a person does about a cluster that does not answer, or lets nobody in."""
+    if isinstance(error, ApiSilent) and UNHOOKED in str(error):
+        return "; whoever administers the cluster has it answer again, or takes its configuration away"
     if isinstance(error, ApiSilent):
         return "; see that `kubectl version` answers, or name another cluster with --context or --kubeconfig"
     if error.cause == "config_or_rbac" and (str(error) == "Unauthorized" or "system:anonymous" in str(error)):

@@ -13,6 +13,7 @@ from argosy.steps.record.story import (
     ending,
     goodput_sentence,
     headline,
+    measures,
     outcome,
     streaming_sentence,
     waiting_sentence,
@@ -22,7 +23,7 @@ from argosy.steps.record.transport import latest_transports, transport_lines
 from argosy.steps.record.wording import count, duration, figure, short, size
 from argosy.workflows.cli.finding import Run, as_far_as_known, find
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
-from argosy.workflows.cli.output import emit, next_commands, say
+from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cluster.place import ClusterPlace
 
@@ -140,4 +141,7 @@ def ways_on(record: RunRecord, run: Run) -> list[tuple[str, str]]:
     shown = (run.command("report", name), "write the HTML report")
     if record.phase != "Succeeded":
         return [explain, (run.command("logs", name), "what every rank wrote"), shown]
+    if measures(record) and record.store_uri.partition(":")[0] != "file":
+        place = f"{record.store_uri}/{record.name}/runs/{record.run_id}"
+        return [(typed("argosy", "checkpoint", "get", place, "bench"), "result.json and the plot"), explain]
     return [shown, explain]

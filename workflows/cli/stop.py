@@ -82,7 +82,7 @@ def _stop_there(run: Run) -> tuple[bool, str]:
     if run.has_ended():
         return True, "has ended already"
     _shut_down(run)
-    return True, "Argo was told to stop it; its last checkpoint is saved within the grace period"
+    return True, "Argo was told to stop it; its ranks have the grace period to save what they did"
 
 
 def _shut_down(run: ClusterRun) -> None:

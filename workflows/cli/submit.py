@@ -15,6 +15,7 @@ from argosy.steps.cluster.api import ApiSilent
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import RUN_NAME, STORE_URI
 from argosy.steps.record.summary import summary
+from argosy.steps.record.wording import duration
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.finding import as_far_as_known
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
@@ -32,6 +33,8 @@ from argosy.workflows.cluster.submission import check_accounts, create, declarin
 
 POLL_SECONDS = 1.0
 UNNOTICED_SECONDS = 20.0
+GONE_SECONDS = 1800.0
+"""An API server that is silent for so long is not waited for any more."""
 INTERRUPTED = 130
 
 
@@ -163,8 +166,9 @@ def _follow(run: ClusterRun, source: Source, as_json: bool) -> int:
         with Watch(screen, poll_seconds=POLL_SECONDS) as watch:
             watch.found(run)
             _wait(run, screen)
-    except KeyboardInterrupt:
-        click.echo(f"\n{run.name} goes on without us.", err=True)
+    except (KeyboardInterrupt, ApiSilent) as left:
+        gone = f"the cluster was not heard of for {duration(GONE_SECONDS)}: " if isinstance(left, ApiSilent) else "\n"
+        click.echo(f"{gone}{run.name} goes on without us.", err=True)
         next_commands(_ways_back(run), err=True)
         return INTERRUPTED
     record, missing = as_far_as_known(run)
@@ -180,8 +184,12 @@ def _follow(run: ClusterRun, source: Source, as_json: bool) -> int:
 
 
 def _wait(run: ClusterRun, screen: Screen) -> None:
-    """Until it has ended; an API server that is away for a while, as in an upgrade, is not the run's end."""
-    began, told, silent = time.monotonic(), False, False
+    """Until it has ended; an API server that is away for a while, as in an upgrade, is not the run's end.
+
+    Raises:
+        ApiSilent: one that is gone.
+    """
+    began, told, silent = time.monotonic(), False, 0.0
     while True:
         try:
             if run.has_ended():
@@ -191,11 +199,13 @@ def _wait(run: ClusterRun, screen: Screen) -> None:
                 screen.line(
                     f"no Argo controller has taken it up yet; is there one that watches {run.where}? argosy doctor"
                 )
-            silent = False
+            silent = 0.0
         except ApiSilent as error:
             if not silent:
                 screen.line(f"{error}; the run goes on meanwhile, and is asked for again")
-            silent = True
+            silent = silent or time.monotonic()
+            if time.monotonic() - silent > GONE_SECONDS:
+                raise
         time.sleep(POLL_SECONDS)
 
 

@@ -81,7 +81,7 @@ class ClusterRun:
     def outline(self) -> RunRecord:
         """What the API alone knows."""
         state = self.state()
-        return self._quoted(build_record(told_by_nodes(state), state), state)
+        return replace(self._quoted(build_record(told_by_nodes(state), state), state), outline=True)
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
         """(pod, line) of pods whose name contains ``pod``, of each the last ``tail`` wanted lines.

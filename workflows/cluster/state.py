@@ -27,6 +27,7 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
     annotations = facts_of(workflow)
     return {
         "name": text(metadata, "name"),
+        "namespace": text(metadata, "namespace"),
         "uid": text(metadata, "uid"),
         "yaml_sha256": str(annotations.get(YAML_SHA256, "")),
         "annotations": annotations,

@@ -50,7 +50,8 @@ def take_address(workflow: Mapping[str, Any]) -> None:
 
 def _folder(uri: str) -> ObjectStore:
     path = unquote(urlsplit(uri).path)
-    if not os.path.isdir(path):
+    # A new volume has no store yet; whoever writes to it makes the folder.
+    if not os.path.isdir(path) and not os.path.ismount(os.path.dirname(path)):
         own = min(Path(".argosy/volumes").glob(f"*/{Path(path).name}"), default=None)
         of_here = f"; the store of the runs that were made in this folder is {own.absolute().as_uri()}" if own else ""
         raise InputError(

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from argosy.steps.cluster.kinds import SERVICE_ACCOUNT, WORKFLOW_TEMPLATE
+from argosy.steps.cluster.kinds import NAMESPACE, SERVICE_ACCOUNT, WORKFLOW_TEMPLATE
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.workflows.cluster.state import YAML_SHA256
 
@@ -62,10 +62,22 @@ def check_accounts(api: Api, documents: Sequence[Mapping[str, Any]]) -> None:
                 continue
         except StepError:
             continue
+        if _no_namespace(api):
+            raise InputError(
+                f"--namespace {api.namespace!r}: the cluster has no such namespace; name another, or make it with: "
+                f"argosy install -n {api.namespace} --create-namespace --apply"
+            )
         raise InputError(
             f"serviceAccountName {name!r}: not in namespace {api.namespace}, so no pod could start; make it with: "
             f"argosy install -n {api.namespace} --service-account {name} --apply"
         )
+
+
+def _no_namespace(api: Api) -> bool:
+    try:
+        return api.get(NAMESPACE, api.namespace) is None
+    except StepError:
+        return False  # who may not ask
 
 
 def accounts_of(documents: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from argosy.steps.cluster.api import Api
-from argosy.steps.cluster.kinds import NODE
+from argosy.steps.cluster.kinds import NODE, RESOURCE_QUOTA
+from argosy.steps.record.wording import size
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 from argosy.workflows.manifests.quantity import quantity
@@ -37,6 +39,60 @@ def capacity(api: Api, needs: Needs) -> Iterator[Check]:
     yield from asked("capacity", "kubectl describe nodes", look)
 
 
+def quotas(api: Api, needs: Needs) -> Iterator[Check]:
+    """Whether the namespace's quotas could ever hold the whole gang; one with scopes is of some pods only."""
+    if not needs.nnodes:
+        return
+
+    def look() -> Iterator[Check]:
+        for each in api.list(RESOURCE_QUOTA)["items"]:
+            name, spec = each["metadata"]["name"], each.get("spec") or {}
+            if spec.get("scopes") or spec.get("scopeSelector"):
+                continue
+            lacking = _beyond(spec.get("hard") or {}, _of_quota(needs))
+            if lacking:
+                remedy = "ask for less (gang.nnodes, gang.resources), or for a larger ResourceQuota"
+                yield Check("missing", f"quota {name}", f"never enough: {'; '.join(lacking)}", remedy)
+
+    yield from asked("quotas", f"kubectl get resourcequota -n {api.namespace}", look)
+
+
+def _of_quota(needs: Needs) -> Amounts:
+    """What the gang counts for, by a quota's names."""
+    wanted = {"pods": 1.0, **_requests(needs.pod)}
+    wanted |= {f"requests.{name}": amount for name, amount in wanted.items()}
+    wanted |= {f"limits.{name}": amount for name, amount in _sums(needs.pod, ("limits",)).items()}
+    return {name: needs.nnodes * amount for name, amount in wanted.items()}
+
+
+def beyond_queue(spec: Mapping[str, Any], needs: Needs) -> list[str]:
+    """What the gang wants and no flavor of the ClusterQueue has in all: all of a resource come from one flavor.
+
+    Whether Kueue counts a resource that the ClusterQueue does not name stands in Kueue's own configuration.
+    """
+    room: dict[str, float] = {}
+    for group in spec.get("resourceGroups") or []:
+        for flavor in group.get("flavors") or []:
+            for each in flavor.get("resources") or []:
+                amount = quantity(str(each.get("nominalQuota"))) or 0.0
+                room[each["name"]] = max(room.get(each["name"], 0.0), amount)
+    wanted = {name: needs.nnodes * amount for name, amount in _requests(needs.pod).items()}
+    return _beyond(room, wanted)
+
+
+def _beyond(room: Mapping[str, Any], wanted: Mapping[str, float]) -> list[str]:
+    found = ((name, wanted[name], quantity(str(room[name])) or 0.0) for name in sorted(wanted) if name in room)
+    return [
+        f"{name}: the gang wants {_figure(name, gang)} of {_figure(name, most)}"
+        for name, gang, most in found
+        if gang > most
+    ]
+
+
+def _figure(name: str, amount: float) -> str:
+    return size(int(amount)) if re.search("memory|storage|hugepages", name) else f"{amount:g}"
+
+
 def _takes(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     labels = node["metadata"].get("labels") or {}
     chosen = all(labels.get(key) == value for key, value in (pod.get("nodeSelector") or {}).items())
@@ -56,26 +112,30 @@ def _bears(tolerations: Sequence[Mapping[str, Any]], taint: Mapping[str, Any]) -
     )
 
 
+_STATED = ("limits", "requests")
+"""A request that is not written is the limit."""
+
+
 def _requests(pod: Mapping[str, Any]) -> Amounts:
+    return _sums(pod, _STATED)
+
+
+def _sums(pod: Mapping[str, Any], parts: Sequence[str]) -> Amounts:
     """Of the whole pod: its containers' sum, or its largest init container where that is more."""
     found: Amounts = {}
     for container in pod.get("containers") or []:
-        for name, amount in _of(container).items():
+        for name, amount in _amounts(_stated(container, parts)).items():
             found[name] = found.get(name, 0.0) + amount
     for container in pod.get("initContainers") or []:
-        for name, amount in _of(container).items():
+        for name, amount in _amounts(_stated(container, parts)).items():
             found[name] = max(found.get(name, 0.0), amount)
     return found
 
 
-def _stated(container: Mapping[str, Any]) -> dict[str, str]:
+def _stated(container: Mapping[str, Any], parts: Sequence[str] = _STATED) -> dict[str, str]:
+    """Of two parts that say different things the last counts."""
     resources = container.get("resources") or {}
-    stated = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {name: str(text) for name, text in stated.items()}
-
-
-def _of(container: Mapping[str, Any]) -> Amounts:
-    return _amounts(_stated(container))
+    return {name: str(text) for part in parts for name, text in (resources.get(part) or {}).items()}
 
 
 def _allocatable(node: Mapping[str, Any]) -> Amounts:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from argosy.steps.cluster.api import NOT_ALLOWED, Api, ApiError, ApiSilent
+from argosy.steps.cluster.api import NOT_ALLOWED, UNHOOKED, Api, ApiError, ApiSilent
 from argosy.steps.cluster.kinds import NOT_SEEN_YET
 from argosy.steps.contract.errors import StepError
 from argosy.workflows.cluster.doctor.check import Check, asked
@@ -22,6 +22,10 @@ _POLICIES = {
     "usage per": "ask for what the namespace's LimitRange allows, or have it changed: kubectl get limitrange",
 }
 """What admission says, and what one does about it."""
+_WEBHOOK = (
+    "mend who serves the webhook that the message names: kubectl get validatingwebhookconfigurations,"
+    "mutatingwebhookconfigurations"
+)
 
 
 def rehearsal(api: Api, workflow: Mapping[str, Any], needs: Needs) -> Iterator[Check]:
@@ -52,6 +56,9 @@ def _one(api: Api, what: str, document: Mapping[str, Any]) -> Iterator[Check]:
             return  # its kind is not served, which is said elsewhere
         if NOT_SEEN_YET.search(str(error)):
             yield Check("ok", what, "accepted but for its TrainingRuntime, which no dry run keeps")
+            return
+        if UNHOOKED in str(error):
+            yield Check("missing", what, " ".join(str(error).split())[:400], _WEBHOOK)
             return
         if isinstance(error, ApiSilent) or NOT_ALLOWED.search(str(error)):
             raise  # not an answer about the object: we may not create any

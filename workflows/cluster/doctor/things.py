@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.cluster.kinds import (
     CLAIM,
+    CLUSTER_QUEUE,
     KAI_QUEUE,
     LOCAL_QUEUE,
+    NETWORK_POLICY,
     NODE,
     PRIORITY_CLASS,
     SECRET,
@@ -18,9 +20,14 @@ from argosy.steps.cluster.kinds import (
     Kind,
 )
 from argosy.steps.contract.errors import StepError
+from argosy.workflows.cluster.doctor.capacity import beyond_queue
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
+NEEDED = (
+    "allow egress of the run's pods to DNS, the API server, the store and one another: docs/your-cluster.md, "
+    "Network policies"
+)
 FOUND_OUT = "only a pod finds out whether its node can pull an image; a run that cannot says image_pull and why"
 
 
@@ -45,7 +52,8 @@ def queue(api: Api, needs: Needs) -> Iterator[Check]:
             "a LocalQueue of that name in the namespace, pointing to a ClusterQueue with quota for the gang: "
             "https://kueue.sigs.k8s.io/docs/concepts/local_queue/"
         )
-        yield from asked(f"queue {needs.queue}", remedy, partial(_local_queue, api, needs.queue, remedy))
+        what, whole = f"queue {needs.queue}", partial(_cluster_queue, api, needs)
+        yield from _named(api, LOCAL_QUEUE, needs.queue, what, remedy, whole)
     if needs.queue_priority:
         what = f"queue priority {needs.queue_priority}"
         remedy = "a WorkloadPriorityClass of that name: it has a value"
@@ -55,19 +63,39 @@ def queue(api: Api, needs: Needs) -> Iterator[Check]:
         yield from _named(api, KAI_QUEUE, needs.kai_queue, f"KAI queue {needs.kai_queue}", remedy)
 
 
-def _local_queue(api: Api, name: str, remedy: str) -> Iterator[Check]:
-    """Its ClusterQueue is the whole cluster's, which not everybody may read; what Kueue says of it stands here."""
-    what, found = f"queue {name}", api.get(LOCAL_QUEUE, name)
-    if found is None:
-        yield Check("missing", what, "not there", remedy)
-        return
+def _cluster_queue(api: Api, needs: Needs) -> Check | None:
+    """Whether the queue's ClusterQueue starts anything, and has enough in all; what its cohort lends is not known."""
+    what, found = f"queue {needs.queue}", api.get(LOCAL_QUEUE, needs.queue) or {}
+    where = (found.get("spec") or {}).get("clusterQueue", "")
     for each in (found.get("status") or {}).get("conditions") or []:
         if each["type"] == "Active" and each["status"] == "False":
-            where = found["spec"].get("clusterQueue", "")
             detail = f"ClusterQueue {where} starts nothing: {each.get('reason', '')}: {each.get('message', '')}"
-            yield Check("missing", what, detail, f"a ClusterQueue {where} that is Active: kubectl get clusterqueue")
-            return
-    yield Check("ok", what, f"there since {found['metadata']['creationTimestamp']}")
+            return Check("missing", what, detail, f"a ClusterQueue {where} that is Active: kubectl get clusterqueue")
+    try:
+        spec = (api.get(CLUSTER_QUEUE, where) or {}).get("spec") or {}
+    except (StepError, ApiError):
+        return None  # the whole cluster's: not everybody may read it
+    lacking = [] if "cohortName" in spec else beyond_queue(spec, needs)
+    if not lacking:
+        return None
+    remedy = f"ask for less, or more for one of its flavors: kubectl get clusterqueue {where} -o yaml"
+    return Check("missing", what, f"ClusterQueue {where} never has enough: {'; '.join(lacking)}", remedy)
+
+
+def network(api: Api, needs: Needs) -> Iterator[Check]:
+    """Policies that take every pod's way out; whether others give the run back what it needs, no API says."""
+
+    def look() -> Iterator[Check]:
+        for each in api.list(NETWORK_POLICY)["items"]:
+            spec = each.get("spec") or {}
+            everybody = not any((spec.get("podSelector") or {}).values())
+            everywhere = any(not rule.get("to") and not rule.get("ports") for rule in spec.get("egress") or [])
+            if everybody and "Egress" in spec.get("policyTypes", ()) and not everywhere:
+                detail = "no pod may reach what no policy allows; may a run's reach what they must?"
+                yield Check("unknown", f"network policy {each['metadata']['name']}", detail, NEEDED)
+
+    if needs.nnodes:
+        yield from asked("network policies", f"kubectl get networkpolicies -n {api.namespace}", look)
 
 
 def claims(api: Api, needs: Needs) -> Iterator[Check]:
@@ -90,10 +118,11 @@ def _claim(api: Api, name: str) -> Iterator[Check]:
         yield Check("missing", what, f"{', '.join(modes)}: the pods of a gang on several nodes cannot share it", remedy)
     elif phase == "Bound":
         yield Check("ok", what, f"{phase}, {', '.join(modes)}")
-    elif (wanted := found["spec"].get("storageClassName")) and _has_class(api, wanted) is False:
+    elif not (wanted := found["spec"].get("storageClassName")) or _has_class(api, wanted) is False:
+        lacks = f"there is no storage class {wanted}" if wanted else "it names no storage class, and no volume fits it"
         made = f"argosy install -n {api.namespace} --claim SIZE --storage-class CLASS --apply"
-        remedy = f"a PersistentVolume of that class; or kubectl delete pvc {name} -n {api.namespace} && {made}"
-        yield Check("missing", what, f"{phase}: there is no storage class {wanted}; {_classes(api)}", remedy)
+        remedy = f"a PersistentVolume for it; or kubectl delete pvc {name} -n {api.namespace} && {made}"
+        yield Check("missing", what, f"{phase}: {lacks}; {_classes(api)}", remedy)
     else:
         remedy = f"kubectl describe pvc {name} -n {api.namespace}"
         yield Check("unknown", what, f"{phase}: it may be bound when the first pod wants it", remedy)
@@ -142,7 +171,11 @@ def _plain(image: str) -> str:
     return image.removeprefix("docker.io/").removeprefix("library/")
 
 
-def _named(api: Api, kind: Kind, name: str, what: str, remedy: str) -> Iterator[Check]:
+def _named(
+    api: Api, kind: Kind, name: str, what: str, remedy: str, whole: Callable[[], Check | None] | None = None
+) -> Iterator[Check]:
+    """``whole``: what is wrong with one that is there; without it nothing but its metadata is asked for."""
+
     def look() -> Iterator[Check]:
         try:
             found = api.metadata(kind, name)
@@ -151,6 +184,7 @@ def _named(api: Api, kind: Kind, name: str, what: str, remedy: str) -> Iterator[
                 raise
             yield Check("missing", what, "not there", remedy)
             return
-        yield Check("ok", what, f"there since {found['metadata']['creationTimestamp']}")
+        wrong = whole() if whole else None
+        yield wrong or Check("ok", what, f"there since {found['metadata']['creationTimestamp']}")
 
     yield from asked(what, f"kubectl get {kind.plural} {name} -n {api.namespace}", look)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from argosy.steps.cluster.api import Api, ApiAway, ApiError, ApiSilent
-from argosy.steps.cluster.kinds import KAI_QUEUE, NAMESPACE
+from argosy.steps.cluster.kinds import EVENT_BUS, EVENT_SOURCE, KAI_QUEUE, NAMESPACE, SENSOR, kind_of
 from argosy.steps.contract.errors import StepError
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
@@ -55,6 +55,8 @@ _GROUPS: dict[str, tuple[str, str, str]] = {
 """What: its API group (and version, where several share it), the label of its
 controller's Deployment, where its installation is described."""
 
+_OF_EVENTS = {kind.plural for kind in (EVENT_BUS, EVENT_SOURCE, SENSOR)}
+_EVENTS = "https://argoproj.github.io/argo-events/installation/"
 _NO_RUNTIMES = ("Argo Workflows", "Kueue", "Volcano's PodGroup", "coscheduling", "KAI")
 
 
@@ -67,6 +69,9 @@ def server(api: Api) -> Check:
         remedy = "see that `kubectl version` answers; name another cluster with --context or --kubeconfig"
         return Check("missing", "API server", f"{api.server} does not answer: {error}", remedy)
     except (ApiError, StepError) as error:
+        if " cannot get path " in str(error) and "system:anonymous" not in str(error):
+            remedy = "kubectl create clusterrolebinding argosy-discovery --clusterrole=system:discovery --user=YOU"
+            return Check("missing", "API server", f"{api.server} does not say what it serves: {error}", remedy)
         remedy = "log in again until `kubectl auth whoami` answers; name another user with --context or --kubeconfig"
         return Check("missing", "API server", f"{api.server} lets nobody in with these credentials: {error}", remedy)
     return Check("ok", "API server", f"Kubernetes {version} at {api.server}")
@@ -110,6 +115,24 @@ def kinds(api: Api, needs: Needs) -> Iterator[Check]:
             gate = "--feature-gates=GenericWorkload=true and --runtime-config=scheduling.k8s.io/v1beta1=true"
             remedy = f"Kubernetes 1.37, its API server and scheduler with {gate}; or another gang.placement"
             yield Check("missing", "PodGroup", "the cluster does not serve scheduling.k8s.io/v1beta1", remedy)
+
+
+def trigger(api: Api, documents: Sequence[Mapping[str, Any]]) -> Iterator[Check]:
+    """The kinds of what starts the run by itself, Argo's own and those of Argo Events."""
+
+    def look() -> Iterator[Check]:
+        served = {each["name"] for each in api.read("/apis/argoproj.io/v1alpha1")["resources"]}
+        lacking = {kind_of(each).plural for each in documents} - served
+        for what, kinds in (("trigger", lacking - _OF_EVENTS), ("Argo Events", lacking & _OF_EVENTS)):
+            if kinds:
+                page = _EVENTS if what == "Argo Events" else _GROUPS["Argo Workflows"][2]
+                detail = f"its CRDs {', '.join(sorted(kinds))} are not there"
+                yield Check("missing", what, detail, f"install it whole: {page}")
+        if not lacking:
+            yield Check("ok", "trigger", "the cluster serves all kinds that start this run")
+
+    if documents:
+        yield from asked("trigger", "kubectl api-resources --api-group=argoproj.io", look)
 
 
 def _installed(api: Api, what: str, group: str, versions: list[str], label: str, page: str) -> Check:
