@@ -151,6 +151,8 @@ def _object(node: dict[str, Any], name: str, where: str) -> dict[str, Any]:
 
 def _text(node: dict[str, Any], name: str, where: str) -> str:
     value = node.get(name)
+    if value is None:
+        raise InputError(f"{where}.{name}: is missing; {REMEDY}")
     if not isinstance(value, str) or not value:
         raise InputError(f"{where}.{name}: {shown(value)} is not a text; {REMEDY}")
     return value

@@ -238,8 +238,14 @@ def _without_our_frames(shown: Callable[..., Any]) -> Callable[..., None]:
 def main() -> None:
     """Import, then serve; in a fork run what was ordered."""
     gc.disable()  # a fifth of the import would be looking for garbage among what stays
-    for module in (*_AGENT, *sys.argv[1:]):
+    for module in _AGENT:
         importlib.import_module(module)
+    for module in sys.argv[1:]:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            error.msg = f"{error.msg} (gang.preload names {module})"
+            raise
     if "torch" in sys.argv[1:]:
         # What makes an optimizer imports it, a second that each rank would take: torch/_compile.py.
         with contextlib.suppress(ImportError):

@@ -119,6 +119,12 @@ def test_every_format_names_the_same_object() -> None:
     assert [events[0].uri[:2] for events in found] == ["s3", "s3", "s3", "s3", "s3", "gs", "gs", "az"]
 
 
+def test_what_is_missing_is_called_so() -> None:
+    record = {"s3": {"bucket": {"name": "b"}, "object": {"key": "k"}}}
+    with pytest.raises(InputError, match=r"Records\[0\]\.eventName: is missing; save the notification"):
+        parse_events(json.dumps({"Records": [record]}), "webhook")
+
+
 def test_a_body_over_a_mebibyte_is_not_read() -> None:
     with pytest.raises(InputError, match="at most 1048576"):
         parse_events(b" " * (MAX_EVENT_BYTES + 1))

@@ -170,6 +170,6 @@ def test_a_module_that_is_not_there_is_named(make_gang: Callable[[int], Gang]) -
     gang.start(script="train.py", preload=("torhc",))
     gang.assign(0)
     gang.until(lambda: bool(gang.errors()), 60, "error")
-    assert "No module named 'torhc'" in str(gang.errors()[0])
+    assert "No module named 'torhc' (gang.preload names torhc)" in str(gang.errors()[0])
     gang.order("exit", 78)
     assert gang.exit_codes() == [78]
