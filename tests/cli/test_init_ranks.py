@@ -167,6 +167,15 @@ def test_ranks_that_know_nothing_of_each_other_are_said_to_train_alone(
     assert words not in argosy("compile", "run.toml", "-j", "1x1", "-o", str(tmp_path / "w.yaml"))[2]
 
 
+def test_a_module_whose_ranks_train_alone_is_said_to(argosy, tmp_path) -> None:
+    for name, text in (("kit/__main__.py", "from .save import save\nsave()\n"), ("kit/save.py", "def save(): pass\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "run.toml").write_text('name = "kit"\nmodule = "kit"\n[gang]\nnnodes = 2\n')
+    code, _, err = argosy("compile", "run.toml", "-o", str(tmp_path / "w.yaml"))
+    assert (code, "warning: kit/__main__.py asks for no rank: each of the 2 ranks trains" in err) == (0, True), err
+
+
 @pytest.mark.parametrize(("makes", "said"), [("", True), ("os.makedirs('o', exist_ok=True)\n", False)])
 def test_a_folder_that_nothing_makes_is_named(makes: str, said: bool, read) -> None:
     words = 'nothing seen makes o: only an empty folder travels with the code, so write os.makedirs("o", exist_ok=True)'

@@ -118,10 +118,13 @@ def _say_alone(run: TrainingRun, code: Path) -> None:
     from argosy.workflows.script.alone import told, trains_alone
     from argosy.workflows.script.source import read_source
 
-    if run.script and run.gang.world_size > 1 and run.gang.launcher != "ray":
+    place = run.module.replace(".", "/")
+    files = [run.script] if run.script else [f"{place}.py", f"{place}/__main__.py"]
+    script = next((name for name in files if (code / name).is_file()), "")
+    if script and run.gang.world_size > 1 and run.gang.launcher != "ray":
         with suppress(InputError):  # what cannot be read, Python will refuse
-            if trains_alone(read_source(code / run.script, [code / run.working_dir])):
-                click.echo(f"warning: {run.script} {told(run.gang.world_size)}", err=True)
+            if trains_alone(read_source(code / script, [code])):
+                click.echo(f"warning: {script} {told(run.gang.world_size)}", err=True)
 
 
 def is_toml(path: Path) -> bool:

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Final
 
-from argosy.workflows.script.source import Source, last_name
+from argosy.workflows.script.source import MOST_MODULES, Source, last_name
 
 _PLAIN: Final = frozenset(
     (
@@ -30,9 +30,8 @@ def told(ranks: int) -> str:
 
 def trains_alone(source: Source) -> bool:
     """Of what is not known it is not said."""
-    return all(_is_plain(source, whole) for whole in source.imports.values()) and not any(
-        _OF_RANKS.search(word) for word in map(_word, source.nodes)
-    )
+    read = len(source.paths) < MOST_MODULES and all(_is_plain(source, whole) for whole in source.imports.values())
+    return read and not any(_OF_RANKS.search(word) for word in map(_word, source.nodes))
 
 
 def _is_plain(source: Source, whole: str) -> bool:
