@@ -312,6 +312,13 @@ def test_install_makes_a_namespace_or_leaves_it_alone(refusals, arguments, code,
     assert said in out + err
 
 
+def test_what_was_applied_before_a_refusal_is_told(argosy, tmp_path) -> None:
+    with serving(Cluster(refusals={"RoleBinding": "no"}), tmp_path) as kubeconfig:
+        code, out, _ = argosy("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
+    assert code == 1
+    assert out.splitlines() == ["ServiceAccount argosy: applied", "Role argosy: applied"]
+
+
 def test_who_installs_a_trigger_is_told_to_push_the_code_that_it_starts(argosy, run: Path) -> None:
     run.write_text('name = "r"\nscript = "train.py"\nstorage.uri = "s3://b/s"\ndataset.uri = "s3://b/c"\n[trigger]\n')
     with serving(Cluster(), run.parent) as kubeconfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +58,15 @@ def command(
     documents = _documents(place.namespace, service_account, create_namespace, claim, storage_class)
     if trigger is not None:
         documents += _trigger_documents(trigger, place.namespace)
-    told = _apply(place.reach(), documents) if apply else []
+    for line in _apply(place.reach(), documents) if apply else ():
+        if not as_json:
+            say(line)
     if as_json:
         emit({"applied": apply, "documents": documents})
         return
     if not apply:
         _print(documents)
         return
-    for line in told:
-        say(line)
     flags = place.flags(place.namespace)
     run = str(trigger or "run.toml")
     commands = [(typed("argosy", "doctor", run, *flags), "what else the run needs")]
@@ -78,9 +79,10 @@ def command(
     next_commands(commands)
 
 
-def _apply(api: Api, documents: list[dict[str, Any]]) -> list[str]:
-    """A namespace is made or left alone: others may live in it, under a Pod Security of their own."""
-    told = []
+def _apply(api: Api, documents: list[dict[str, Any]]) -> Iterator[str]:
+    """What became of each, as it does: the next may be refused. A namespace is made or left alone: others may live in
+    it, under a Pod Security of their own.
+    """
     for document in documents:
         how = "applied"
         try:
@@ -95,8 +97,7 @@ def _apply(api: Api, documents: list[dict[str, Any]]) -> list[str]:
                     "have it made"
                 ) from None
             raise
-        told.append(f"{document['kind']} {document['metadata']['name']}: {how}")
-    return told
+        yield f"{document['kind']} {document['metadata']['name']}: {how}"
 
 
 def _documents(
