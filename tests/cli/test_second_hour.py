@@ -167,3 +167,19 @@ def test_more_ranks_than_this_machine_could_hold(launcher: str, of_rank: str, tm
     assert f" at least (20 MiB a node, {of_rank}), and this machine has " in told
     assert "; run fewer here (-j NxP, from Python ranks=(N, P)), or all of them on a cluster" in told
     assert not (tmp_path / ".argosy/runs").exists()
+
+
+def test_what_is_written_to_a_device_or_a_pipe_leaves_it_what_it_was(argosy, tmp_path: Path) -> None:
+    """As root ``argosy compile -o /dev/null`` put a file in place of the whole machine's /dev/null."""
+    (tmp_path / "train.py").write_text("print(1)\n")
+    (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n')
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        code, _, err = argosy("compile", str(tmp_path / "run.toml"), "-o", str(pipe))
+        assert code == 0, err
+        assert pipe.is_fifo()
+        assert os.read(reader, 100).startswith(b"apiVersion: argoproj.io")
+    finally:
+        os.close(reader)

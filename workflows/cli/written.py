@@ -10,13 +10,16 @@ from argosy.steps.contract.errors import InputError
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; one that was there is replaced.
+    """Write a file whole or not at all; one that was there is replaced, but never a device (/dev/null) or a pipe.
 
     Raises:
         InputError: it cannot be written there.
     """
     part = path.with_name(f".{path.name}.part")
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(data)
+            return
         part.write_bytes(data)
         part.replace(path)
     except OSError as error:
