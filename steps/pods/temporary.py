@@ -6,10 +6,12 @@ import contextlib
 import hashlib
 import os
 import stat
+import time
 from pathlib import Path
 
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm")
 """Not $TMPDIR: who starts a pod may be one, whose own is deep."""
+_STALE_SECONDS = 24 * 3600.0
 
 
 def link(pod: Path, folder: Path) -> Path:
@@ -18,8 +20,8 @@ def link(pod: Path, folder: Path) -> Path:
     for place in _PLACES:
         with contextlib.suppress(OSError):
             own = _own(Path(place))
-            for stale in own.iterdir():  # of runs whose folder was removed
-                if not stale.exists():
+            for stale in own.iterdir():  # of runs whose folder was removed; a container's own is not seen from another
+                if not stale.exists() and time.time() - stale.lstat().st_mtime > _STALE_SECONDS:
                     stale.unlink(missing_ok=True)
             path = own / _name(pod)
             path.unlink(missing_ok=True)

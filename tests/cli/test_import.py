@@ -174,3 +174,15 @@ def test_a_script_of_the_image_is_not_started_on_one_machine(argosy: Argosy, man
     assert "run.toml: script = '/app/train.py', code = '': the script is in the image, which no run on one mach" in err
     assert "with: argosy submit run.toml" in err
     assert not (tmp_path / ".argosy/runs").exists()
+
+
+def test_a_script_of_a_volume_is_started_on_one_machine(argosy: Argosy, tmp_path: Path) -> None:
+    folder = tmp_path / ".argosy/volumes/argosy/code"
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text("import os\nos.mkdir('out')\nopen('out/a.txt', 'w').write('1')\n")
+    (tmp_path / "run.toml").write_text(
+        'name = "volume"\nscript = "train.py"\ncode = ""\nworking_dir = "/mnt/argosy/code"\n'
+        '[gang]\nnnodes = 1\nlauncher = "plain"\n[checkpoint]\nmode = "opaque"\npath = "out"\ninclude = ["*.txt"]\n'
+    )
+    code, out, err = argosy("run", "run.toml")
+    assert (code, "Trained on 1 node" in out) == (0, True), out + err

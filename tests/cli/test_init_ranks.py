@@ -150,6 +150,13 @@ def test_the_launch_of_detectron2_starts_its_ranks_itself(read) -> None:
         ("import torch\nfrom argosy import ExactDataParallel\n", False),
         ("import torch, mine\n", True),
         ("import torch, theirs\n", False),
+        ("import subprocess, torch\nsubprocess.run(['python', '-m', 'theirs'])\n", False),
+        ("from os import system\nimport torch\nsystem('bash theirs.sh')\n", False),
+        ("import importlib, torch\nimportlib.import_module('theirs')\n", False),
+        ("import runpy, torch\nrunpy.run_path('theirs.py')\n", False),
+        ("import torch\nexec(open('theirs.py').read())\n", False),
+        ("import hydra, torch\nhydra.utils.instantiate({'_target_': 'lightning.Trainer'})\n", False),
+        ("import torch\nfrom importlib.metadata import version\ntorch.nn.Linear(1, 1).eval()\n", True),
     ],
 )
 def test_ranks_that_know_nothing_of_each_other_are_said_to_train_alone(

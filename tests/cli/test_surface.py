@@ -259,6 +259,13 @@ def test_a_full_disk_behind_the_output_is_said_in_a_line() -> None:
     assert "mistake" not in ended.stderr
 
 
+def test_a_full_disk_behind_the_error_output_changes_no_exit_code() -> None:
+    with open("/dev/full", "w") as full:
+        refused = subprocess.run([*CALL, "run", "absent.toml"], stdout=full, stderr=full, check=False)
+        ended = subprocess.run([*CALL, "--help"], stdout=full, stderr=full, check=False)
+    assert (refused.returncode, ended.returncode) == (2, 1)
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_error_and_no_file_takes_its_number(closed: str, tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_text(SAYS)

@@ -91,7 +91,7 @@ class Gang:
             "JOB_COMPLETION_INDEX": str(index),
         }
         log = self.folder / f"{name}.log"
-        with log.open("ab") as output:
+        with log.open("wb") as output:
             process = Started("-m", args.MODULE, *args.to_argv(), env=environ, log=output.fileno())
         return Pod(process, self.root(index), log)
 

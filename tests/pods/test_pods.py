@@ -288,6 +288,9 @@ def test_a_deep_pod_has_a_short_place_for_its_sockets(make: Make, tmp_path: Path
     )
     temporary = str(tmp_path / deep / "root/tmp")
     own = {"PATH": os.environ["PATH"], "TMPDIR": temporary}
+    of_others = Path("/tmp", f"argosy-{os.getuid()}", uuid.uuid4().hex[:12])  # its folder is seen in its container only
+    of_others.parent.mkdir(mode=0o700, exist_ok=True)
+    of_others.symlink_to(tmp_path / "elsewhere")
     pod = make(f'{sys.executable} -c "{script}"', name=deep, env=own)
     said = tmp_path / deep / "log"
     assert wait(pod, 90).exit_code == 0, said.read_text()
@@ -295,6 +298,8 @@ def test_a_deep_pod_has_a_short_place_for_its_sockets(make: Make, tmp_path: Path
     link = Path(said.read_text().split()[0]).parents[1]
     assert len(str(link)) < 40
     assert not link.is_symlink()
+    assert of_others.is_symlink()
+    of_others.unlink()
 
 
 LEADERLESS = """

@@ -74,6 +74,7 @@ def as_far_as_known(run: Run) -> tuple[RunRecord, str]:
     try:
         return run.record(), ""
     except (StepError, InputError) as error:
-        if not isinstance(run, ClusterRun | RunFolder):
+        # What is wrong in a file of this machine is not the store's silence.
+        if not isinstance(run, ClusterRun if isinstance(error, InputError) else ClusterRun | RunFolder):
             raise
         return run.outline(), str(error)

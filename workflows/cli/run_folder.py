@@ -115,7 +115,7 @@ class RunFolder:
 
     def outline(self) -> RunRecord:
         """What the engine alone knows: the event log lies in a store that may not answer."""
-        return self._record([])
+        return replace(self._record([]), outline=True)
 
     def _record(self, events: list[Event]) -> RunRecord:
         state = self.standing()

@@ -16,16 +16,21 @@ class NobodyReads(Exception):
 
 
 class _Pipe(io.FileIO):
-    """Written to a reader that is gone, it goes nowhere: what a verb does, and its exit code, do not hang on it."""
+    """Written to a reader that is gone, it goes nowhere: what a verb does, and its exit code, do not hang on it.
 
-    def __init__(self, handle: int, *, ends: bool) -> None:
+    ``last``: of what cannot be written there nobody can be told, whatever the reason.
+    """
+
+    def __init__(self, handle: int, *, ends: bool, last: bool) -> None:
         super().__init__(handle, "wb", closefd=False)
-        self._ends = ends
+        self._ends, self._last = ends, last
 
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
-        except BrokenPipeError:
+        except OSError as error:
+            if not (self._last or isinstance(error, BrokenPipeError)):
+                raise
             discard(self.fileno())
             if self._ends:
                 raise NobodyReads from None
@@ -35,7 +40,8 @@ class _Pipe(io.FileIO):
 def prepare(verb: str) -> None:
     """Make the standard streams fit to be written to, whatever becomes of their readers."""
     _open_closed()
-    sys.stdout, sys.stderr = _outliving(sys.stdout, verb in ENDLESS), _outliving(sys.stderr, False)
+    sys.stdout = _outliving(sys.stdout, ends=verb in ENDLESS)
+    sys.stderr = _outliving(sys.stderr, last=True)
 
 
 def discard(handle: int) -> None:
@@ -55,8 +61,9 @@ def _open_closed() -> None:
             setattr(sys, name, os.fdopen(handle, "w" if handle else "r", closefd=False))
 
 
-def _outliving(given: IO[str], ends: bool) -> io.TextIOWrapper:
+def _outliving(given: IO[str], *, ends: bool = False, last: bool = False) -> io.TextIOWrapper:
     stream = cast("io.TextIOWrapper", given)
     stream.flush()
-    buffer = io.BufferedWriter(_Pipe(stream.fileno(), ends=ends))
-    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
+    buffer = io.BufferedWriter(_Pipe(stream.fileno(), ends=ends, last=last))
+    by_line = stream.line_buffering or stream.write_through  # the latter: PYTHONUNBUFFERED
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=by_line)

@@ -18,9 +18,10 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import Injection, check_gang
 from argosy.steps.contract.layout import RUN_ID_RULE, is_run_id
 from argosy.steps.contract.placeholders import VARIABLES, named
+from argosy.steps.paths import mounted
 from argosy.steps.record.wording import count, size
 from argosy.workflows.cli.described import description_here
-from argosy.workflows.cli.document import gpu_requests, parameters
+from argosy.workflows.cli.document import claim_mounts, gpu_requests, parameters
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.output import typed
 from argosy.workflows.cli.run_folder import running_as
@@ -249,12 +250,13 @@ def _check_ranks(source: Source) -> None:
         )
 
 
-def _check_script(source: Source) -> None:
-    """Pods of this machine have its files, and a folder of their own in place of the image's."""
+def _check_script(source: Source, state_dir: Path) -> None:
+    """Pods of this machine have its files and volumes, and a folder of their own in place of the image's."""
     run = source.run
     if run is None or run.code or not run.script:
         return
-    if not (os.path.isabs(run.script) and os.path.isfile(run.script)):
+    on_volume = mounted(run.working_dir, claim_mounts(source.document, state_dir)) is not None
+    if not (os.path.isfile(run.script) if os.path.isabs(run.script) else on_volume):
         raise InputError(
             f"{source.path}: script = {run.script!r}, code = '': the script is in the image, which no run on one "
             "machine uses; write code = the folder that has it here, or run it on a cluster with: "
@@ -268,7 +270,7 @@ def check_code(source: Source, state_dir: Path) -> None:
     Raises:
         InputError: it is not there; names the command that puts it there.
     """
-    _check_script(source)
+    _check_script(source, state_dir)
     from argosy.steps.contract.layout import code_key
     from argosy.workflows.cli.run_folder import open_embedded
 

@@ -12,13 +12,20 @@ from argosy.workflows.script.source import MOST_MODULES, Source, last_name
 _PLAIN: Final = frozenset(
     (
         *("torch", "torchvision", "torchaudio", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "PIL", "cv2"),
-        *("tqdm", "yaml", "click", "typer", "fire", "rich", "omegaconf", "hydra", "requests", "einops", "safetensors"),
+        *("tqdm", "yaml", "click", "typer", "fire", "rich", "omegaconf", "requests", "einops", "safetensors"),
         *("tensorboard", "tensorboardX", "wandb", "tokenizers", "tiktoken", "sentencepiece", "datasets", "h5py"),
     )
 )
-"""Packages that make no group of ranks for who uses them."""
+"""Packages that make no group of ranks for who uses them, nor anything by its name, as hydra does."""
 _OF_ARGOSY: Final = frozenset(("argosy.Checkpointer", "argosy.report", "argosy.skips"))
-_OF_RANKS: Final = re.compile(r"(?i)rank|world_?size|distributed|^dist$|MASTER_ADDR|TF_CONFIG|^WORKER_|ARGOSY_")
+_OF_RANKS: Final = re.compile(
+    r"(?i)rank|world_?size|distributed|^dist$|MASTER_ADDR|TF_CONFIG|^WORKER_|ARGOSY_|PROCID|COMPLETION_INDEX"
+)
+_ELSEWHERE: Final = re.compile(
+    r"subprocess\.|asyncio\.create_subprocess|os\.(system|popen|exec|spawn|posix_spawn)|runpy\.|pkgutil\."
+    r"|importlib\.(import_module|util\.|metadata\.entry_points)|__import__$|exec$"
+)
+"""What is called to have something run that is named while the script runs."""
 
 
 def told(ranks: int) -> str:
@@ -31,7 +38,11 @@ def told(ranks: int) -> str:
 def trains_alone(source: Source) -> bool:
     """Of what is not known it is not said."""
     read = len(source.paths) < MOST_MODULES and all(_is_plain(source, whole) for whole in source.imports.values())
-    return read and not any(_OF_RANKS.search(word) for word in map(_word, source.nodes))
+    return (
+        read
+        and not any(_OF_RANKS.search(word) for word in map(_word, source.nodes))
+        and not any(_ELSEWHERE.match(source.origin(call.func) or ast.unparse(call.func)) for call in source.calls)
+    )
 
 
 def _is_plain(source: Source, whole: str) -> bool:
