@@ -72,7 +72,7 @@ class Cluster(FakeApi):
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    (tmp_path / "train.py").write_text("import torch.distributed\n")
+    (tmp_path / "train.py").write_text("import torch.distributed as dist\n")
     path = tmp_path / "run.toml"
     path.write_text(RUN.format(uri="s3://b/store"))
     return path
