@@ -83,7 +83,10 @@ class Copies:
                 self._kept.copied(memory, digest, start, length)
                 size += length
             self._ended.wait(0 if wanted else _AGAIN_SECONDS)
-        if size:
+        if not size and not self._ended.is_set():
+            why = "it keeps nothing of it in memory, where files are saved one at a time or the next save has begun"
+            self._tell(f"holds no copy of what node {self._node} saved", f": {why}")
+        elif size:
             took = time.monotonic() - began
             self._tell(
                 f"holds a copy of what node {self._node} saved", f": {size / 1e9:.2f} GB, copied in {took:.1f} s"

@@ -54,7 +54,7 @@ def _share(folder: Path) -> None:
     above, own = folder.parent.stat().st_mode, folder.stat().st_mode
     shared = above & (stat.S_IWGRP | stat.S_IWOTH)
     if shared & ~own and not above & stat.S_ISVTX:
-        with contextlib.suppress(PermissionError):  # another made it in between
+        with contextlib.suppress(OSError):  # another made it in between, or the volume has no modes
             folder.chmod(stat.S_IMODE(own) | shared)
 
 

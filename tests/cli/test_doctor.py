@@ -196,6 +196,24 @@ def test_a_quota_that_never_holds_the_gang_is_missing(hard: dict[str, str], said
 
 
 @pytest.mark.parametrize(
+    ("placement", "said"),
+    [("none", ""), ('kueue"\nqueue = "q', "pods: the gang wants 4 of 3"), ("native", "pods: the gang wants 4 of 3")],
+)
+def test_an_elastic_gang_that_starts_with_fewer_nodes_wants_no_quota_for_all(
+    placement: str, said: str, argosy, run: Path
+) -> None:
+    gang = f'[gang]\nnnodes = "2:4"\nplacement = "{placement}"\n[gang.pod]'
+    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", gang))
+    quota = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "3"}}}
+    path = "/api/v1/namespaces/research/resourcequotas"
+    queue = {"metadata": {"name": "q", "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"clusterQueue": "all"}}
+    queues = {"/apis/kueue.x-k8s.io/v1beta2/namespaces/research/localqueues/q": queue}
+    _, checks = examined(argosy, run, Cluster(objects={path: {"items": [quota]}, **queues}))
+    assert said in checks.get("quota small", {"detail": ""})["detail"]
+    assert ("quota small" in checks) == bool(said)
+
+
+@pytest.mark.parametrize(
     ("spec", "asks"),
     [
         ({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}, True),

@@ -28,7 +28,7 @@ def capacity(api: Api, needs: Needs) -> Iterator[Check]:
         nodes = api.list(NODE)["items"]
         able = [node for node in nodes if _takes(node, needs.pod) and _fits(_allocatable(node), wanted)]
         what, gang = "capacity", f"the gang wants {needs.nnodes} nodes with {asks} each"
-        if len(able) < needs.nnodes:
+        if len(able) < needs.least:
             remedy = "ask for less (gang.nnodes, gang.resources), see gang.node_selector and tolerations, or add nodes"
             yield Check("missing", what, f"{gang}; {len(able)} of {len(nodes)} could ever take one", remedy)
             return
@@ -40,7 +40,7 @@ def capacity(api: Api, needs: Needs) -> Iterator[Check]:
 
 
 def quotas(api: Api, needs: Needs) -> Iterator[Check]:
-    """Whether the namespace's quotas could ever hold the whole gang; one with scopes is of some pods only."""
+    """Whether the namespace's quotas could ever hold what the gang begins with; one with scopes is of some pods."""
     if not needs.nnodes:
         return
 
@@ -62,7 +62,7 @@ def _of_quota(needs: Needs) -> Amounts:
     wanted = {"pods": 1.0, **_requests(needs.pod)}
     wanted |= {f"requests.{name}": amount for name, amount in wanted.items()}
     wanted |= {f"limits.{name}": amount for name, amount in _sums(needs.pod, ("limits",)).items()}
-    return {name: needs.nnodes * amount for name, amount in wanted.items()}
+    return {name: needs.least * amount for name, amount in wanted.items()}
 
 
 def beyond_queue(spec: Mapping[str, Any], needs: Needs) -> list[str]:

@@ -37,6 +37,8 @@ class Needs:
     step: Mapping[str, Any] = field(default_factory=dict)
     """``metadata`` and ``spec`` of a step's pod, without the containers that Argo adds."""
     nnodes: int = 0
+    least: int = 0
+    """With how many of them an elastic gang begins; all of them where somebody places it whole."""
 
 
 def needs_of(workflow: Mapping[str, Any]) -> Needs:
@@ -45,6 +47,8 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
     both: list[Any] = [workflow, *gang]
     pods = list(_pods(gang))
     labels = (gang[-1].get("metadata") or {}).get("labels") or {} if gang else {}
+    nnodes = sum(count for count, _ in pods)
+    whole = {KUEUE_QUEUE, KAI_QUEUE} & set(labels) or any(each.get("kind") == "PodGroup" for each in gang)
     accounts = accounts_of([workflow]) | {str(each) for each in _values(gang, "serviceAccountName")}
     return Needs(
         accounts=tuple(sorted(accounts)) or ("default",),
@@ -60,8 +64,16 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         pod=pods[0][1].get("spec") or {} if pods else {},
         labels=(pods[0][1].get("metadata") or {}).get("labels") or {} if pods else {},
         step=_step(workflow),
-        nnodes=sum(count for count, _ in pods),
+        nnodes=nnodes,
+        least=nnodes if whole else min(_least(workflow, nnodes), nnodes),
     )
+
+
+def _least(workflow: Mapping[str, Any], otherwise: int) -> int:
+    """What the run's supervisor is told of it."""
+    words = (str(word) for args in _values(workflow, "args") if isinstance(args, list) for word in args)
+    found = (word.partition("=")[2] for word in words if word.startswith("--min-nnodes="))
+    return next((int(text) for text in found if text.isdecimal()), otherwise)
 
 
 def _step(workflow: Mapping[str, Any]) -> dict[str, Any]:
