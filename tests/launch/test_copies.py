@@ -101,21 +101,26 @@ def test_it_is_copied_when_it_is_committed_and_given_to_others(
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [("bytes", "node 1 did not give what it saved"), ("room", "no room for a copy of what node 1 saved")],
+    [
+        ("bytes", "node 1 did not give what it saved"),
+        ("room", "no room for a copy of what node 1 saved"),
+        ("nothing", "holds no copy of what node 1 saved: it keeps nothing of it"),
+    ],
 )
 def test_what_cannot_be_copied_is_told_once_and_not_held(
     saved: KeptMemory, wrong: str, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("argosy.steps.launch.copies._AGAIN_SECONDS", 0.0)
     (handle, start, _) = saved.opened(FILE.sha256) or (0, 0, 0)
     if wrong == "bytes":
         with open(f"/proc/self/fd/{handle}", "r+b") as memory:
             os.pwrite(memory.fileno(), b"another save began", start)
-    else:
+    elif wrong == "room":
         monkeypatch.setattr("argosy.steps.launch.copies._RESERVE", 1 << 60)
     kept, copies = other_node(Keeper(saved, None).address("127.0.0.1", always=True))
     copies.start()
-    for save in ("save-1", "save-2"):
-        saved.take(told(handle, save))
+    for save in ("save-2", "save-3"):
+        saved.take(told(handle, save, files=wrong != "nothing"))
         copies.committed(save)
         until(lambda save=save: copies._copied == save)  # type: ignore[misc]
     copies.end()
