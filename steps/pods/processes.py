@@ -120,20 +120,23 @@ def reap(pid: int) -> None:
 
 
 def kill_all(find: object) -> list[int]:
-    """SIGKILL what ``find()`` returns until it returns nothing; the pids that were ended.
+    """SIGKILL what ``find()`` returns until it returns nothing and all of it is gone; the pids that were ended.
 
-    A process may fork between two looks, hence the loop; a killed parent cannot fork again, so it ends.
+    A process may fork between two looks, hence the loop; a killed parent cannot fork again, so it ends. Whoever is
+    found by a parent is found no more when that is gone, and may take longer: memory is given back page by page.
 
     Raises:
         TimeoutError: nothing has gone for GONE_SECONDS (uninterruptible sleep). A thousand processes on a busy
             machine take longer than that, and go one after the other.
     """
     assert callable(find)
-    ended: set[int] = set()
+    ended: dict[int, int] = {}
     fewest, deadline = sys.maxsize, 0.0
     pause = 0.001
     while True:
-        alive = {pid for pid in find() if start_time(pid) is not None}
+        found = set(find())
+        times = {pid: start_time(pid) for pid in found | ended.keys()}
+        alive = {pid: at for pid, at in times.items() if at is not None and (pid in found or at == ended[pid])}
         if not alive:
             return sorted(ended)
         if len(alive) < fewest:

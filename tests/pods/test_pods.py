@@ -73,8 +73,11 @@ def test_orphans_in_other_sessions_end_with_the_main_process(make: Make, token: 
 
 
 def test_kill_ends_children_without_our_environment(make: Make, tmp_path: Path) -> None:
-    pod = make(f"env -i setsid sleep 60 & echo $! > {tmp_path}/pid; sleep 60")
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+    large = (
+        "import os, sys, time; held = b'1' * (300 << 20); open('pid', 'w').write(f'{os.getpid()}\\n'); time.sleep(60)"
+    )
+    pod = make(f'cd {tmp_path}; env -i setsid {sys.executable} -c "{large}" & sleep 60')
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().endswith("\n"):
         time.sleep(0.005)
     orphan = int((tmp_path / "pid").read_text())
     ending = pod.kill()
