@@ -263,7 +263,7 @@ def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "never has enough: cpu: the gang wants 1 of 0.5"),
+        ({}, "never has enough: cpu: the gang wants 1 of 0.75"),
         ({"cohortName": "lends"}, ""),
     ],
 )

@@ -66,7 +66,7 @@ def _of_quota(needs: Needs) -> Amounts:
 
 
 def beyond_queue(spec: Mapping[str, Any], needs: Needs) -> list[str]:
-    """What the gang wants and no flavor of the ClusterQueue has in all: all of a resource come from one flavor.
+    """What the gang wants and all flavors of the ClusterQueue together have not: master and workers may take two.
 
     Whether Kueue counts a resource that the ClusterQueue does not name stands in Kueue's own configuration.
     """
@@ -75,7 +75,7 @@ def beyond_queue(spec: Mapping[str, Any], needs: Needs) -> list[str]:
         for flavor in group.get("flavors") or []:
             for each in flavor.get("resources") or []:
                 amount = quantity(str(each.get("nominalQuota"))) or 0.0
-                room[each["name"]] = max(room.get(each["name"], 0.0), amount)
+                room[each["name"]] = room.get(each["name"], 0.0) + amount
     wanted = {name: needs.nnodes * amount for name, amount in _requests(needs.pod).items()}
     return _beyond(room, wanted)
 
