@@ -77,8 +77,8 @@ def test_killed_in_the_middle_only_what_is_missing_comes_again(
         arrived += strike(server, tmp_path, draw, share, arrived)
     fetched = Stager(server, tmp_path / "manifest", tmp_path / "in").fetched()
     # What was on its way when it was killed, in the buffers of three times six connections: the kernel lets them grow
-    # while a busy machine keeps the reader waiting, to 16 MB once. Nothing resumed would be 40 MB and more.
-    assert fetched <= total - arrived + (24 << 20), f"{arrived} of {total} had left the server, {fetched} came again"
+    # while a busy machine keeps the reader waiting.
+    assert fetched <= total - arrived + (12 << 20), f"{arrived} of {total} had left the server, {fetched} came again"
     assert served(server) == fetched
     assert tree(tmp_path / "in") == files
     assert strays(tmp_path / "in") == []
