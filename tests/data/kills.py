@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -55,13 +56,21 @@ class Stager:
 
     def kill(self, draw: random.Random) -> str:
         """SIGKILL: itself, or itself and its workers; in words what was done."""
-        victims = [self.process.pid]
+        workers, victims = self.workers(), [self.process.pid]
         if draw.random() < 0.5:
-            victims += self.workers()
+            victims += workers
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
+        for pid in workers:  # whoever was stopped and is no victim goes on, and sees that its parent is gone
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
         self.process.communicate()
         return f"{len(victims)} processes"
+
+    def stop(self) -> None:
+        """SIGSTOP: itself and its workers."""
+        for pid in (self.process.pid, *self.workers()):
+            os.kill(pid, signal.SIGSTOP)
 
     def fetched(self) -> int:
         """Bytes that it says it fetched, after a good end."""
@@ -73,6 +82,19 @@ class Stager:
 def served(server: S3Server) -> int:
     """Bytes of objects that left the server since the log was last begun."""
     return sum(seen.served for seen in server.requests if seen.operation == "GetObject")
+
+
+def under_way(server: S3Server) -> int:
+    """Bytes that the kernel holds between the server and its readers: sent, and read by nobody (proc_net_tcp(5))."""
+    port, held = int(server.endpoint.rpartition(":")[2]), 0
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        sent, unread = (int(queue, 16) for queue in queues.split(":"))
+        if int(local[9:], 16) == port:
+            held += sent
+        if int(remote[9:], 16) == port:
+            held += unread
+    return held
 
 
 def slowly(seen: Seen) -> str:
