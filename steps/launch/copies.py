@@ -14,6 +14,9 @@ from argosy.steps.launch.kept import KeptMemory
 
 _RESERVE = 256 << 20
 """Bytes that are left free for the ranks."""
+_SHORT = 128 << 20
+"""Bytes: with less free the ranks need the copy's memory more than a restart might."""
+_LOOK_SECONDS = 1.0
 _AGAIN_SECONDS = 0.5
 _TRIES = 10
 """How often a node that has not heard yet of the save it made itself is asked."""
@@ -52,7 +55,9 @@ class Copies:
 
     def _run(self) -> None:
         while True:
-            self._saved.wait()
+            if not self._saved.wait(_LOOK_SECONDS):
+                self._make_room()
+                continue
             if self._ended.is_set():
                 return
             self._saved.clear()
@@ -91,6 +96,12 @@ class Copies:
             self._tell(
                 f"holds a copy of what node {self._node} saved", f": {size / 1e9:.2f} GB, copied in {took:.1f} s"
             )
+
+    def _make_room(self) -> None:
+        """Only here, between two copies: nobody writes into what is let go."""
+        if self._kept.copied_bytes() and available_bytes() < _SHORT:
+            self._kept.drop_copy()
+            self._tell(f"memory is short: node {self._node}'s part of the last checkpoint comes from the store")
 
     def _room(self, size: int) -> bool:
         free = available_bytes()

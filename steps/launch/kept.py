@@ -150,11 +150,21 @@ class KeptMemory:
         """Memory for what another node saved, in place of what was copied before."""
         memory = _Memory(os.memfd_create("argosy-copy", os.MFD_CLOEXEC), 0, 0)
         memory.inode = os.fstat(memory.handle).st_ino
+        self.drop_copy()
         with self._lock:
-            old, self._copy = self._copy, [memory]
-        for each in old:
-            os.close(each.handle)
+            self._copy = [memory]
         return memory
+
+    def copied_bytes(self) -> int:
+        """Of another node, held here."""
+        with self._lock:
+            return sum(memory.size for memory in self._copy)
+
+    def drop_copy(self) -> None:
+        """Free it; only for who makes the copies: nothing may be written into it any more."""
+        with self._lock:
+            while self._copy:
+                os.close(self._copy.pop().handle)
 
     def copied(self, memory: _Memory, digest: str, start: int, size: int) -> None:
         """A file lies there."""

@@ -76,6 +76,12 @@ def other_node(address: str) -> tuple[KeptMemory, Copies]:
     return kept, Copies(kept, assignment)
 
 
+def in_memory() -> int:
+    """How many copies this process holds, also of other tests."""
+    names = (os.readlink(handle) for handle in Path("/proc/self/fd").iterdir() if handle.is_symlink())
+    return sum("argosy-copy" in name for name in names)
+
+
 def until(seen: Callable[[], object], seconds: float = 10) -> None:
     deadline = time.monotonic() + seconds
     while not seen():
@@ -97,6 +103,24 @@ def test_it_is_copied_when_it_is_committed_and_given_to_others(
     third = KeptMemory("secret")
     assert given(third, tmp_path, monkeypatch, [Keeper(kept, None).address("127.0.0.1")]) == DATA
     until(lambda: "holds a copy of what node 1 saved" in capfd.readouterr().out)
+
+
+def test_a_copy_is_let_go_when_the_ranks_need_its_memory(
+    saved: KeptMemory, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("argosy.steps.launch.copies._LOOK_SECONDS", 0.01)
+    kept, copies = other_node(Keeper(saved, None).address("127.0.0.1", always=True))
+    before = in_memory()
+    copies.start()
+    copies.committed("save-1")
+    until(lambda: kept.index() == {FILE.sha256: len(DATA)})
+    assert in_memory() == before + 1
+    monkeypatch.setattr("argosy.steps.launch.copies._SHORT", 1 << 60)
+    until(lambda: kept.index() == {})
+    copies.end()
+    copies._thread.join(10)
+    assert in_memory() == before
+    assert "memory is short: node 1's part of the last checkpoint comes from the store" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
