@@ -10,18 +10,11 @@ import os
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
-
-import boto3  # noqa: F401  (imported before the fork: see run_here)
-import hypothesis.stateful  # noqa: F401
-import moto.server  # noqa: F401
-import obstore.store  # noqa: F401
-import pytest
-import torch  # noqa: F401
 
 from tests.models.guards import GUARDS, Guard
 from tests.prove.record import ROOT, Record
@@ -84,66 +77,20 @@ def removed(tree: Path, guard: Guard, sound: set[str]) -> dict[str, object]:
 
 def tested(tree: Path, tests: str) -> str:
     """The first test that fails, or what else went wrong; "" when all pass."""
-    output = tree.parent / "output"
-    child = os.fork()
-    if child == 0:
-        code = 98
+    environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *shlex.split(tests)]
+    with subprocess.Popen(
+        command, cwd=tree, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as pytest:  # fmt: skip
         try:
-            code = run_here(tree, tests, output)
-        finally:
-            # Nothing of the parent's may be unwound here: its copy of the tree would go.
-            traceback.print_exc()
-            os._exit(code)
-    code = waited(child)
-    text = output.read_text()
-    if code == 0:
+            text, _ = pytest.communicate(timeout=LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(pytest.pid, signal.SIGKILL)
+            return f"no end within {LIMIT_SECONDS:.0f} s"
+    if pytest.returncode == 0:
         return ""
-    if code is None:
-        return f"no end within {LIMIT_SECONDS:.0f} s"
-    if code != 1:
-        raise SystemExit(f"pytest ended with {code}:\n{text[-5000:]}")
+    if pytest.returncode != 1:
+        raise SystemExit(f"pytest ended with {pytest.returncode}:\n{text[-5000:]}")
     lines = [line for line in text.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return lines[0].split(" - ")[0].removeprefix("FAILED ") if lines else "pytest failed"
-
-
-def run_here(tree: Path, tests: str, output: Path) -> int:
-    """pytest in this process, which was forked when everything but the code under test had been imported."""
-    with output.open("wb", buffering=0) as target:
-        os.dup2(target.fileno(), 1)
-        os.dup2(target.fileno(), 2)
-    for name in [name for name in sys.modules if name.split(".")[0] in ("argosy", "tests")]:
-        del sys.modules[name]
-    os.chdir(tree)
-    sys.path.insert(0, str(tree))
-    os.environ["PYTHONPATH"] = str(tree)  # for the processes that tests start
-    sys.dont_write_bytecode = True
-    try:
-        code = pytest.main(
-            [
-                "-x",
-                "-q",
-                "-W",
-                "ignore::pytest.PytestAssertRewriteWarning",
-                "-p",
-                "no:cacheprovider",
-                "--no-header",
-                *shlex.split(tests),
-            ]
-        )
-        where = Path(sys.modules["argosy"].__path__[0])
-        return int(code) if tree in where.parents else 99
-    finally:
-        sys.stdout.flush()
-
-
-def waited(child: int) -> int | None:
-    """Its exit code; None when it was killed for taking too long."""
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while time.monotonic() < deadline:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
