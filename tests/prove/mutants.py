@@ -90,6 +90,8 @@ def tested(tree: Path, tests: str) -> str:
             return f"no end within {LIMIT_SECONDS:.0f} s"
     if pytest.returncode == 0:
         return ""
+    if pytest.returncode < 0:  # a guard of memory that is shared or mapped
+        return f"pytest itself ended by signal {-pytest.returncode}"
     if pytest.returncode != 1:
         raise SystemExit(f"pytest ended with {pytest.returncode}:\n{text[-5000:]}")
     lines = [line for line in text.splitlines() if line.startswith(("FAILED ", "ERROR "))]
