@@ -88,6 +88,12 @@ backoff_seconds = 1
 OPAQUE = 'mode = "opaque"\npath = "out"\n'
 
 
+def run_toml(**fields: object) -> str:
+    """``RUN`` with these in it; of our script where nothing else is said."""
+    ours = {"top": "", "gang": "", "deadlines": "", "retry": "", "checkpoint": f'{OPAQUE}include = ["state.json"]'}
+    return RUN.format(**{"memory": "2Gi", **ours, **fields})
+
+
 @dataclass
 class Training:
     """One run, submitted with the real ``argo``."""
@@ -127,16 +133,14 @@ class Training:
         """The YAML, its code pushed."""
         self.folder.mkdir(exist_ok=True)
         (self.folder / "train.py").write_text(self.script)
-        ours = {"top": "", "gang": "", "deadlines": "", "retry": "", "checkpoint": f'{OPAQUE}include = ["state.json"]'}
-        args = json.dumps(self.args or [str(self.steps), str(self.seconds)])
-        text = RUN.format(
+        text = run_toml(
             name=self.name,
             nnodes=json.dumps(self.nnodes),
             memory=self.memory,
-            args=args,
+            args=json.dumps(self.args or [str(self.steps), str(self.seconds)]),
             bucket=self.bucket,
             endpoint=self.cluster.s3_endpoint,
-            **{**ours, **self.tables},
+            **self.tables,
         )
         (self.folder / "run.toml").write_text(text)
         command = [*ARGOSY, "compile", "run.toml", "-o", "workflow.yaml", "--push"]

@@ -31,6 +31,8 @@ def main() -> int:
     if args.transport:
         os.environ[S3_TRANSPORT] = args.transport
     module = importlib.import_module(f"tests.prove.{args.suite.replace('-', '_')}")
+    if unset := [name for name in getattr(module, "NEEDS", ()) if name not in os.environ]:
+        parser.error(f"{args.suite} needs {', '.join(unset)}: {module.__name__} says what lies there")
     count = args.count or getattr(module, "COUNT", 20)
     return int(module.prove(count=count, seed=args.seed, minutes=args.minutes))
 

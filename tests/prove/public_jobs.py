@@ -20,6 +20,7 @@ from typing import Any
 
 import tomlkit
 
+from tests.prove.public.data import PACKAGES
 from tests.prove.public.imported import argosy, imported
 from tests.prove.public.sources import JOBS, Job
 from tests.prove.record import STYLE, Record
@@ -38,6 +39,7 @@ restart: what it went on from stands in the name of the file that it was given, 
 The last TFJob's callback removes its backup when training has ended; what its end holds is the model that it saves
 then."""
 COUNT = len(JOBS)
+NEEDS = ("ARGOSY_PUBLIC", PACKAGES)
 
 
 def prove(*, count: int, seed: int, minutes: float) -> int:

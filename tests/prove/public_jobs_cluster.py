@@ -19,6 +19,7 @@ from tests.cluster import images, runtimes
 from tests.cluster.cluster import Cluster
 from tests.cluster.progress import ClusterError
 from tests.cluster.training import Training, new_training
+from tests.prove.public.data import PACKAGES
 from tests.prove.public.imported import argosy, imported
 from tests.prove.public.sources import JOBS, Job
 from tests.prove.record import STYLE, Record
@@ -30,6 +31,7 @@ CODE = "/argosy/workspace"
 RUN = {"resources": {"cpu": "50m", "memory": "2Gi"}}
 TODO = [job for job in JOBS if job.begun]
 COUNT = len(TODO)
+NEEDS = ("ARGOSY_PUBLIC", PACKAGES)
 NOTE = """\
 In an Argo Workflow on a cluster, the pods made by the operator that the kind is of; what is changed in each stands in
 [public jobs](proof-public-jobs.md). Their image is the tests' own."""

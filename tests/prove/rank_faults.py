@@ -21,7 +21,7 @@ from argosy.steps.runlog import Event, read_events
 from argosy.steps.store import open_store
 from argosy.steps.store.base import ObjectStore
 from tests.cluster.cluster import Cluster
-from tests.cluster.training import RUN, SCRIPT, new_training
+from tests.cluster.training import SCRIPT, new_training, run_toml
 from tests.prove.record import Record
 
 COUNT = 20
@@ -137,11 +137,10 @@ def _key(event: Event) -> str:
 
 
 def _here(root: Path) -> tuple[list[Event], dict[str, str], str]:
-    text = RUN.format(
+    text = run_toml(
         name="blamed",
         nnodes=2,
-        steps=4 * FAULTS + 6,
-        seconds=0.05,
+        args=json.dumps([str(4 * FAULTS + 6), "0.05"]),
         bucket=f"file://{root.parent}",
         endpoint="",
         **_tables("here"),
