@@ -335,3 +335,11 @@ def test_a_path_of_weights_alone_is_nothing_to_go_on_from(read) -> None:
                                 "torch.load(args.ckpt_path))\n")  # fmt: skip
     _, _, said = read(script)
     assert "goes on from what ckpt_path names" not in said
+
+
+def test_the_lines_keep_what_is_best_and_what_counts_by_an_amount(read) -> None:
+    script = LOOP.replace("for epoch", "best = float('inf')\nworst = -1\ntop = 0.0\nseen = 0\nfor epoch", 1)
+    script += "    seen += args.batch\n    loss = test(model)\n    if loss < best:\n        best = loss\n"
+    script += "    top = max(top, loss)\n    total = 0\n    total += loss\n    worst = loss\n"
+    _, _, said = read(script)
+    assert '"epoch": epoch, "seen": seen, "top": top, "best": best}' in said, said
