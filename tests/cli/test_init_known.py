@@ -154,3 +154,13 @@ def test_a_resume_that_takes_the_model_only_is_said_to_begin_anew(read) -> None:
     _, found, said = read({"train.py": script})
     assert found["checkpoint"]["resume_args"] == ["--resume", "{newest}"], said
     assert "nothing seen loads an optimizer's state or a step: a restart begins anew with that model" in said
+
+
+def test_a_file_of_configargparse_says_where_it_saves(read) -> None:
+    script = "import configargparse, torch\np = configargparse.ArgumentParser()\n"
+    script += "p.add_argument('--config', is_config_file=True)\np.add_argument('--base-dir', default='o')\n"
+    script += "p.add_argument('--name')\nargs = p.parse_args()\n"
+    script += f"{STATE}f'{{args.base_dir}}/{{args.name}}/{{n:06d}}.tar')\n"
+    files = {"train.py": script, "lego.txt": "# a scene\nname = lego\nbase-dir = ./kept\n\nuse_views = True\n"}
+    _, found, said = read(files, "--", "--config", "lego.txt")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept/lego", ["*.tar"]), said
