@@ -122,8 +122,9 @@ def test_what_each_save_writes_anew_lies_beside_the_numbered(read) -> None:
     assert 'unit = ["checkpoint*[0-9].pth"]' in said
 
 
-def test_files_of_two_kinds_that_an_epoch_names_are_no_units(read) -> None:
-    script = f"{PARSER}for n in range(9):\n    {STATE}f'o/g_epoch_{{n}}.pth')\n    {STATE}f'o/d_epoch_{{n}}.pth')\n"
+@pytest.mark.parametrize("number", ["_epoch_", "0"])
+def test_files_of_two_kinds_that_would_be_two_units_are_none(number: str, read) -> None:
+    script = f"{PARSER}for n in range(9):\n    {STATE}f'o/g{number}{{n}}.pth')\n    {STATE}f'o/d{number}{{n}}.pth')\n"
     _, _, said = read({"train.py": script})
     assert ("each commit holds all files so far" in said, "unit =" in said) == (True, False), said
 

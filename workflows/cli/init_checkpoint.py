@@ -112,7 +112,7 @@ def put_checkpoint(
 
 def _only_newest(globs: Sequence[str]) -> str:
     """The line that stores no older ones; "" where files of one save would not be seen to belong together."""
-    if len(globs) > 1 and any("epoch" in each for each in globs):
+    if len(globs) > 1 and any("epoch" in each or re.search(r"[A-Za-z0-9]\*[^*]*$", each) for each in globs):
         return ""
     # What bears no number, as the one that each save writes anew, lies beside the units and goes along.
     return f"; write unit = {json.dumps([*map(only_numbered, globs)])} below it to store only the newest"
