@@ -55,6 +55,22 @@ if __name__ == "__main__":
         (),
         ("o/small", ["m.pt"], None),
     ),
+    "a flag whose default is what an object has of the same name": (
+        {
+            "main.py": f"""{PARSER}class Params:
+    def __init__(self, **more):
+        self.__dict__.update(more)
+    def add(self):
+        p.add_argument("--eps", default=self.eps)
+Params(**known()).add()
+args = p.parse_args()
+build(args.eps)
+{STATE}"o/m.pt")
+"""
+        },
+        (),
+        ("o", ["m.pt"], None),
+    ),
     "flags that a method makes longer, an experiment that is passed on": (
         {
             "main.py": f"""{PARSER}p.add_argument("--exp_id", default="default")

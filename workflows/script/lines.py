@@ -15,7 +15,7 @@ from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
 _LEARNS = ("backward", "manual_backward")
-_LONG = re.compile(r"(?i)epoch|round|era|session|fold")
+_LONG = re.compile(r"(?i)epoch|episode|round|era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _EVERY = 1000
 """Turns between two saves of a counter of steps, at most."""
@@ -142,7 +142,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
-    counts = (*_counters(loop, source), *_bests(loop, source))
+    counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source))),)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
         asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
@@ -203,20 +203,18 @@ def _counters(loop: Turning, source: Source) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(told) if name not in others)
 
 
-def _bests(loop: Turning, source: Source) -> tuple[str, ...]:
-    """Names that the loop sets only to what is better: ``if loss < best: best = loss``, ``best = max(best, score)``."""
+def _carried(loop: Turning, source: Source) -> tuple[str, ...]:
+    """Names that the loop sets only by what they were: ``if loss < best: best = loss``, ``mean = 0.9 * mean + x``."""
     before, found = _numbers_before(loop, source), dict[str, bool]()
     for node in _own(loop, source):
-        if not isinstance(node, ast.Assign | ast.AugAssign):
+        if not isinstance(node, ast.Assign):
             continue
         around = next((each for each in source.above(node) if isinstance(each, ast.If)), None)
-        asked = around.test if around is not None and node in around.body else None
-        if isinstance(node.value, ast.Call) and last_name(node.value.func) in ("max", "min"):
-            asked = node.value
-        for name in (ast.unparse(each) for each in (node.targets if isinstance(node, ast.Assign) else [node.target])):
-            better = asked is not None and name in {each.id for each in ast.walk(asked) if isinstance(each, ast.Name)}
-            found[name] = found.get(name, name in before) and better
-    return tuple(name for name, better in found.items() if better)
+        asked = [node.value, *([around.test] if around is not None and node in around.body else [])]
+        names = {each.id for one in asked for each in ast.walk(one) if isinstance(each, ast.Name)}
+        for name in map(ast.unparse, node.targets):
+            found[name] = found.get(name, name in before) and name in names
+    return tuple(name for name, kept in found.items() if kept)
 
 
 def _own(loop: Turning, source: Source) -> list[ast.AST]:
