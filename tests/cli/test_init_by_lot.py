@@ -74,7 +74,31 @@ CASES = {
             f"torch.distributed.init_process_group('nccl', init_method='env://')\n{STATE}'o/m.pt')\n"
         },
         [],
-        ("o", ["m.pt"], None, ONE, "line 3: the script starts and counts its ranks itself"),
+        ("o", ["m.pt"], None, (2, 2), 'launcher = "mpirun": line 3 asks MPI which rank it is'),
+    ),
+    "ranks that Horovod starts": (
+        {"train.py": f"import os, torch\nimport horovod.torch as hvd\nhvd.init()\n{STATE}'o/m.pt')\n"},
+        [],
+        ("o", ["m.pt"], None, (2, 2), 'launcher = "mpirun": line 3 asks MPI which rank it is'),
+    ),
+    "a group that a function leaves before it is made": (
+        {
+            "train.py": f"{PARSER}p.add_argument('--distributed', action='store_true')\n{PARSED}"
+            "def begin(args):\n    if not args.distributed:\n        return\n"
+            "    if not torch.distributed.is_initialized():\n"
+            f"        torch.distributed.init_process_group('nccl', init_method='env://')\nbegin(args)\n{STATE}'o/m.pt')\n"
+        },
+        [],
+        ("o", ["m.pt"], None, ONE, "makes its group of ranks only if args.distributed: one process"),
+    ),
+    "ranks that torchrun may tell, too": (
+        {
+            "train.py": f"import os, torch\nfrom mpi4py import MPI\nif 'RANK' not in os.environ:\n"
+            "    os.environ['RANK'] = str(MPI.COMM_WORLD.rank)\n"
+            f"torch.distributed.init_process_group('gloo', init_method='env://')\n{STATE}'o/m.pt')\n"
+        },
+        [],
+        ("o", ["m.pt"], None, (2, 2), "line 5 uses init_process_group; change it with -j NxP"),
     ),
     "a table that is kept apart from the object, and layers that are given back": (
         {

@@ -101,6 +101,13 @@ def test_a_search_of_the_runs_is_none_of_their_files(said) -> None:
     assert "every restart may begin anew" in out
 
 
+def test_what_is_only_counted_is_not_looked_for(said) -> None:
+    script = f'{PARSER}args = p.parse_args()\nplace = len(glob.glob("runs/*"))\nif os.path.exists("runs/a.pt"):\n'
+    script += '    optimizer.load_state_dict(torch.load("runs/a.pt"))\n'
+    _, out = said(f'{script}{STATE}"runs/a.pt")\n')
+    assert "line 5 looks for it and goes on by itself" in out
+
+
 def test_what_returns_where_nothing_is_reads_below(said) -> None:
     script = f"{PARSER}def again(path):\n    if not os.path.isfile(path):\n        return\n    torch.load(path)\n"
     _, out = said(f'{script}again("o/a.pt")\n{STATE}"o/a.pt")\n')

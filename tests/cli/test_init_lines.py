@@ -335,3 +335,23 @@ def test_a_path_of_weights_alone_is_nothing_to_go_on_from(read) -> None:
                                 "torch.load(args.ckpt_path))\n")  # fmt: skip
     _, _, said = read(script)
     assert "goes on from what ckpt_path names" not in said
+
+
+def test_the_lines_keep_what_is_best_and_what_counts_by_an_amount(read) -> None:
+    script = LOOP.replace("for epoch", "best = float('inf')\nworst = -1\ntop = 0.0\nseen = 0\nfor epoch", 1)
+    script += "    seen += args.batch\n    loss = test(model)\n    if loss < best:\n        best = loss\n"
+    script += "    top = max(top, loss)\n    total = 0\n    total += loss\n    worst = loss\n"
+    _, _, said = read(script)
+    assert '"epoch": epoch, "seen": seen, "top": top, "best": best}' in said, said
+
+
+def test_the_lines_go_around_a_loop_of_a_function_whose_model_its_module_made(read) -> None:
+    script = "import torch\nfrom itertools import count\npolicy = torch.nn.Linear(2, 1)\n"
+    script += "optimizer = torch.optim.Adam(policy.parameters())\ndef finish():\n    loss(policy).backward()\n"
+    script += "    optimizer.step()\ndef main():\n    mean = 10\n    for i_episode in count(1):\n        finish()\n"
+    script += "        mean = 0.05 * reward() + (1 - 0.05) * mean\nmain()\n"
+    _, _, said = read(script)
+    assert (
+        '        torch.save({"policy": policy.state_dict(), "optimizer": optimizer.state_dict(), "i_episode"' in said
+    ), said
+    assert '"i_episode": i_episode, "mean": mean}, "out/argosy.pt")' in said, said

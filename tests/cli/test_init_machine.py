@@ -32,6 +32,45 @@ CASES = {
         (),
         ("out", ["net_*.pth"], None),
     ),
+    "a worker with a default that is handed what it trains, and an argument of any number of words": (
+        {
+            "main.py": f"""{PARSER}p.add_argument("opts", nargs=argparse.REMAINDER)
+class Experiment:
+    def __init__(self):
+        self.name = "small"
+    def merge(self, opts):
+        for key, value in zip(opts[0::2], opts[1::2]):
+            setattr(self, key, value)
+def worker(rank, main, world, args, timeout=60):
+    main(*args)
+def main(experiment, args):
+    {STATE}os.path.join("o", experiment.name, "m.pt"))
+if __name__ == "__main__":
+    args = p.parse_args()
+    experiment = Experiment()
+    experiment.merge(args.opts)
+    torch.multiprocessing.start_processes(worker, nprocs=8, args=(main, 8, (experiment, args)))
+"""
+        },
+        (),
+        ("o/small", ["m.pt"], None),
+    ),
+    "a flag whose default is what an object has of the same name": (
+        {
+            "main.py": f"""{PARSER}class Params:
+    def __init__(self, **more):
+        self.__dict__.update(more)
+    def add(self):
+        p.add_argument("--eps", default=self.eps)
+Params(**known()).add()
+args = p.parse_args()
+build(args.eps)
+{STATE}"o/m.pt")
+"""
+        },
+        (),
+        ("o", ["m.pt"], None),
+    ),
     "flags that a method makes longer, an experiment that is passed on": (
         {
             "main.py": f"""{PARSER}p.add_argument("--exp_id", default="default")

@@ -227,6 +227,8 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
     guess.put("nproc_per_node", each, why)
     if under_ray and facts.trainer is not None:
         guess.put("launcher", "ray", f"{facts.trainer.where} makes a trainer of Ray Train")
+    elif facts.ranks.mpi:
+        guess.put("launcher", "mpirun", f"{facts.ranks.mpi} asks MPI which rank it is; the image needs Open MPI")
     if here and ranks is None:
         guess.lines.append(f"resources = {{ gpu = {here} }}")
     return nodes, each

@@ -18,6 +18,7 @@ from argosy.workflows.cli.init_account import STEP, stands_for, words_of
 from argosy.workflows.cli.init_refused import is_empty, refused
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
 
@@ -82,11 +83,10 @@ def put_checkpoint(
     guess.put("path", folder, why)
     if facts.no_folder and trainer is None and opaque is None and folder != ".":
         guess.why.append(_to_be_made(folder))
-    numbered = [each for each in patterns if "*" in each and "/" not in each] if trainer is None else []
+    counted = [each for each in patterns if "*" in each and "/" not in each] if trainer is None else []
     if patterns:
-        only = f"write unit = {json.dumps(numbered)} below it to store only the newest"
-        cost = f"if the * counts up, each commit holds all files so far; {only}"
-        guess.put("include", patterns, cost if numbered else "")
+        cost = f"if the * counts up, each commit holds all files so far{_only_newest(counted)}"
+        guess.put("include", patterns, cost if counted else "")
     if trainer is None and opaque is None and not include:
         _say_what_is_left(guess, facts, folder, patterns)
     if trainer is not None:
@@ -108,6 +108,14 @@ def put_checkpoint(
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
+
+
+def _only_newest(globs: Sequence[str]) -> str:
+    """The line that stores no older ones; "" where files of one save would not be seen to belong together."""
+    if len(globs) > 1 and any("epoch" in each or re.search(r"[A-Za-z0-9]\*[^*]*$", each) for each in globs):
+        return ""
+    # What bears no number, as the one that each save writes anew, lies beside the units and goes along.
+    return f"; write unit = {json.dumps([*map(only_numbered, globs)])} below it to store only the newest"
 
 
 def _to_be_made(folder: str) -> tuple[str, str]:

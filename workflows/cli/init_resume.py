@@ -13,6 +13,7 @@ from argosy.workflows.cli.init_account import STEP, account, stands_for, words_o
 from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -35,6 +36,8 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if (words or facts.loads) and facts.trainer is None and facts.loop is not None and facts.loop.anew:
         why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
         why += f" again, unless {facts.loop.counter} is saved and loaded, too"
+    if words and facts.models_only and facts.loop is None and not facts.counts_on:
+        why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
     if facts.stops is not None and (words or facts.loads or facts.trainer is not None):
         name, where = facts.stops
         return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
@@ -141,8 +144,12 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     if "*" not in checkpoint:
         return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
     number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []
-    why = f"{declares} with a value; {{newest}} stands for what was written last"
-    return [*words_of(flag.name, "{newest}"), *number], why
+    newest = "{newest}"
+    if any(each.folder == folder and "*" not in each.pattern and fnmatchcase(each.pattern, patterns[0])
+           and not LAST.fullmatch(each.pattern) for each in facts.saves if patterns):  # fmt: skip
+        newest = f"{{newest:{only_numbered(patterns[0])}}}"  # the best of them is no state to go on from
+    why = f"{declares} with a value; {newest} stands for what was written last"
+    return [*words_of(flag.name, newest), *number], why
 
 
 def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], str] | None:
@@ -208,12 +215,25 @@ def _of_model(
     if len(patterns) > 1 and len(numbered) == 1:
         path = f"{{newest:{numbered[0]}}}"
     words = words_of(flag.name, path)
+    if len(numbered) > 1:
+        words = _of_each_kind(facts, numbered)
     if facts.counts_on and len(numbered) == 1:
         why = f"{where} loads what {flag.name} names, and takes its step from the name"
         return words, f"{why}; no optimizer's state is loaded"
     say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
     why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
-    return [], f"{why}; with {say} it begins with the newest model{_lines(facts, folder)}"
+    newest = f"; with {say} it begins with the newest model" if words else ""
+    return [], f"{why}{newest}{_lines(facts, folder)}"
+
+
+def _of_each_kind(facts: ScriptFacts, numbered: Sequence[str]) -> list[str]:
+    """What the flags of models of several kinds are given: ``--netG`` the newest ``netG_epoch_*.pth``."""
+    words = list[str]()
+    for glob in numbered:
+        alike = (each for each in facts.flags if each.takes_value and Path(glob).name.startswith(each.attribute))
+        if (flag := next(alike, None)) is not None:
+            words += words_of(flag.name, f"{{newest:{glob}}}")
+    return words
 
 
 def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:

@@ -135,10 +135,20 @@ def flag_tests(node: ast.AST, source: Source, values: Values, depth: int = _DEEP
             if any(_flags(test, values)):
                 yield test if below in above.body else ast.UnaryOp(ast.Not(), test)
         if isinstance(above, Function):
+            before = above.body[: above.body.index(below)] if below in above.body else ()
+            left = (each.test for each in before if isinstance(each, ast.If)
+                    and isinstance(each.body[-1], ast.Return | ast.Raise))  # fmt: skip
+            yield from (_turned(test) for test in left if any(_flags(test, values)))
             callers = [call for call in values.bindings.calls_of(above) if call in source.calls]
             yield from flag_tests(callers[0], source, values, depth - 1) if callers and depth else ()
             return
         below = above
+
+
+def _turned(test: ast.expr) -> ast.expr:
+    """The test for the opposite."""
+    turned = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    return test.operand if turned and isinstance(test, ast.UnaryOp) else ast.UnaryOp(ast.Not(), test)
 
 
 def ended_by(source: Source, values: Values) -> tuple[str, Flag] | None:
@@ -171,6 +181,7 @@ def _spelled(node: ast.expr, source: Source, values: Values) -> ast.expr:
 def _flags(node: ast.expr, values: Values) -> Iterator[Flag]:
     """The flags that an expression names, and that have their defaults."""
     for each in ast.walk(node):
-        flag = values.flag(key_of(each)) if isinstance(each, ast.Attribute | ast.Subscript) else None
+        named = isinstance(each, ast.Attribute | ast.Subscript) and not values.source.origin(each)  # torch.distributed
+        flag = values.flag(key_of(each)) if named and isinstance(each, ast.expr) else None
         if flag is not None and values.conditions.flag(flag.attribute) == flag.default:
             yield flag

@@ -133,7 +133,7 @@ class Calls(Statements, Library):
         more = named.get("args")
         for each in [*args, *named.values()]:
             if isinstance(each, FunctionValue) and not isinstance(each.node, ast.Lambda):
-                needed = len(each.node.args.args) - len(each.given)
+                needed = len(each.node.args.args) - len(each.node.args.defaults) - len(each.given)
                 told = [*more] if isinstance(more, tuple | list) else []
                 self._enter(each, [Unknown() for _ in range(needed - len(told))] * bool(told) + told, {}, entry=True)
 

@@ -28,6 +28,7 @@ from argosy.workflows.script.resuming import (
     folder_flags,
     goes_on,
     loading_flag,
+    loads_models_only,
     looks_beside,
     model_flag,
     reads_number,
@@ -116,6 +117,7 @@ class ScriptFacts:
     """Whether it takes its step from the name of the model that it begins with."""
     switches: tuple[str, ...] = ()
     """The switches without which a resume is not whole."""
+    models_only: bool = False  # whether it gives no state to anything but models
     stops: tuple[str, str] | None = None
     """The flag without which it ends where its folder holds files, and where."""
     loop: Loop | None = None
@@ -245,6 +247,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         enough=enough(source, values, places, flag),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
+        models_only=facts.trainer is None and loads_models_only(source, values),
     )
 
 

@@ -84,16 +84,18 @@ def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str |
 
 
 def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, str]:
-    """What the command line gives the arguments that are no flags."""
-    names = [name for call in source.calls if last_name(call.func) == "add_argument" and call.args
-             and (name := plain(call.args[0])) and not name.startswith("-")]  # fmt: skip
+    """What the command line gives the arguments that are no flags; nothing, "", to one that may have any number."""
+    named = {name: call for call in source.calls if last_name(call.func) == "add_argument" and call.args
+             and (name := plain(call.args[0])) and not name.startswith("-")}  # fmt: skip
     switches = {each for flag in flags if not flag.takes_value for each in (flag.name, *flag.aliases)}
     words, skip = list[str](), False
     for word in arguments:
         if not skip and not word.startswith("-"):
             words.append(word)
         skip = word.startswith("-") and "=" not in word and word not in switches
-    return dict(zip(names, words, strict=False))
+    many = (name for name, call in named.items() for word in call.keywords
+            if word.arg == "nargs" and ast.unparse(word.value).endswith(("REMAINDER", "'*'", "'...'")))  # fmt: skip
+    return {**dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}
 
 
 def _argument(call: ast.Call, source: Source) -> Flag | None:

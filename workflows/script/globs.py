@@ -28,6 +28,11 @@ def either(texts: Sequence[str]) -> str:
     return begin if len(set(texts)) == 1 else f"{begin}*{end}"
 
 
+def only_numbered(glob: str) -> str:
+    """The same for files with a number where its last star is: ``model_*[0-9].pt``, which is no ``model_best.pt``."""
+    return glob if "]" in glob else "*[0-9]".join(glob.rsplit("*", 1))
+
+
 def file_of(found: str | None) -> str | None:
     """The glob of a file, normalised; None when nothing of its name is known."""
     if found is None or found.startswith(UNKNOWN):

@@ -49,7 +49,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: C
         if (
             name in (*_SEARCHES, _NEWEST)
             and _is_searched(call, values, wholes)
-            and not (_clears_up(call, source) or _stops(call, source))
+            and not (_clears_up(call, source) or _stops(call, source) or _is_counted(call, source))
         ):
             return source.where(call)
         asked = _path_words(call)
@@ -193,6 +193,12 @@ def _clears_up(call: ast.Call, source: Source) -> bool:
     around = source.function_of(call)
     names = {last_name(each.func) for each in ast.walk(around or call) if isinstance(each, ast.Call)}
     return bool(names & _REMOVES) and not any(_READS.search(name) for name in names)
+
+
+def _is_counted(call: ast.Call, source: Source) -> bool:
+    """Whether it is only asked how many there are, as for the number of the next run's folder."""
+    above = next(source.above(call), None)
+    return isinstance(above, ast.Call) and last_name(above.func) == "len"
 
 
 def _stops(call: ast.Call, source: Source) -> bool:

@@ -80,7 +80,7 @@ def _before(loop: ast.For | ast.While, source: Source) -> Iterator[ast.Call]:
     around, kind = source.function_of(loop), source.class_of(loop)
     for each in source.calls:
         place = source.function_of(each)
-        near = place is around and source.file(each) == source.file(loop) and each.lineno < loop.lineno
+        near = place in (around, None) and source.file(each) == source.file(loop) and each.lineno < loop.lineno
         makes = kind is not None and place is not None and place in kind.body and place.name == "__init__"
         if (last_name(each.func) == "train" and near) or (last_name(each.func) == "state_dict" and place is around):
             yield each

@@ -15,7 +15,7 @@ from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
 _LEARNS = ("backward", "manual_backward")
-_LONG = re.compile(r"(?i)epoch|round|era|session|fold")
+_LONG = re.compile(r"(?i)epoch|episode|round|era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _EVERY = 1000
 """Turns between two saves of a counter of steps, at most."""
@@ -142,7 +142,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
-    counts = _counters(loop, source)
+    counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source))),)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
         asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
@@ -193,11 +193,56 @@ def _begun_at(holder: ast.stmt, call: ast.Call, start: str) -> tuple[str, str]:
 
 def _counters(loop: Turning, source: Source) -> tuple[str, ...]:
     """Names that the loop adds to, and sets nowhere else: they go on with it."""
-    around = source.function_of(loop)
-    own = [each for each in ast.walk(loop) if source.function_of(each) is around]
+    own, before = _own(loop, source), _numbers_before(loop, source)
     named = [(each, target) for each in own if isinstance(target := counted(each), ast.Name | ast.Attribute)]
     told = [ast.unparse(target) for each, target in named
-            if not isinstance(each, ast.AugAssign) or isinstance(each.value, ast.Constant)]  # fmt: skip
+            if not isinstance(each, ast.AugAssign) or isinstance(each.value, ast.Constant)
+            or (ast.unparse(target) in before and _is_amount(each.value))]  # fmt: skip
     others = {ast.unparse(each) for node in own if isinstance(node, ast.Assign) and counted(node) is None
               for target in node.targets for each in ast.walk(target) if isinstance(each, ast.expr)}  # fmt: skip
     return tuple(name for name in dict.fromkeys(told) if name not in others)
+
+
+def _carried(loop: Turning, source: Source) -> tuple[str, ...]:
+    """Names that the loop sets only by what they were: ``if loss < best: best = loss``, ``mean = 0.9 * mean + x``."""
+    before, found = _numbers_before(loop, source), dict[str, bool]()
+    for node in _own(loop, source):
+        if not isinstance(node, ast.Assign):
+            continue
+        around = next((each for each in source.above(node) if isinstance(each, ast.If)), None)
+        asked = [node.value, *([around.test] if around is not None and node in around.body else [])]
+        names = {each.id for one in asked for each in ast.walk(one) if isinstance(each, ast.Name)}
+        for name in map(ast.unparse, node.targets):
+            found[name] = found.get(name, name in before) and name in names
+    return tuple(name for name, kept in found.items() if kept)
+
+
+def _own(loop: Turning, source: Source) -> list[ast.AST]:
+    """What stands in the loop, but in no function that is defined there."""
+    around = source.function_of(loop)
+    return [each for each in ast.walk(loop) if source.function_of(each) is around]
+
+
+def _numbers_before(loop: Turning, source: Source) -> set[str]:
+    """Names that are set to a number above the loop: ``best = float("inf")``."""
+    around = source.function_of(loop)
+    made = (node for node in source.nodes if isinstance(node, ast.Assign) and source.function_of(node) is around
+            and source.file(node) == source.file(loop) and node.lineno < loop.lineno)  # fmt: skip
+    return {each.id for node in made if _is_number(node.value) for each in node.targets if isinstance(each, ast.Name)}
+
+
+def _is_number(node: ast.expr) -> bool:
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(value, ast.Call):
+        return last_name(value.func) == "float"
+    if isinstance(value, ast.Constant):
+        return type(value.value) in (int, float)
+    return last_name(value) in ("inf", "Inf", "infty")
+
+
+def _is_amount(node: ast.expr) -> bool:
+    """Whether it is a number of things, as ``args.num_envs``, ``len(batch)``: no loss, which may be a tensor."""
+    calls = [last_name(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)]
+    return all(name in ("len", "int", "size", "numel") for name in calls) and not re.search(
+        r"(?i)loss|err|acc|score", ast.unparse(node)
+    )

@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -63,8 +64,7 @@ class Machine(Calls):
         self._told = given
         self._cwd = cwd.resolve()
         self._modules: dict[Path, ModuleValue] = {}
-        self._steps = 0
-        self._saved = False
+        self._steps, self._saved = 0, False
         self.arguments, self.environ, self.configs = arguments, environ, {}
         self.seen: dict[ast.expr, list[Value]] = {}
         """What the arguments of calls were."""
@@ -73,10 +73,8 @@ class Machine(Calls):
         counts = (target for node in source.nodes if (target := counted(node)) is not None)
         self.counted = {last_name(each) or key_of(each) for each in counts}
         self.unpacked: dict[ast.Call, dict[str, Value]] = {}  # what calls were given by name, in ``**more`` too
-        self.followed = False
-        """Whether it came to a save from its first line."""
-        self.finished = False
-        """Whether it came to the end."""
+        self.followed = False  # whether it came to a save from its first line
+        self.finished = False  # whether it came to the end
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
             self._load(source.path, "__main__")
             self.called_back()
@@ -248,7 +246,9 @@ class Machine(Calls):
         if RANKS.search(name):
             return Unknown(path, NUMBER)
         if flag.node is not None:
+            self._flags[name] = replace(flag, node=None)  # it may ask for itself
             value = self._default(flag)
+            self._flags[name] = flag
             return Absent(flag, value) if isinstance(value, int | float) and value < 0 else value
         value = typed(flag.default) if flag.default else "" if flag.default == "" else None
         if not flag.takes_value or not value or (isinstance(value, int | float) and value < 0):

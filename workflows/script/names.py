@@ -241,7 +241,7 @@ class Names(Memory):
         if isinstance(value, dict):
             return list(value)
         if isinstance(value, str):
-            return [value]  # a flag that may have several
+            return [value] if value else []  # a flag that may have several
         return value if isinstance(value, list | tuple) else None
 
     def any_of(self, values: Sequence[Value] | None) -> Value:

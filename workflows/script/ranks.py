@@ -36,6 +36,7 @@ class Spread:
     only: str = ""
     node: str = ""
     alike: bool = False  # each rank has all of the model
+    mpi: str = ""  # where MPI tells each rank which it is
 
 
 def spread(source: Source, values: Values) -> Spread:
@@ -55,7 +56,8 @@ def spread(source: Source, values: Values) -> Spread:
     taken = (call for call in source.calls if last_name(call.func) == "set_device" and any(map(_is_global, [
         *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
     node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
-    return Spread(by, cuda, only, node or _files_of_ranks(source), alike)
+    mpi = _by_mpi(source, values)
+    return Spread(by or (("MPI", mpi) if mpi else None), cuda, only, node or _files_of_ranks(source), alike, mpi)
 
 
 def _is_global(node: ast.expr) -> bool:
@@ -127,10 +129,7 @@ def own_ranks(source: Source, values: Values) -> str:
             if told is not None and told != "env://":
                 return source.where(node)
     if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
-        # What MPI tells is written where torchrun's words stand.
-        tells = (node for node in source.nodes if isinstance(node, ast.Assign) and "mpi4py" in source.packages
-                 and re.search(r"environ\['(RANK|WORLD_SIZE)'\]$", ast.unparse(node.targets[0])))  # fmt: skip
-        return next((source.where(node) for node in tells), "")
+        return ""
     # Of several ways to start, the one that its flags lead to.
     starts = [call for call in source.calls if (last_name(call.func) in ("spawn", "init_process_group")
               and not _is_alone(call, call.func)) or source.origin(call.func) in _STARTERS]  # fmt: skip
@@ -142,6 +141,21 @@ def own_ranks(source: Source, values: Values) -> str:
         or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
     )
     return next((source.where(call) for call in own), "")
+
+
+def _by_mpi(source: Source, values: Values) -> str:
+    """Where MPI tells each rank which it is: what it says is written where torchrun's words stand, and read nowhere, or
+    Horovod asks.
+    """
+    words = [each for each in source.nodes if isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN]
+    owners = [next(source.above(each)) for each in words]
+    gone = {None, *map(source.function_of, values.machine.calls)}
+    if "mpi4py" in source.packages and all(isinstance(getattr(each, "ctx", None), ast.Store) for each in owners):
+        tells = [each for each in owners if source.function_of(each) in gone or not values.machine.followed]
+    else:
+        tells = []
+    tells += [call for call in source.calls if re.fullmatch(r"horovod\.[\w.]*init", source.origin(call.func))]
+    return next(map(source.where, tells), "")
 
 
 def launched(source: Source, flags: Sequence[Flag], settings: Settings) -> tuple[str, Flag] | None:

@@ -20,6 +20,10 @@ _AGAIN = re.compile(r"(continue|restore|restart)(_|$)")
 NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|iter|iteration|epoch)s?$")
 """So is a flag called that names a checkpoint by its number."""
 GOES_ON = re.compile(r"(?i)opt(\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
+_READS = re.compile(r"^(?!DataLoader)\w*(load(?!er)|restore|resume)|^from_(pretrained|checkpoint)")
+_MODELS = re.compile(r"(?i)model|net|module|ema|encoder|decoder|generator|discriminator|critic|actor|policy")
+_PARTS = re.compile(r"\[f?['\"]\w*(opt|epoch|step|iter)\w*['\"]\](?!\s*=)")
+"""What is taken of a state that was saved."""
 LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
 _NEWEST = "latest_checkpoint"
 """TensorFlow's, of a folder: all that was saved is restored of it."""
@@ -57,6 +61,22 @@ def words_for_newest(source: Source) -> dict[str, str]:
 def goes_on(source: Source) -> bool:
     """Whether the script loads its optimizer's state."""
     return any(GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
+
+
+def loads_models_only(source: Source, values: Values) -> bool:
+    """Whether a script that trains with torch's optimizers gives no state to anything but models, as far as it is seen:
+    what it reads is read by its own functions, and no library is asked to.
+    """
+    own = values.bindings.functions
+    for call in source.calls:
+        name = last_name(call.func)
+        owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        if _READS.search(name) and name not in own and not (
+            name == "load" or (name == "load_state_dict" and _MODELS.search(owner))
+        ):  # fmt: skip
+            return False
+    text = "".join(ast.unparse(each) for each in source.nodes if isinstance(each, ast.Module))
+    return "torch.optim" in text and not _PARTS.search(text)
 
 
 def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] | None:

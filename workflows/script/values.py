@@ -31,6 +31,7 @@ class Values:
     def __init__(self, source: Source, flags: Sequence[Flag], given: Mapping[str, str | None], cwd: Path,
                  arguments: Sequence[str] = (), environ: Mapping[str, str] = MappingProxyType({})) -> None:  # fmt: skip
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
+        self.source = source
         self.machine = Machine(source, flags, given, cwd, arguments, environ)
         self._flags = {flag.attribute: flag for flag in flags}
         self.bindings = Bindings(source)
