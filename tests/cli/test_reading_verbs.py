@@ -159,6 +159,47 @@ def test_a_runs_own_name_comes_before_another_that_went_on_under_it(story, argos
     assert (code, folder.exists(), later.exists()) == (0, False, True), out + err
 
 
+def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.node("train", 0, 130)
+    story.finish("Succeeded", 130.0)
+    root = story.state_dir / "volumes" / "argosy"
+    kept = root / "gpt/runs/gpt-other/events/a"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    assert argosy("rm", "gpt-abc12")[0] == 0
+    uri = f"file://{root}/gpt/runs/gpt-abc12"
+    code, _, err = argosy("rm", uri)
+    assert (code, "--checkpoints removes that" in err) == (2, True), err
+    beat = root / "gpt/runs/gpt-abc12/alive/train"
+    beat.parent.mkdir()
+    beat.write_text(json.dumps({"time": time.time()}))
+    code, _, err = argosy("rm", uri, "--checkpoints")
+    assert (code, "its last sign of life is" in err) == (2, True), err
+    beat.write_text(json.dumps({"time": time.time() - 200}))
+    code, out, err = argosy("rm", uri, "--checkpoints")
+    assert (code, out.startswith("removed gpt-abc12 and ")) == (0, True), err
+    assert [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()] == [
+        "gpt/runs/gpt-other/events/a"
+    ]
+
+
+def test_a_promoted_run_is_not_removed_from_its_store_either(promoted, story, argosy) -> None:
+    uri = f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12"
+    code, _, err = argosy("rm", uri, "--checkpoints")
+    assert (code, "pointer 'production' was moved to a checkpoint of it" in err) == (2, True), err
+
+
+def test_the_table_has_the_step_that_status_has(story, tell, argosy) -> None:
+    """The last step that a script prints need not be the one that it saves last."""
+    tell.killed_and_resumed(story)
+    facts = {"digest": tell.digest(203), "bytes": 1, "seconds": 0.1, "generation": 3, "final": True}
+    story.at(126.1, "checkpoint_committed", step=203, **facts)
+    story.finish("Succeeded", 132.0)
+    step = json.loads(argosy("ls", "--json")[1])["runs"][0]["step"]
+    assert step == json.loads(argosy("status", "--json")[1])["last_step"]
+
+
 def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> None:
     tell.killed_and_resumed(story)
     story.at(128.0, "gang_created", attempt=3, gang="gpt-abc12-g3", nnodes=2, nproc_per_node=2, excluded=[])

@@ -64,8 +64,9 @@ class Row:
         record = self.record
         if record is None:
             return {"run": self.run.name, **dict.fromkeys(_FACTS[1:])}
-        point = next((each.points[-1] for each in reversed(record.restarts) if each.points), None)
-        reached = record.last_step if point is None else point.step
+        latest = next((each for each in reversed(record.restarts) if each.points), None)
+        point = None if latest is None else latest.points[-1]
+        reached = record.last_step if latest is None else latest.last_step
         until = record.ended or (None if record.interrupted else now)
         values = (
             self.run.name,
