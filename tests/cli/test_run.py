@@ -259,6 +259,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_way_on(tmp_path) -> N
 def test_another_run_of_the_name_says_that_one_was_interrupted(start, argosy, tmp_path) -> None:
     ours = "annotations: {argosy.dev/run-name: gpt}, generateName"
     text = (tmp_path / "w.yaml").read_text().replace("generateName", ours)
+    text = text.replace("entrypoint: main", "entrypoint: main\n  arguments: {parameters: [{name: run-id, value: ''}]}")
     (tmp_path / "w.yaml").write_text(text)
     run = start()
     run.send_signal(signal.SIGINT)
@@ -274,6 +275,9 @@ def test_another_run_of_the_name_says_that_one_was_interrupted(start, argosy, tm
     meant = start("--new")
     meant.send_signal(signal.SIGINT)
     assert "starting anew" not in meant.communicate(timeout=60)[1]
+    gone_on = start("--run-id", name)  # nothing is begun anew under a run id that is there
+    gone_on.send_signal(signal.SIGINT)
+    assert "starting anew" not in gone_on.communicate(timeout=60)[1]
 
 
 def read(path: str) -> bytes:
