@@ -200,6 +200,16 @@ def test_the_table_has_the_step_that_status_has(story, tell, argosy) -> None:
     assert step == json.loads(argosy("status", "--json")[1])["last_step"]
 
 
+def test_the_end_is_the_one_that_the_latest_start_trains_to(story, tell, argosy) -> None:
+    """Another description may go on under a run's id: to another end, or to one that it does not tell."""
+    tell.killed_and_resumed(story)
+    story.at(127.0, "restart_began", attempt=3, restart=0, generation=4, restored_step=200)
+    story.at(128.0, "step", attempt=3, restart=0, rank=0, step=210, loss=1.0)
+    story.finish("Succeeded", 130.0)
+    assert "training: step 210, loss 1" in argosy("status")[1]
+    assert " 210  " in argosy("ls")[1]
+
+
 def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> None:
     tell.killed_and_resumed(story)
     story.at(128.0, "gang_created", attempt=3, gang="gpt-abc12-g3", nnodes=2, nproc_per_node=2, excluded=[])
