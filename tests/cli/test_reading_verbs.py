@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from argosy.steps.record.building import COMMAND
+from argosy.steps.runlog import RunLog
 
 SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
@@ -198,6 +199,16 @@ def test_the_table_has_the_step_that_status_has(story, tell, argosy) -> None:
     story.finish("Succeeded", 132.0)
     step = json.loads(argosy("ls", "--json")[1])["runs"][0]["step"]
     assert step == json.loads(argosy("status", "--json")[1])["last_step"]
+
+
+def test_two_runs_of_one_id_in_a_store_are_two_rows(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.finish("Succeeded", 130.0)
+    with RunLog(story.store, f"other/runs/{story.workflow}", "train") as other:
+        other.append("restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+        other.append("step", attempt=1, restart=0, rank=0, step=7, loss=1.0)
+    rows = json.loads(argosy("ls", f"file://{story.state_dir}/volumes/argosy", "--json")[1])["runs"]
+    assert sorted(row["step"] for row in rows) == [7, 200]
 
 
 def test_the_end_is_the_one_that_the_latest_start_trains_to(story, tell, argosy) -> None:
