@@ -201,6 +201,13 @@ def test_the_table_has_the_step_that_status_has(story, tell, argosy) -> None:
     assert step == json.loads(argosy("status", "--json")[1])["last_step"]
 
 
+def test_a_pointer_that_went_back_is_not_said_to_be_promoted(promoted, story, tell, argosy) -> None:
+    with RunLog(story.store, f"gpt/runs/{story.workflow}", "promote") as log:
+        story.now += 1
+        log.append("promoted", pointer="production", digest=tell.digest(180), previous=tell.digest(200), rollback=True)
+    assert f"  went back: production -> {tell.digest(180)[:12]}\n" in argosy("status")[1]
+
+
 def test_two_runs_of_one_id_in_a_store_are_two_rows(story, tell, argosy) -> None:
     tell.killed_and_resumed(story)
     story.finish("Succeeded", 130.0)
