@@ -198,6 +198,10 @@ def test_the_exit_codes_stand_in_the_help(argosy: Argosy) -> None:
     ("words", "said"),
     [
         (["run", "run.toml", "--inject"], "Option '--inject' requires an argument; see argosy run --help"),
+        (
+            ["run", "run.toml", "--templates", "absent.yaml"],
+            "Invalid value for '--templates': File 'absent.yaml' does not exist; see argosy run --help",
+        ),
         (["top", "--once"], "No such option '--once'; see argosy top --help"),
         (["run", "run.toml", "--injct"], "No such option '--injct'. Did you mean '--inject'?; see argosy run --help"),
     ],

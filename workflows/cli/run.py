@@ -90,7 +90,7 @@ class Request:
 @click.option(
     "--templates",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File with WorkflowTemplates or ConfigMaps; repeat.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Also show what the ranks write, as it comes.")
