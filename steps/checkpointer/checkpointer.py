@@ -59,6 +59,9 @@ class Checkpointer:
         Raises:
             InputError: outside argosy without ``path``; a setting that is not a number.
         """
+        for name, value in (("every", 0 if every == "auto" else every), ("keep", keep)):
+            if value is not None and _whole(name, value) < 0:
+                raise InputError(f"{name} = {value!r}: counts from 0")
         uri = os.environ.get(env.RUN_URI, "")
         if not uri and path is None:
             raise InputError(f"Checkpointer outside argosy: {env.RUN_URI} is not set; write Checkpointer(path='ckpts')")
@@ -182,7 +185,7 @@ class Checkpointer:
             Stopped: this or the save before was fenced by a newer generation (73), or the store failed (its cause's
             code); on all ranks.
         """
-        step = _step(step)
+        step = _whole("step", step)
         progress.entered("save")
         saving = self._saver.save(step, state, final=final)
         if self._schedule is not None:
@@ -208,11 +211,11 @@ class Checkpointer:
             stop_for(error)
 
 
-def _step(step: Any) -> int:
+def _whole(name: str, value: Any) -> int:
     try:
-        return operator.index(step)
+        return operator.index(value)
     except (TypeError, ValueError) as error:  # ValueError: a tensor of several numbers
-        raise InputError(f"step = {step!r}: a whole number is needed") from error
+        raise InputError(f"{name} = {value!r}: a whole number is needed") from error
 
 
 def _number(name: str, text: str, default: int) -> int:

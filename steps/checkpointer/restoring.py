@@ -205,7 +205,8 @@ def verified_reader(
     if checkpoint.kind != "tensors":
         raise StepError(
             Cause.CHECKPOINT_MISMATCH,
-            f"checkpoint {checkpoint.digest} holds files of a script (opaque mode), not a Checkpointer's state",
+            f"checkpoint {checkpoint.digest} holds files of a script, not a Checkpointer's state: set checkpoint.mode "
+            'to "opaque" again, or begin anew (another run id, or resume-from none)',
         )
     files, kept = {file.path: file for file in checkpoint.files}, Kept.given()
 

@@ -48,6 +48,8 @@ class StageResult:
     seconds: float
     objects: int
     fetched_objects: int
+    removed: int = 0
+    """Files that had been staged there and are none of its objects any more."""
 
 
 def stage_objects(
@@ -105,13 +107,13 @@ class _Staging:
     guarded: bool
 
     def run(self) -> StageResult:
-        fetched_bytes = fetched = 0
+        fetched_bytes = fetched = removed = 0
         before = read_marker(self.folder.state)
         if before != self.marker or not self._is_intact():
-            fetched_bytes, fetched = self._make_whole(before)
+            fetched_bytes, fetched, removed = self._make_whole(before)
         self._report(self.wanted.count, self.wanted.total_bytes, fetched_bytes)
         seconds = time.monotonic() - self.began
-        return StageResult(self.wanted.total_bytes, fetched_bytes, seconds, self.wanted.count, fetched)
+        return StageResult(self.wanted.total_bytes, fetched_bytes, seconds, self.wanted.count, fetched, removed)
 
     def _is_intact(self) -> bool:
         folder = self.folder
@@ -119,7 +121,7 @@ class _Staging:
         with Tree(folder.root, folder.path) as tree, contextlib.closing(rows):
             return all_intact(tree, rows, self.wanted.count, self.verify)
 
-    def _make_whole(self, before: Marker | None) -> tuple[int, int]:
+    def _make_whole(self, before: Marker | None) -> tuple[int, int, int]:
         from argosy.steps.data.room import check_room  # only here, and in the next two, what a whole folder needs not
 
         folder, now = self.folder, boot()
@@ -134,12 +136,12 @@ class _Staging:
                 found = surveyor.survey(self.wanted, known, rows)
             tree.forget()
             parts.sweep()
-            if before != self.marker:
-                remove_strays(folder.root, (one.key for one in self.wanted))
+            kept = before == self.marker
+            removed = 0 if kept else remove_strays(folder.root, (one.key for one in self.wanted))
             check_room(folder, found.missing_room - parts.allocated(), found.missing)
             fetched = self._fetch(found, tree, parts, rows) if found.missing else 0
         self._complete()
-        return fetched, found.missing
+        return fetched, found.missing, removed
 
     def _refuse_foreign(self) -> None:
         known = known_rows(self.folder.state, "", "")

@@ -26,6 +26,7 @@ class _Keys:
     def __init__(self, keys: Iterable[str]) -> None:
         self._keys = iter(keys)
         self._next: str | None = ""
+        self.strays = 0
 
     def has(self, key: str) -> bool:
         while self._next is not None and self._next < key:
@@ -33,13 +34,17 @@ class _Keys:
         return self._next == key
 
 
-def remove_strays(root: int, wanted: Iterable[str]) -> None:
+def remove_strays(root: int, wanted: Iterable[str]) -> int:
     """Remove every file that is not ``wanted`` (keys in order), every link to a folder, and each folder empty then.
+
+    How many files that were.
 
     Raises:
         OSError: the disk refused.
     """
-    _clean(root, "", _Keys(wanted))
+    keys = _Keys(wanted)
+    _clean(root, "", keys)
+    return keys.strays
 
 
 def first_foreign(root: int, known: Iterable[str]) -> str:
@@ -80,6 +85,7 @@ def _clean(folder: int, prefix: str, wanted: _Keys) -> bool:
             stays = True
         else:
             os.unlink(name, dir_fd=folder)
+            wanted.strays += 1
     return stays
 
 

@@ -43,8 +43,8 @@ def restore(
     What else matches there is removed: it was never committed, so a killed rank may have torn it.
 
     Raises:
-        StepError: ``checkpoint_corrupt``; ``checkpoint_mismatch``: it was written by another number of nodes; or what
-            the store reported.
+        StepError: ``checkpoint_corrupt``; ``checkpoint_mismatch``: it was written by another number of nodes, or is a
+            Checkpointer's; or what the store reported.
     """
     folder = workdir / args.checkpoint_path
     if not assignment.resume_digest:
@@ -89,6 +89,12 @@ def _of_glob(word: str, base: Path, folder: Path, names: list[str], values: Mapp
 
 
 def _files_for(args: LaunchArgs, assignment: Assignment, checkpoint: Checkpoint) -> tuple[ShardFile, ...]:
+    if checkpoint.kind != "files":
+        text = (
+            f"checkpoint {checkpoint.digest[:12]} of step {checkpoint.step} holds a Checkpointer's state, not files: "
+            'set checkpoint.mode to "checkpointer" again, or begin anew (another run id, or resume-from none)'
+        )
+        raise StepError(Cause.CHECKPOINT_MISMATCH, text, quote=text)
     nodes = nodes_of(checkpoint.files)
     if not nodes:
         return checkpoint.files

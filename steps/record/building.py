@@ -8,6 +8,7 @@ from typing import Any
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.record.bundle import evidence_of
 from argosy.steps.record.committed import CommittedCheckpoint
+from argosy.steps.record.end import end_step_of
 from argosy.steps.record.facts import (
     Admission,
     Evaluation,
@@ -103,7 +104,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         train_exit_code=whole(training.fields, "exit_code") if training else None,
         train_ended=training.time if training else None,
         checkpoint_digest=_checkpoint_digest(checkpoints, training),
-        end_step=max((whole(event.fields, "end_step") or 0 for event in _all(ordered, "step")), default=0),
+        end_step=end_step_of(ordered),
         evaluation=_evaluation(ordered),
         gate=_gate(ordered),
         promotion=_promotion(ordered),

@@ -108,7 +108,8 @@ class Tally:
         step = whole(event.fields, "step")
         if step is None or _start_of(event) != self._start:
             return ""  # the latter: a late report of the attempt before
-        self.end_step = whole(event.fields, "end_step") or self.end_step
+        # Another start may train to another end, and may not tell it.
+        self.end_step = whole(event.fields, "end_step") or (self.end_step if self.running else 0)
         speed = number(event.fields, "tokens_per_second")
         self.tokens_per_second = self.tokens_per_second if speed is None else speed
         first, self.running = not self.running, True

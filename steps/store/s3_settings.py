@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.store.base import StoreError
 
 KEY_SECONDS = 300
@@ -71,7 +72,8 @@ def s3_settings(bucket: str) -> S3Settings:
     """
     endpoint = (s3_endpoint() or "").rstrip("/")
     if endpoint and (urlsplit(endpoint).scheme not in ("http", "https") or not urlsplit(endpoint).hostname):
-        raise StoreError(Cause.S3_ACCESS, f"AWS_ENDPOINT_URL = {endpoint!r}: write http://host:port or https://host")
+        text = f"AWS_ENDPOINT_URL = {endpoint!r}: write http://host:port or https://host"
+        raise StoreError(Cause.S3_ACCESS, text, code=ExitCode.USAGE)
     ca_bundle = os.environ.get("AWS_CA_BUNDLE", "")
     if ca_bundle and not os.access(ca_bundle, os.R_OK):
         raise StoreError(Cause.S3_ACCESS, f"AWS_CA_BUNDLE = {ca_bundle!r}: there is no such file that can be read")

@@ -232,6 +232,13 @@ def test_lazy_conjugates_are_other_tensors(tmp_path: Path) -> None:
 
 
 def test_wrong_uses_are_refused_in_words(tmp_path: Path) -> None:
+    for given, said in (
+        ({"every": -1}, "every = -1: counts"),
+        ({"keep": "a"}, "keep = 'a': a w"),
+        ({"every": ""}, "every"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Checkpointer(tmp_path, **given)  # type: ignore[arg-type]
     checkpointer = Checkpointer(tmp_path, every=1)
     for wrong in (5.0, "7", None, torch.ones(2)):
         with pytest.raises(InputError, match="a whole number is needed"):

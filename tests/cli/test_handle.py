@@ -119,7 +119,12 @@ def test_the_same_description_gives_the_bytes_of_the_command_line(work: Path) ->
 
 @pytest.mark.parametrize(
     ("more", "named"),
-    [({"inject": ["kill:rank=5@step=1"]}, "0..0"), ({"parameters": {"speed": "1"}}, "speed"), ({}, "evla.py")],
+    [
+        ({"inject": ["kill:rank=5@step=1"]}, "0..0"),
+        ({"inject": "kill:rank=5@step=1"}, "0..0"),
+        ({"parameters": {"speed": "1"}}, "speed"),
+        ({}, "evla.py"),
+    ],
 )
 def test_what_is_wrong_is_said_before_anything_starts(more: dict[str, Any], named: str, work: Path) -> None:
     judged = {"script": "evla.py", "metric": "m", "direction": "min"}

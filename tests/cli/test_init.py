@@ -198,8 +198,11 @@ def test_a_full_disk_leaves_no_half_of_a_file(argosy, tmp_path) -> None:
 
 
 def test_a_script_that_knows_argosy_needs_no_folder(written) -> None:
-    found, _ = written("from argosy import Checkpointer\nc = Checkpointer()\n")
-    assert found["checkpoint"] == {"mode": "checkpointer"}
+    uses = "from argosy import Checkpointer\nc = Checkpointer()\n"
+    found, said = written(f"{uses}c.save(1, {{}}, final=True)\n")
+    assert (found["checkpoint"], "final=True" in said) == ({"mode": "checkpointer"}, False)
+    _, said = written(f"{uses}c.save(1, {{}})\n", "--force")
+    assert "  final=True: no save of the script has it: without one a run has not succeeded" in said
 
 
 def test_the_name_comes_from_a_script_that_says_something(written) -> None:

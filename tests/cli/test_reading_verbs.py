@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from argosy.steps.record.building import COMMAND
+from argosy.steps.runlog import RunLog
 
 SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
@@ -157,6 +158,74 @@ def test_a_runs_own_name_comes_before_another_that_went_on_under_it(story, argos
     assert json.loads(out)["workflow"] == folder.name
     code, out, err = argosy("rm", folder.name)
     assert (code, folder.exists(), later.exists()) == (0, False, True), out + err
+
+
+def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.node("train", 0, 130)
+    story.finish("Succeeded", 130.0)
+    root = story.state_dir / "volumes" / "argosy"
+    kept = root / "gpt/runs/gpt-other/events/a"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    assert argosy("rm", "gpt-abc12")[0] == 0
+    uri = f"file://{root}/gpt/runs/gpt-abc12"
+    code, _, err = argosy("rm", uri)
+    assert (code, "--checkpoints removes that" in err) == (2, True), err
+    beat = root / "gpt/runs/gpt-abc12/alive/train"
+    beat.parent.mkdir()
+    beat.write_text(json.dumps({"time": time.time()}))
+    code, _, err = argosy("rm", uri, "--checkpoints")
+    assert (code, "its last sign of life is" in err) == (2, True), err
+    beat.write_text(json.dumps({"time": time.time() - 200}))
+    code, out, err = argosy("rm", uri, "--checkpoints")
+    assert (code, out.startswith("removed gpt-abc12 and ")) == (0, True), err
+    assert [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()] == [
+        "gpt/runs/gpt-other/events/a"
+    ]
+
+
+def test_a_promoted_run_is_not_removed_from_its_store_either(promoted, story, argosy) -> None:
+    uri = f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12"
+    code, _, err = argosy("rm", uri, "--checkpoints")
+    assert (code, "pointer 'production' was moved to a checkpoint of it" in err) == (2, True), err
+
+
+def test_the_table_has_the_step_that_status_has(story, tell, argosy) -> None:
+    """The last step that a script prints need not be the one that it saves last."""
+    tell.killed_and_resumed(story)
+    facts = {"digest": tell.digest(203), "bytes": 1, "seconds": 0.1, "generation": 3, "final": True}
+    story.at(126.1, "checkpoint_committed", step=203, **facts)
+    story.finish("Succeeded", 132.0)
+    step = json.loads(argosy("ls", "--json")[1])["runs"][0]["step"]
+    assert step == json.loads(argosy("status", "--json")[1])["last_step"]
+
+
+def test_a_pointer_that_went_back_is_not_said_to_be_promoted(promoted, story, tell, argosy) -> None:
+    with RunLog(story.store, f"gpt/runs/{story.workflow}", "promote") as log:
+        story.now += 1
+        log.append("promoted", pointer="production", digest=tell.digest(180), previous=tell.digest(200), rollback=True)
+    assert f"  went back: production -> {tell.digest(180)[:12]}\n" in argosy("status")[1]
+
+
+def test_two_runs_of_one_id_in_a_store_are_two_rows(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.finish("Succeeded", 130.0)
+    with RunLog(story.store, f"other/runs/{story.workflow}", "train") as other:
+        other.append("restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+        other.append("step", attempt=1, restart=0, rank=0, step=7, loss=1.0)
+    rows = json.loads(argosy("ls", f"file://{story.state_dir}/volumes/argosy", "--json")[1])["runs"]
+    assert sorted(row["step"] for row in rows) == [7, 200]
+
+
+def test_the_end_is_the_one_that_the_latest_start_trains_to(story, tell, argosy) -> None:
+    """Another description may go on under a run's id: to another end, or to one that it does not tell."""
+    tell.killed_and_resumed(story)
+    story.at(127.0, "restart_began", attempt=3, restart=0, generation=4, restored_step=200)
+    story.at(128.0, "step", attempt=3, restart=0, rank=0, step=210, loss=1.0)
+    story.finish("Succeeded", 130.0)
+    assert "training: step 210, loss 1" in argosy("status")[1]
+    assert " 210  " in argosy("ls")[1]
 
 
 def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> None:

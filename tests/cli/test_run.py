@@ -216,7 +216,21 @@ def test_while_what_runs_ends_slowly_it_is_said_how_long_it_may(start, tmp_path)
     while not any("waiting" in log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")):
         time.sleep(0.02)
     run.send_signal(signal.SIGINT)
-    assert "] stopping: what runs has up to 30 s to end\n" in run.communicate(timeout=60)[0]
+    assert "] stopping: what runs has up to 30 s to end, and is killed" in run.communicate(timeout=60)[0]
+
+
+def test_who_interrupts_once_more_does_not_wait_for_what_ends_slowly(start, argosy, tmp_path) -> None:
+    deaf = "import signal, time; signal.signal(15, lambda *_: print('heard', flush=True)); print("
+    path = tmp_path / "w.yaml"
+    path.write_text(path.read_text().replace("import time; print(", deaf))
+    run = start()
+    for word in ("waiting", "heard"):
+        while not any(word in log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")):
+            time.sleep(0.02)
+        run.send_signal(signal.SIGINT)
+    run.communicate(timeout=20)
+    assert (run.returncode, waits(tmp_path)) == (130, set())
+    assert json.loads(argosy("status", "--json")[1])["interrupted"] == "SIGINT"
 
 
 def test_what_was_done_before_an_interruption_is_not_told_again(start) -> None:
@@ -245,6 +259,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_way_on(tmp_path) -> N
 def test_another_run_of_the_name_says_that_one_was_interrupted(start, argosy, tmp_path) -> None:
     ours = "annotations: {argosy.dev/run-name: gpt}, generateName"
     text = (tmp_path / "w.yaml").read_text().replace("generateName", ours)
+    text = text.replace("entrypoint: main", "entrypoint: main\n  arguments: {parameters: [{name: run-id, value: ''}]}")
     (tmp_path / "w.yaml").write_text(text)
     run = start()
     run.send_signal(signal.SIGINT)
@@ -260,6 +275,9 @@ def test_another_run_of_the_name_says_that_one_was_interrupted(start, argosy, tm
     meant = start("--new")
     meant.send_signal(signal.SIGINT)
     assert "starting anew" not in meant.communicate(timeout=60)[1]
+    gone_on = start("--run-id", name)  # nothing is begun anew under a run id that is there
+    gone_on.send_signal(signal.SIGINT)
+    assert "starting anew" not in gone_on.communicate(timeout=60)[1]
 
 
 def read(path: str) -> bytes:

@@ -75,6 +75,18 @@ def test_a_dataset_comes_and_is_not_fetched_again(source: Source, argosy: Argosy
     assert "fetched 0 objects, 0 B; 61 objects had been there" in out
 
 
+def test_what_it_removes_is_counted(source: Source, argosy: Argosy, tmp_path: Path) -> None:
+    into = tmp_path / "data"
+    assert "removed" not in argosy("stage", source.uri, str(into))[1]
+    narrower = ("stage", source.uri, str(into), "--include", "part-*")
+    code, out, _ = argosy(*narrower)
+    gone = len(source.objects) - len(files(into))
+    assert (code, gone > 0, out.endswith(f" had been there; removed {gone} file{'s' * (gone > 1)} of before\n")) == (
+        *(0, True, True),
+    )
+    assert json.loads(argosy(*narrower, "--json")[1])["removed"] == 0
+
+
 def test_only_what_is_wanted(source: Source, argosy: Argosy, tmp_path: Path) -> None:
     into = tmp_path / "data"
     options = ("--include", "part-*", "--exclude", "*/1?.bin")

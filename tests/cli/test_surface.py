@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -197,6 +198,10 @@ def test_the_exit_codes_stand_in_the_help(argosy: Argosy) -> None:
     ("words", "said"),
     [
         (["run", "run.toml", "--inject"], "Option '--inject' requires an argument; see argosy run --help"),
+        (
+            ["run", "run.toml", "--templates", "absent.yaml"],
+            "Invalid value for '--templates': File 'absent.yaml' does not exist; see argosy run --help",
+        ),
         (["top", "--once"], "No such option '--once'; see argosy top --help"),
         (["run", "run.toml", "--injct"], "No such option '--injct'. Did you mean '--inject'?; see argosy run --help"),
     ],
@@ -276,6 +281,32 @@ def test_a_closed_stream_is_no_error_and_no_file_takes_its_number(closed: str, t
     assert [log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")] == ["said\n"]
     states = [json.loads(path.read_text())["phase"] for path in tmp_path.glob(".argosy/runs/*/state.json")]
     assert states == ["Succeeded"]
+
+
+@pytest.mark.parametrize("reversed_one", ["1</dev/null", "2</dev/null", "0>/dev/null"])
+def test_a_stream_that_is_opened_the_wrong_way_round_is_as_good_as_closed(reversed_one: str, tmp_path: Path) -> None:
+    command = f"exec {shlex.join([*CALL, 'ls'])} {reversed_one}"
+    ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_names_are_utf_8_whatever_the_locale_says(tmp_path: Path) -> None:
+    folder = tmp_path / "für"
+    folder.mkdir()
+    (folder / "w.yaml").write_text(SAYS)
+    latin = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    call = partial(subprocess.run, cwd=folder, env={**os.environ, **latin}, capture_output=True, check=False)
+    ended = call([*CALL, "run", "w.yaml"])
+    assert ended.returncode == 0, ended.stderr
+    assert f"report: {folder}/.argosy/runs/".encode() in ended.stdout
+
+
+def test_an_address_that_is_none_is_wrong_input(argosy: Argosy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "host:9000")
+    code, _, err = argosy("checkpoint", "list", "s3://bucket/gpt/runs/gpt-abc12")
+    assert (code, err) == (
+        *(2, "argosy: s3_access: AWS_ENDPOINT_URL = 'host:9000': write http://host:port or https://host\n"),
+    )
 
 
 def test_a_folder_in_place_of_a_file_is_one_plain_sentence(argosy: Argosy, tmp_path: Path) -> None:

@@ -65,3 +65,18 @@ def test_the_panel_shows_the_step_below_the_bar() -> None:
     lines = [line.strip("│ ") for line in console.export_text().splitlines()]
     assert "step 20 of 40, loss 2.5" in lines
     assert any(line.startswith("attempt 1; checkpoint") for line in lines)
+
+
+def test_in_a_narrow_terminal_a_run_still_has_its_name(story, tell) -> None:
+    from rich.console import Console
+
+    from argosy.workflows.cli.run_folder import every_run
+    from argosy.workflows.cli.top import Rows, _table
+
+    tell.killed_and_resumed(story)
+    story.finish("Succeeded", 130.0)
+    rows = Rows(lambda: list(every_run(story.state_dir)))
+    rows.look()
+    console = Console(width=50, record=True, file=io.StringIO())
+    console.print(_table(rows))
+    assert story.workflow in console.export_text()

@@ -164,6 +164,16 @@ def test_a_look_at_a_bucket_where_nothing_is_new_costs_one_request(
         watched.kill(all_of_it=True)
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_who_ends_it_reads_by_what_in_its_exit_code(number: int, code: int, watched: Watched) -> None:
+    watched.begin()
+    looked = watched.folder / ".argosy" / "volumes"
+    watched.until("the first look", lambda: any("baseline.json" in names for _, _, names in os.walk(looked)))
+    assert watched.watch is not None
+    watched.watch.send_signal(number)
+    assert watched.watch.wait(60) == code
+
+
 def test_a_run_that_fails_is_told_and_is_the_exit_code(watched: Watched) -> None:
     def once() -> Any:
         return argosy(watched.folder, "watch", "run.toml", "--once")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.restoring import restore
 from argosy.steps.store import open_store
 from tests.launch.committing import committed_folder
@@ -45,17 +48,33 @@ def test_placeholders(files: list[str], include: str, argument: str, expected: s
     checkpoints = CheckpointStore(open_store(f"file://{tmp_path}/store"), "run/runs/r1")
     claim = checkpoints.claim("test")
     made = committed_folder(checkpoints, claim, 1, out, files)
-    args = LaunchArgs(
-        store_uri=f"file://{tmp_path}/store",
-        name="run",
-        checkpoint_mode="opaque",
-        checkpoint_path="out",
-        checkpoint_include=(include,),
-        resume_arg=("--resume", argument),
+    given = restored(
+        tmp_path, checkpoints, made.digest, checkpoint_include=(include,), resume_arg=("--resume", argument)
     )
+    assert given == ["--resume", expected]
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()) == sorted(files)
+
+
+def test_what_a_checkpointer_saved_is_no_folder_of_a_script(tmp_path: Path) -> None:
+    checkpoints = CheckpointStore(open_store(f"file://{tmp_path}/store"), "run/runs/r1")
+    claim = checkpoints.claim("test")
+    part = checkpoints.part(name := checkpoints.new_save(claim, 7), 0)
+    part.add_bytes("state.json", b"{}")
+    made = checkpoints.commit(claim, name, 7, [part.finish()], kind="tensors", world_size=1, final=False)
+    with pytest.raises(
+        StepError, match=r'of step 7 holds a Checkpointer\'s state.* set checkpoint.mode to "checkp'
+    ) as stop:
+        restored(tmp_path, checkpoints, made.digest)
+    assert stop.value.cause == Cause.CHECKPOINT_MISMATCH
+    assert not (tmp_path / "work").exists()
+
+
+def restored(folder: Path, checkpoints: CheckpointStore, digest: str, **fields: Any) -> list[str]:
+    """What the next start's script is given."""
+    store = f"file://{folder}/store"
+    args = LaunchArgs(store_uri=store, name="run", checkpoint_mode="opaque", checkpoint_path="out", **fields)
     told = Assignment(
         restart=1, attempt=1, node_rank=0, nnodes=1, master_addr="", master_port=0, run_id="r1", workflow="w",
-        generation=2, log_seq=2, resume_digest=made.digest, resume_step=1, dataset_digest="", args=[],
+        generation=2, log_seq=2, resume_digest=digest, resume_step=1, dataset_digest="", args=[],
     )  # fmt: skip
-    assert restore(args, told, checkpoints, tmp_path / "work", {}) == ["--resume", expected]
-    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()) == sorted(files)
+    return restore(args, told, checkpoints, folder / "work", {})

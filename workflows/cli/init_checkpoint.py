@@ -58,9 +58,7 @@ def put_checkpoint(
         InputError: nothing shows where it saves, or --opaque names no folder below.
     """
     if opaque is None and facts.checkpointer is not None:
-        guess.lines += ["", "[checkpoint]"]
-        guess.put("mode", "checkpointer", f"{facts.checkpointer} uses argosy.Checkpointer")
-        return
+        return _put_checkpointer(guess, *facts.checkpointer)
     trainer = facts.trainer
     if trainer is not None and opaque is None and trainer.folder is None:
         if trainer.lines:
@@ -116,6 +114,14 @@ def _only_newest(globs: Sequence[str]) -> str:
         return ""
     # What bears no number, as the one that each save writes anew, lies beside the units and goes along.
     return f"; write unit = {json.dumps([*map(only_numbered, globs)])} below it to store only the newest"
+
+
+def _put_checkpointer(guess: Guess, where: str, final: bool) -> None:
+    guess.lines += ["", "[checkpoint]"]
+    guess.put("mode", "checkpointer", f"{where} uses argosy.Checkpointer")
+    if not final:
+        remedy = "without one a run has not succeeded; give it to the last save, or set checkpoint.end_step"
+        guess.why.append(("final=True", f"no save of the script has it: {remedy}"))
 
 
 def _to_be_made(folder: str) -> tuple[str, str]:

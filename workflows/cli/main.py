@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, ENAMETOOLONG, ENOSPC
@@ -12,6 +13,7 @@ import click
 
 from argosy.steps.cluster.api import NO_NAMESPACE, NOT_ALLOWED, UNHOOKED, ApiError, ApiSilent
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.workflows.cli.standard_streams import NobodyReads, discard, prepare
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -108,6 +110,9 @@ def cli(ctx: click.Context) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with its code; never shows a traceback."""
+    if sys.getfilesystemencoding() != "utf-8":
+        # Names of files are UTF-8 everywhere in a run, and Python takes its own for good when it starts.
+        os.execve(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     words = sys.argv[1:] if argv is None else argv
     prepare(next(iter(words), ""))
     sys.exit(invoke(argv))
@@ -131,7 +136,7 @@ def invoke(argv: list[str] | None = None) -> int:
         told = f"; {_FREE_SOME}" if error.cause == "disk_full" else quote or _way_in(error)
         named = "" if error.cause == "unknown" else f"{error.cause}: "
         click.echo(f"argosy: {named}{_line(str(error))}{told}", err=True)
-        return 1
+        return 2 if error.code == ExitCode.USAGE else 1
     except ApiError as error:
         nowhere = "; name another with -n, or have it made" if NO_NAMESPACE.search(str(error)) else ""
         click.echo(f"argosy: the cluster refused it: {_line(str(error))}{nowhere}", err=True)

@@ -9,16 +9,19 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
+from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
 from argosy.steps.paths import resolve_file_uri
 from argosy.steps.record.building import prefix_of
 from argosy.steps.record.wording import count, size
+from argosy.workflows.cli.checkpoint.run import CheckpointedRun
 from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, known_runs, place_or_here, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder, mounted
 from argosy.workflows.cluster.place import ClusterPlace
+from argosy.workflows.cluster.stored_run import StoredRun
 
 REMOVED = "removed"
 """Beside ``runs``: what lies in it is no run any more; what an interrupted call left there, the next one removes."""
@@ -37,16 +40,18 @@ def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_js
     """Remove what ended runs left: the folder with their nodes' disks and logs, or on a cluster the Workflow.
 
     Checkpoints stay in the store unless --checkpoints is given; of a run of which something was ever promoted they
-    always stay. A run that goes on is refused: stop it first.
+    always stay. A run that goes on is refused: stop it first. RUN may be the uri of its place in a store, where
+    nothing else of it is left; it is refused while it gives signs of life.
 
     \b
     Example:
       argosy rm gpt-x7k2p
       argosy rm gpt-x7k2p gpt-9mz4q --checkpoints
+      argosy rm s3://bucket/store/gpt/runs/gpt-x7k2p --checkpoints
     """
     chosen = [find(state_dir, each, place) for each in dict.fromkeys(runs)]
     for run in chosen:
-        _check_over(run)
+        _check_over(run, checkpoints=checkpoints)
     told = []
     for run in chosen:
         objects, freed = _remove_stored(run) if checkpoints else (0, 0)
@@ -64,16 +69,22 @@ def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_js
     next_commands([(typed("argosy", "ls", *place.flags(place.namespace)), "what is left")])
 
 
-def _check_over(run: Run) -> None:
+def _check_over(run: Run, *, checkpoints: bool) -> None:
+    if isinstance(run, StoredRun):
+        if not checkpoints:
+            raise InputError(
+                f"RUN {run.name!r}: nothing of it but what lies in {run.where}; --checkpoints removes that"
+            )
+        alive = CheckpointedRun(run.name, CheckpointStore(run.store(), prefix_of(run.state()))).sign_of_life()
+        if alive:
+            raise InputError(f"RUN {run.name!r}: {alive}; stop it first, or wait until it gives none")
+        return
     if isinstance(run, RunFolder):
         running = run.engine_runs()
     else:
         from argosy.workflows.cluster.run import ClusterRun
 
-        if not isinstance(run, ClusterRun):
-            raise InputError(
-                f"RUN {run.where}: name a run of this machine, or with -n a Workflow; a store's is no folder"
-            )
+        assert isinstance(run, ClusterRun)
         running = not run.has_ended()
     if running:
         raise InputError(f"RUN {run.name!r}: it runs now; stop it first: {run.command('stop', run.name)}")
@@ -81,6 +92,8 @@ def _check_over(run: Run) -> None:
 
 def _remove_run(run: Run) -> int:
     """The run's folder or Workflow; bytes that are free now."""
+    if isinstance(run, StoredRun):
+        return 0
     if isinstance(run, RunFolder):
         # Its own name goes at once, so that an interruption leaves no half of a run.
         removed = run.state_dir / REMOVED
@@ -118,8 +131,9 @@ def _remove_stored(run: Run) -> tuple[int, int]:
     if (promotion := run.record().promotion) is not None:
         remedy = "leave --checkpoints out; argosy checkpoint prune --keep 1 removes the others"
         raise InputError(f"RUN {run.name!r}: pointer {promotion.pointer!r} was moved to a checkpoint of it; {remedy}")
-    # The commit log last: while an entry is there, an interrupted call leaves a run that can be found again.
-    found = sorted(store.list(prefix), key=lambda info: info.key.startswith(f"{prefix}/log/"))
+    # By its events a run is found in a store, by its commit log its checkpoints are: an interrupted call leaves them.
+    last = (f"{prefix}/events/", f"{prefix}/log/")
+    found = sorted(store.list(prefix), key=lambda info: [info.key.startswith(each) for each in last])
     for info in found:
         store.delete(info.key)
     return len(found), sum(info.size for info in found)

@@ -90,7 +90,7 @@ class Request:
 @click.option(
     "--templates",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File with WorkflowTemplates or ConfigMaps; repeat.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Also show what the ranks write, as it comes.")
@@ -224,7 +224,7 @@ def _announce(source: Source, options: RunOptions, request: Request) -> None:
     named = RunFolder(request.state_dir / "runs" / (options.workflow_name or ""), request.state_dir)
     if options.workflow_name and named.state().get("phase", ENDED[0]) not in ENDED and not named.engine_runs():
         click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
-    elif not request.new and source.run_name:
+    elif not request.new and not request.named["run-id"] and source.run_name:
         for folder in interrupted_runs(request.state_dir, source.run_name)[:1]:
             command = folder.command("run", folder.path / "workflow.yaml")
             differs = what_differs(source, folder) or "other code, fields or parameters"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import sys
@@ -52,13 +53,24 @@ def discard(handle: int) -> None:
 
 
 def _open_closed() -> None:
-    """With a stream closed (``>&-``), the next file we open would be taken for it, here and in every pod."""
+    """With a stream closed (``>&-``), the next file we open would be taken for it, here and in every pod.
+
+    One that was opened the wrong way round (``1</dev/null``) is as good as closed.
+    """
     for handle, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
-        try:
-            os.fstat(handle)
-        except OSError:
-            os.open(os.devnull, mode)  # the lowest free number, which is this one
+        if not _serves(handle, mode):
+            nowhere = os.open(os.devnull, mode)  # the lowest free number: of a closed one this very handle
+            if nowhere != handle:
+                os.dup2(nowhere, handle)
+                os.close(nowhere)
             setattr(sys, name, os.fdopen(handle, "w" if handle else "r", closefd=False))
+
+
+def _serves(handle: int, mode: int) -> bool:
+    try:
+        return fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE in (mode, os.O_RDWR)
+    except OSError:
+        return False
 
 
 def _outliving(given: IO[str], *, ends: bool = False, last: bool = False) -> io.TextIOWrapper:

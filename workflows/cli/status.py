@@ -126,7 +126,8 @@ def _results(record: RunRecord) -> list[str]:
     if record.gate:
         found.append(f"  gate: {record.gate.decision}, {record.gate.reason}")
     if record.promotion:
-        found.append(f"  promoted: {record.promotion.pointer} -> {short(record.promotion.digest)}")
+        moved = "went back" if record.promotion.rollback else "promoted"
+        found.append(f"  {moved}: {record.promotion.pointer} -> {short(record.promotion.digest)}")
     return found
 
 

@@ -64,8 +64,9 @@ class Row:
         record = self.record
         if record is None:
             return {"run": self.run.name, **dict.fromkeys(_FACTS[1:])}
-        point = next((each.points[-1] for each in reversed(record.restarts) if each.points), None)
-        reached = record.last_step if point is None else point.step
+        latest = next((each for each in reversed(record.restarts) if each.points), None)
+        point = None if latest is None else latest.points[-1]
+        reached = record.last_step if latest is None else latest.last_step
         until = record.ended or (None if record.interrupted else now)
         values = (
             self.run.name,
@@ -141,6 +142,7 @@ class Rows:
     def __init__(self, runs: Callable[[], list[Run]], most: int = MOST_RUNS) -> None:
         self._runs, self._most = runs, most
         self._known: dict[str, Row] = {}
+        """By the command that finds the run: two runs in a store may have one id, of two names."""
         self.shown: list[Row] = []
         self.total = 0
 
@@ -148,7 +150,7 @@ class Rows:
         """Read all of them."""
         runs = self._runs()
         self.total = len(runs)
-        self.shown = [self._known.setdefault(run.name, Row(run)) for run in runs[: self._most]]
+        self.shown = [self._known.setdefault(run.command("status", run.name), Row(run)) for run in runs[: self._most]]
         for row in self.shown:
             row.look()
 
@@ -193,6 +195,8 @@ def _table(rows: Rows) -> Table:
     from rich.table import Table
 
     table = Table(*COLUMNS, box=None, header_style="bold", caption="\n".join(_captions(rows)), caption_justify="left")
+    # What a run is called is shown whole, however narrow the terminal is.
+    table.columns[0].min_width = max((len(row.run.name) for row in rows.shown), default=0)
     for row in rows.shown:
         table.add_row(*(harmless(cell) for cell in row.cells(time.time())))
     return table

@@ -53,6 +53,8 @@ class PodRunner:
     nodes: int | None = None
     settled: list[tuple[NodeState, dict[str, Any]]] = field(default_factory=list)
     """Nodes that :meth:`collect` settled, with their templates; emptied by whoever reads it."""
+    patient: bool = True
+    """Whether what is ended has its grace period."""
     _queue: list[PodJob] = field(default_factory=list)
     _running: dict[str, PodJob] = field(default_factory=dict)
 
@@ -125,7 +127,7 @@ class PodRunner:
         return len(self._running)
 
     def end_all(self) -> None:
-        """SIGTERM every pod, wait for their grace periods, SIGKILL what is left; returns when none is left."""
+        """SIGTERM every pod, wait for their grace periods while ``patient``, SIGKILL what is left; until none is."""
         for node_id in list(self._running):
             self.end(node_id)
         while self._running:
@@ -135,8 +137,10 @@ class PodRunner:
                     # It was stopped, whatever it says: a rerun must not take this for its own ending.
                     (job.folder / "ending.json").unlink(missing_ok=True)
                     del self._running[node_id]
-                else:
+                elif self.patient:
                     self._enforce(job, time.time())
+                else:
+                    job.pod.kill()
             if self._running:
                 time.sleep(0.01)
 

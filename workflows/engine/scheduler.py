@@ -79,7 +79,9 @@ class Scheduler:
 
     def _end(self, stopped_by: int | None) -> None:
         if stopped_by is not None and (seconds := self._pods.longest_grace()):
-            self._state.message = f"stopping: what runs has up to {seconds:.0f} s to end"
+            self._state.message = (
+                f"stopping: what runs has up to {seconds:.0f} s to end, and is killed at once by Ctrl-C once more"
+            )
             self._save()
         self._pods.end_all()
         sweep(self._state.uid)
@@ -98,6 +100,8 @@ class Scheduler:
         os.set_blocking(writing, False)
 
         def stop(number: int, _frame: FrameType | None) -> None:
+            if self._stopped_by is not None and number == signal.SIGINT:
+                self._pods.patient = False
             self._stopped_by = number
             os.write(writing, b"!")
 

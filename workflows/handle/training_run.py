@@ -48,7 +48,7 @@ class TrainingRun(Description):
         *,
         ranks: tuple[int, int] | None = None,
         parameters: Mapping[str, str] | None = None,
-        inject: Sequence[str] = (),
+        inject: str | Sequence[str] = (),
         new: bool = False,
         state_dir: str | Path = ".argosy",
     ) -> Handle:
@@ -61,7 +61,7 @@ class TrainingRun(Description):
             folder: what ``code`` is relative to.
             ranks: (nodes, ranks on each) instead of what the description says; drops the request for GPUs.
             parameters: workflow parameters, as ``{"run-id": "a", "args": '["--steps", "10"]'}``.
-            inject: real faults, as ``"kill:rank=1@step=40"``.
+            inject: a real fault, as ``"kill:rank=1@step=40"``, or several.
             new: start anew even if an interrupted run could go on.
             state_dir: folder with the runs and volumes of this machine.
 
@@ -75,7 +75,8 @@ class TrainingRun(Description):
         if ranks is not None and not (isinstance(ranks, tuple) and [type(each) for each in ranks] == [int, int]):
             raise InputError(f"ranks = {ranks!r}: not a number of nodes and of ranks on each; write ranks=(2, 1)")
         described = self if ranks is None else type(self)(**with_ranks(self, *ranks).model_dump(exclude_unset=True))
-        return start(described._source(folder), dict(parameters or {}), tuple(inject), new, Path(state_dir).absolute())
+        faults = (inject,) if isinstance(inject, str) else tuple(inject)
+        return start(described._source(folder), dict(parameters or {}), faults, new, Path(state_dir).absolute())
 
     def submit(
         self,

@@ -53,8 +53,8 @@ class ScriptFacts:
     saves: tuple[SavedAt, ...]
     unclear_saves: tuple[tuple[str, Flag | None], ...]
     """Where it saves to a path which only a run could tell, and the flag that would tell it."""
-    checkpointer: str | None
-    """Where it uses argosy.Checkpointer."""
+    checkpointer: tuple[str, bool] | None
+    """Where it uses argosy.Checkpointer, and whether a call may say of a save that it is the last."""
     init_from: str | None
     """Where nanoGPT's init_from == "resume" stands."""
     loads: str = ""
@@ -268,15 +268,16 @@ def _come_to(source: Source, calls: set[ast.Call]) -> list[ast.Call]:
     return [node for node in source.nodes if isinstance(node, ast.Call) and node in calls]
 
 
-def _checkpointer(source: Source) -> str | None:
+def _checkpointer(source: Source) -> tuple[str, bool] | None:
     """Argosy's own: others have a class of that name too."""
+    final = any(isinstance(node, ast.keyword) and node.arg in ("final", None) for node in source.nodes)
     for node in source.nodes:
         own = isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "argosy"
         if own and any(alias.name == "Checkpointer" for alias in node.names):  # type: ignore[attr-defined]
-            return source.where(node)
+            return source.where(node), final
         owner = node.value if isinstance(node, ast.Attribute) and node.attr == "Checkpointer" else None
         if isinstance(owner, ast.Name) and owner.id == "argosy":
-            return source.where(node)
+            return source.where(node), final
     return None
 
 

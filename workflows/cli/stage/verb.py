@@ -151,5 +151,6 @@ def _report(done: StageResult, manifest: DatasetManifest, folder: Path, facts: d
     fetched = f"fetched {count(done.fetched_objects, 'object')}, {size(done.fetched_bytes)}"
     if done.fetched_objects:
         fetched += f" in {duration(done.seconds)} ({size(rate)}/s)"
-    say(f"{fetched}; {count(there, 'object')} had been there")
+    removed = f"; removed {count(done.removed, 'file')} of before" if done.removed else ""
+    say(f"{fetched}; {count(there, 'object')} had been there{removed}")
     return 0

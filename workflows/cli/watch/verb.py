@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -117,7 +118,7 @@ class _Watching:
             self._tell(f"listening at {webhook.url}")
         if self._queue is not None:
             threading.Thread(target=self._follow, args=(self._queue,), daemon=True).start()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, _interrupt)
         due = time.monotonic() + self._pause(1) if self._trigger.on == "schedule" else 0.0
         try:
             while True:
@@ -127,14 +128,14 @@ class _Watching:
                     with self._lock:
                         self._local.turn()
                 time.sleep(_TURN_SECONDS)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as asked:
             self._ending.set()
             if webhook is not None:
                 webhook.close()
             if self._local is not None:
                 self._tell("stopping; what runs goes on with the next argosy watch")
                 self._local.leave()
-            return 130
+            return 128 + next(iter(asked.args), signal.SIGINT)
 
     def _looked(self) -> float:
         """Look; seconds until the next one."""
@@ -188,6 +189,10 @@ class _Watching:
 
     def _tell(self, text: str) -> None:
         say(text, err=True)
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    raise KeyboardInterrupt(number)
 
 
 def _local_runs(source: Source, state_dir: Path, tell: Callable[[str], None]) -> LocalRuns:
