@@ -111,3 +111,16 @@ def test_a_line_that_puts_a_log_inside_is_no_help_for_what_is_saved(read) -> Non
     script += "    os.makedirs(logs)\nfolder = os.path.join('..', 'exp', name())\nlog(folder)\n"
     code, _, said = read({"train.py": f"{script}{STATE}folder + '/last.pt')\n"})
     assert (code, "logs = " in said) == (2, False), said
+
+
+def test_a_copy_of_settings_is_a_thing_of_its_own(read) -> None:
+    script = f"{PARSER}import copy, re, yaml\np.add_argument('--override', nargs='*')\nargs = p.parse_args()\n"
+    script += (
+        "config = yaml.safe_load(open('c.yaml'))\nif len(args.override) > 0:\n    config = copy.deepcopy(config)\n"
+    )
+    script += "def save(info):\n    path = '{}/{}.pt'.format(info['out'], info['tag'])\n"
+    script += f"    {STATE}re.sub('.pt$', '.pth', path))\n"
+    script += "def check():\n    info = copy.deepcopy(config)\n    info['tag'] = 'CV'\ncheck()\n"
+    script += "for n in range(9):\n    save({'tag': 'epoch_{}'.format(n), **config})\n"
+    _, found, said = read({"train.py": script, "c.yaml": "out: kept\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept", ["epoch_*.pth"]), said

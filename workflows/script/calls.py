@@ -77,10 +77,10 @@ class Calls(Statements, Library):
             value = self.evaluate(word.value, frame)
             if word.arg is not None:
                 named[word.arg] = value
-            elif isinstance(value, dict):
-                named |= {key: each for key, each in value.items() if isinstance(key, str)}
             elif isinstance(value, Unknown):
                 named.setdefault("**", value)
+            else:
+                named |= {key: each for key, each in self.starred(value).items() if isinstance(key, str)}
         return args, named
 
     def _super(self, node: ast.Call, frame: Frame) -> Value:
