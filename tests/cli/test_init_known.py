@@ -124,3 +124,20 @@ def test_a_copy_of_settings_is_a_thing_of_its_own(read) -> None:
     script += "for n in range(9):\n    save({'tag': 'epoch_{}'.format(n), **config})\n"
     _, found, said = read({"train.py": script, "c.yaml": "out: kept\n"})
     assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept", ["epoch_*.pth"]), said
+
+
+def test_a_flag_that_is_the_file_is_told_a_file(read) -> None:
+    script = f"{PARSER}from torch.utils.tensorboard import SummaryWriter\np.add_argument('--save-model', default='')\n"
+    script += f"args = p.parse_args()\nSummaryWriter('logs')\nif args.save_model != '':\n    {STATE}args.save_model)\n"
+    code, _, said = read({"train.py": script})
+    assert (code, "`argosy init train.py -- --save-model out/model.pt`" in said) == (2, True), said
+    _, found, said = read({"train.py": script}, "--", "--save-model", "out/model.pt")
+    assert (found["checkpoint"]["path"], "nothing seen makes out" in said) == ("out", True), said  # a log's is another
+
+
+def test_lines_for_a_file_beside_say_where_their_imports_belong(read) -> None:
+    trainer = "import torch\ndef run(model):\n    optimizer = torch.optim.Adam(model.parameters())\n"
+    trainer += "    for n in range(9000):\n        model.train()\n        loss.backward()\n        optimizer.step()\n"
+    script = "import torch\nfrom trainer import run\nmodel = torch.nn.Linear(2, 2)\nrun(model)\n"
+    _, _, said = read({"train.py": f"{script}torch.save(model.state_dict(), 'o/1.pt')\n", "trainer.py": trainer})
+    assert "at the top of trainer.py:\n        import os" in said, said

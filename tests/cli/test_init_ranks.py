@@ -187,3 +187,13 @@ def test_a_module_whose_ranks_train_alone_is_said_to(argosy, tmp_path) -> None:
 def test_a_folder_that_nothing_makes_is_named(makes: str, said: bool, read) -> None:
     words = 'nothing seen makes o: only an empty folder travels with the code, so write os.makedirs("o", exist_ok=True)'
     assert (words in read(f"import os, torch\n{makes}{STATE}'o/a.pt')\n")[2]) == said
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("devices=8", (1, 8)), ("devices=2, num_nodes=3", (3, 2)), ("", (1, 1))])
+def test_a_fabric_takes_as_many_ranks_as_its_devices_say(given: str, wanted: tuple[int, int], read) -> None:
+    script = f"import lightning as L, torch\nfabric = L.Fabric({given})\n"
+    save = "fabric.save(f'o/{n}.pt', {'optimizer': o})\n"
+    _, found, said = read(f"{script}{save}")
+    assert (ranks(found), found["env"]) == (wanted, {"LT_CLI_USED": "1"}), said
+    _, found, said = read(f"{script}fabric.launch()\n{save}")
+    assert (ranks(found), "env" in found) == (wanted, False), said

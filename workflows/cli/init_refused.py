@@ -26,14 +26,15 @@ def refused(facts: ScriptFacts) -> InputError:
     # A file of settings or of data names no folder, however the path came of it.
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
-        say = " ".join(words_of(flag.name, "VALUE"))
+        whole = any(each.where == where and each.file == flag for each in facts.seen_saves)
+        say = " ".join(words_of(flag.name, "out/model.pt" if whole else "VALUE"))
         fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
                  and not each.folder.startswith(flag.default or OUTSIDE)}  # fmt: skip
         more = f", and another in the place of what is written down ({', '.join(sorted(fixed))})" if fixed else ""
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
-            f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
-            f"runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
+            f"{f'is {flag.default}' if flag.default else 'has no value'}; name a {'file in a ' * whole}folder below "
+            f"the one the script runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
         )
     for each in facts.saves:
         if (outside := _of_default(facts, each.folder)) is not None:

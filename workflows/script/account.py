@@ -32,6 +32,8 @@ class Seen:
     tests: tuple[str, ...]
     flags: tuple[Flag, ...]
     """What the tests ask for, then what the path is made of, as far as the command line does not give it."""
+    file: Flag | None = None
+    """The flag that is all of the path, where that is a file's."""
 
     def told(self, does: str) -> str:
         """One line of it."""
@@ -50,9 +52,14 @@ def saved_by(source: Source, values: Values, places: Container[str]) -> tuple[Se
     """The calls that stand in these places."""
     wrappers = wrappers_of(source)
     calls = (call for call in source.calls if source.where(call) in places)
-    found = tuple(_seen(call, target, source, values) for call in calls
-                  for target, _ in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
+    found = tuple(replace(_seen(call, target, source, values), file=None if ending else _file_of(target, values))
+                  for call in calls for target, ending in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
     return found or tuple(_by_its_name(source, values))
+
+
+def _file_of(target: ast.expr, values: Values) -> Flag | None:
+    named = next(values.flags_alone(target), None)
+    return values.flag(key_of(target)) if named is None and isinstance(target, ast.Attribute) else named
 
 
 def _by_its_name(source: Source, values: Values) -> Iterator[Seen]:

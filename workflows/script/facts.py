@@ -170,7 +170,7 @@ def read_script(
             break
         source = read_source(path, [*folders, *source.roots[known:]])
         known = len(source.roots)
-    return replace(facts, alone=trains_alone(source), no_folder=folder_lacks(source))
+    return replace(facts, alone=trains_alone(source))
 
 
 def _facts(
@@ -236,10 +236,11 @@ def _facts(
 
 
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
-    """The same with what depends on the flag that makes it go on; ``places``: where it saves, as far as known."""
+    """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
     flag = facts.resume_flag()
     return replace(
         facts,
+        no_folder=folder_lacks(source, values, places),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **beside(source, values, flag)},
         enough=enough(source, values, places, flag),

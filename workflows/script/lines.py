@@ -60,7 +60,12 @@ class Loop:
         tests += [] if _LONG.search(f"{self.counter} {self.header}") else [f"{self.counter} % {_every(end)} == 0"]
         cost = "" if _LONG.search(f"{self.counter} {self.header}") else "  # so many steps a kill may cost"
         alone = f"if {' and '.join(tests)}:{cost}\n            " if tests else ""
-        top = f"    at its top:\n        import {self.imports}\n" if self.imports else ""
+        file = self.where.rpartition(":")[0]
+        top = (
+            f"    at {f'the top of {file}' if file else 'its top'}:\n        import {self.imports}\n"
+            if self.imports
+            else ""
+        )
         folder = os.path.dirname(path)
         made = f'        os.makedirs("{folder}", exist_ok=True)\n' if folder else ""
         made += f"        {self.start} = {self.first}\n" if self.header else ""

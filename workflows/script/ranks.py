@@ -36,6 +36,9 @@ class Spread:
     only: str = ""
     node: str = ""
     alike: bool = False  # each rank has all of the model
+    told: tuple[int, int] | None = None
+    """The nodes, and the ranks on each (0: as many as there are GPUs), that a Fabric takes, and no others."""
+    unlaunched: bool = False  # whether that is left to whoever starts the script
 
 
 def spread(source: Source, values: Values) -> Spread:
@@ -55,7 +58,17 @@ def spread(source: Source, values: Values) -> Spread:
     taken = (call for call in source.calls if last_name(call.func) == "set_device" and any(map(_is_global, [
         *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
     node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
-    return Spread(by, cuda, only, node or _files_of_ranks(source), alike)
+    fabric = next((call for call in source.calls if last_name(call.func) == "Fabric" and by is not None
+                   and call in values.machine.calls), None)  # fmt: skip
+    launches = any(last_name(call.func) == "launch" for call in source.calls)
+    told = None if fabric is None else _of_fabric(fabric, values)
+    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, told is not None and not launches)
+
+
+def _of_fabric(call: ast.Call, values: Values) -> tuple[int, int]:
+    given = values.machine.unpacked.get(call, {})
+    nodes, each = (number if isinstance(number := given.get(name), int) else 0 for name in ("num_nodes", "devices"))
+    return max(nodes, 1), max(each, 0)
 
 
 def _is_global(node: ast.expr) -> bool:
