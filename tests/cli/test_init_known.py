@@ -141,3 +141,14 @@ def test_lines_for_a_file_beside_say_where_their_imports_belong(read) -> None:
     script = "import torch\nfrom trainer import run\nmodel = torch.nn.Linear(2, 2)\nrun(model)\n"
     _, _, said = read({"train.py": f"{script}torch.save(model.state_dict(), 'o/1.pt')\n", "trainer.py": trainer})
     assert "at the top of trainer.py:\n        import os" in said, said
+
+
+def test_a_trainer_of_flags_that_is_told_to_save_nothing_leaves_it_to_the_script(read) -> None:
+    script = f"{PARSER}from pytorch_lightning import Callback, Trainer\np.add_argument('--out', default='o')\n"
+    script += "p = Trainer.add_argparse_args(p)\nargs = p.parse_args()\nargs.enable_checkpointing = False\n"
+    script += "class Saver(Callback):\n    def __init__(self, args):\n        self.args = args\n"
+    script += f"    def on_train_epoch_end(self, trainer, module):\n        {STATE}f'{{self.args.out}}/m-{{n}}.pth')\n"
+    script += "trainer = Trainer.from_argparse_args(args, callbacks=[Saver(args)])\ntrainer.fit(model)\n"
+    _, found, said = read({"train.py": script}, "--", "--devices", "4")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["m-*.pth"]), said
+    assert found["gang"] == {"nnodes": 1, "nproc_per_node": 4}, said
