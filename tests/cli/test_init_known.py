@@ -152,3 +152,23 @@ def test_a_trainer_of_flags_that_is_told_to_save_nothing_leaves_it_to_the_script
     _, found, said = read({"train.py": script}, "--", "--devices", "4")
     assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["m-*.pth"]), said
     assert found["gang"] == {"nnodes": 1, "nproc_per_node": 4}, said
+
+
+def test_of_several_commands_that_are_told_by_a_table_the_one_is_read(read) -> None:
+    train = "import lightning as L\ndef setup(model_name: str, out_dir: str = 'o', resume: bool | str = False):\n"
+    train += "    fabric = L.Fabric(devices=1)\n    fabric.launch()\n    if resume == 'auto':\n"
+    train += "        resume = newest(out_dir)\n    if resume:\n        fabric.load(resume, {'optimizer': o})\n"
+    train += "    for n in range(9):\n        fabric.save(f'{out_dir}/step-{n}/model.pth', {'optimizer': o})\n"
+    train += "    fabric.save(f'{out_dir}/final/model.pth', {'optimizer': o})\n"
+    other = "import lightning as L\n\n@no_grad()\ndef main(out_dir: str = 'x'):\n    fabric = L.Fabric(devices=4)\n"
+    files = {
+        "main.py": "from jsonargparse import CLI\nfrom pack.pretrain import setup as pretrain\nfrom pack.merge import "
+        "main as merge\nCOMMANDS = {'merge': merge, 'pretrain': pretrain}\nCLI(COMMANDS)\n",
+        "pack/pretrain.py": train,
+        "pack/merge.py": f"{other}    fabric.save(f'{{out_dir}}/merged.pth', m)\n",
+    }
+    _, found, said = read(files, "--", "pretrain", "pythia", "--out_dir", "kept")
+    kept = found["checkpoint"]
+    assert (kept["path"], kept["include"]) == ("kept", ["step-*/**/*", "final/model.pth"]), said
+    assert (kept["resume_args"], found["gang"]["nproc_per_node"]) == (["--resume", "auto"], 1), said
+    assert "requires" not in said  # what has a place has no flag

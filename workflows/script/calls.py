@@ -109,8 +109,7 @@ class Calls(Statements, Library):
             return self.of_python(function, args, named)
         if not isinstance(function, Unknown):
             return Unknown()
-        if function.name.endswith("app.run") and not args and (main := self.frame.names.get("main")) is not None:
-            args = [main]  # absl's and TensorFlow's
+        args = self.commanded(function.name, args)
         known = self.of_library(function, args, named)
         if known is not None:
             return known.value

@@ -176,7 +176,7 @@ def read_script(
 def _facts(
     source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str]
 ) -> ScriptFacts:
-    flags, reached = declared(source), [*source.calls]
+    flags, reached = declared(source, arguments), [*source.calls]
     settings = settings_of(source, folder, arguments, flags)
     flags = (*flags, *settings.flags)
     told = {**by_place(arguments, source, flags), **given(arguments, flags)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -84,7 +84,6 @@ class Known:
 class Library(Builtins):
     """What is not known of a library's function is an Unknown."""
 
-    arguments: Sequence[str] = ()
     environ: Mapping[str, str] = MappingProxyType({})
     """Variables that the script will find."""
     configs: dict[str, Value]

@@ -112,7 +112,8 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
         call = next(source.above(node), None)
         if name in _CLASSES and not (isinstance(call, ast.Call) and call.func is node):
             continue  # an annotation
-        if name in _WRAPPERS and values.machine.followed and source.file(node) and source.function_of(node) not in gone:
+        missed = call not in values.machine.calls if name in _CLASSES else source.function_of(node) not in gone
+        if name in (*_WRAPPERS, *_CLASSES) and values.machine.followed and source.file(node) and missed:
             continue  # a function beside it that nobody calls
         compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
         if (
