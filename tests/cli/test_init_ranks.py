@@ -197,3 +197,12 @@ def test_a_fabric_takes_as_many_ranks_as_its_devices_say(given: str, wanted: tup
     assert (ranks(found), found["env"]) == (wanted, {"LT_CLI_USED": "1"}), said
     _, found, said = read(f"{script}fabric.launch()\n{save}")
     assert (ranks(found), "env" in found) == (wanted, False), said
+
+
+def test_a_model_that_lies_over_ranks_gets_as_many(read) -> None:
+    script = f"{PARSER}p.add_argument('--tensor-model-parallel-size', type=int, default=1)\n"
+    script += "p.add_argument('--context-parallel-size', type=int, default=1)\nargs = p.parse_args()\n"
+    script += f"{GROUP})\n{STATE}f'o/{{n}}.pt')\n"
+    assert ranks(read(script, "--", "--tensor-model-parallel-size", "2")[1]) == (2, 2)
+    _, found, said = read(script, "--", "--tensor-model-parallel-size", "8", "--context-parallel-size=2")
+    assert (ranks(found), "one copy of the model lies over 16 ranks" in said) == ((2, 8), True), said

@@ -28,6 +28,8 @@ OUT = "out"
 """The folder that a variable names, where the script has none."""
 KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
+RANKS_OF_A_NODE = 8
+"""As most nodes with GPUs have."""
 CLI_OF_FABRIC = "LT_CLI_USED"
 """So ``fabric run`` tells a script that the ranks are started, where it does not launch them itself."""
 OF_TORCHRUN = ("local_rank", "rank", "world_size")
@@ -227,6 +229,9 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
         why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; {why}"
+        if (parts := facts.ranks.parts) and nodes * each % parts:
+            each = here or min(parts, RANKS_OF_A_NODE)
+            nodes, why = -(-parts // each), f"{why}; one copy of the model lies over {parts} ranks, as its flags say"
         if facts.ranks.node:
             why += f"; {facts.ranks.node}: one node only"
     guess.put("nnodes", nodes, "")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import prod
 
 from argosy.workflows.script.account import flag_tests
 from argosy.workflows.script.flags import Flag
@@ -21,6 +22,8 @@ _CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
+_PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
+_DIGITS = 5
 _STARTERS = ("detectron2.engine.launch",)  # of a library, with the number of GPUs that its flags say
 _TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
@@ -39,6 +42,7 @@ class Spread:
     told: tuple[int, int] | None = None
     """The nodes, and the ranks on each (0: as many as there are GPUs), that a Fabric takes, and no others."""
     unlaunched: bool = False  # whether that is left to whoever starts the script
+    parts: int = 1  # over how many ranks one copy of the model lies, as the flags say
 
 
 def spread(source: Source, values: Values) -> Spread:
@@ -62,7 +66,13 @@ def spread(source: Source, values: Values) -> Spread:
                    and call in values.machine.calls), None)  # fmt: skip
     launches = any(last_name(call.func) == "launch" for call in source.calls)
     told = None if fabric is None else _of_fabric(fabric, values)
-    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, told is not None and not launches)
+    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, told is not None and not launches,
+                  _parts(values))  # fmt: skip
+
+
+def _parts(values: Values) -> int:
+    given = (text or "" for name, text in values.conditions.given.items() if _PARTS.search(name))
+    return prod(max(int(text), 1) for text in given if text.isdecimal() and len(text) < _DIGITS)
 
 
 def _of_fabric(call: ast.Call, values: Values) -> tuple[int, int]:
