@@ -172,3 +172,11 @@ def test_of_several_commands_that_are_told_by_a_table_the_one_is_read(read) -> N
     assert (kept["path"], kept["include"]) == ("kept", ["step-*/**/*", "final/model.pth"]), said
     assert (kept["resume_args"], found["gang"]["nproc_per_node"]) == (["--resume", "auto"], 1), said
     assert "requires" not in said  # what has a place has no flag
+
+
+def test_a_field_of_a_class_within_another_is_no_flag_of_that_name(read) -> None:
+    script = "import tyro, torch\nclass Manager:\n    class Config:\n        seed_checkpoint: bool = False\n"
+    script += "kind = type(loaded())\nconfig = tyro.cli(kind)\n"
+    script += f"if config.checkpoint.seed_checkpoint:\n    {STATE}where())\n"
+    code, _, said = read({"train.py": script})
+    assert (code, "--seed_checkpoint" in said) == (2, False), said

@@ -100,7 +100,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     if configs:
         return InputError(
             f"SCRIPT: {seen}; if a file of settings says where, name it after --, as in "
-            f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs)}`, else the folder and "
+            f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs[:2])}`, else the folder and "
             f"its checkpoints, {say}"
         )
     return InputError(

@@ -274,7 +274,7 @@ def _fields(source: Source) -> list[Flag]:
     for node in source.nodes:
         kind = source.class_of(node)
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and kind is not None:
-            if known and kind.name not in known:
+            if kind.name not in known if known else source.class_of(kind) is not None:
                 continue  # part of another's field: its flag has a longer name
             value = node.value
             if isinstance(value, ast.Call):
