@@ -335,3 +335,13 @@ def test_a_path_of_weights_alone_is_nothing_to_go_on_from(read) -> None:
                                 "torch.load(args.ckpt_path))\n")  # fmt: skip
     _, _, said = read(script)
     assert "goes on from what ckpt_path names" not in said
+
+
+def test_no_lines_where_each_rank_has_its_own_part_of_an_optimizer(read) -> None:
+    script = "import torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\n"
+    script += "class Muon(torch.optim.Optimizer):\n    def step(self):\n        dist.{}(a, b)\n"
+    script += "model = torch.nn.Linear(2, 2)\noptimizer = Muon(model.parameters())\nfor n in range(9000):\n"
+    script += "    model.train()\n    loss.backward()\n    optimizer.step()\n"
+    script += "    torch.save(model.state_dict(), f'o/{{n}}.pt')\n"
+    assert "optimizer.load_state_dict" in read(script.format("all_reduce"))[2]
+    assert "optimizer.load_state_dict" not in read(script.format("reduce_scatter_tensor"))[2]

@@ -224,7 +224,8 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         nodes, each, why = 1, 1, f"{why}: one process"
     elif facts.ranks.told is not None:
         nodes, each = facts.ranks.told[0], facts.ranks.told[1] or here or 1
-        why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}, whose Fabric takes as many as its devices say"
+        known = "its devices say" if facts.ranks.told[1] else "there are GPUs; change it with -j NxP"
+        why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; Fabric takes as many ranks as {known}"
     else:
         nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"

@@ -63,6 +63,9 @@ def refused(facts: ScriptFacts) -> InputError:
     seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
     if lines and not facts.saves and facts.skipped.issuperset(lines):
         seen = f"does not come to what it saves as its flags and settings are ({', '.join(lines[:MOST_LINES])})"
+        if facts.set_off is not None:
+            where, stands = facts.set_off
+            return InputError(f"SCRIPT: {seen}: {where} has `{stands}`; write True there, and call argosy init again")
     if not facts.saves and facts.sure.isdisjoint(lines) and (kept := facts.ended or held(facts)) and lines:
         only, flag = kept
         say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name

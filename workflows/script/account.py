@@ -159,6 +159,25 @@ def ended_by(source: Source, values: Values) -> tuple[str, Flag] | None:
     return f"{source.where(node)} raises as the flags are ({told})", max(asked, key=lambda flag: flag.takes_value)
 
 
+def set_off(source: Source, values: Values, places: Container[str]) -> tuple[str, str] | None:
+    """Where a field, or a name, keeps the script from its saves in these places, and what stands there: ``save: bool =
+    False``; None where no single line does.
+    """
+    for call in (each for each in source.calls if source.where(each) in places and each not in values.machine.calls):
+        for above in (each for each in source.above(call) if isinstance(each, ast.If)):
+            names = {last_name(each) for each in ast.walk(above.test) if isinstance(each, ast.Attribute | ast.Name)}
+            found = [node for node in source.nodes if isinstance(node, ast.AnnAssign | ast.Assign)
+                     and isinstance(node.value, ast.Constant) and node.value.value is False
+                     and any(last_name(each) in names for each in _given(node))]  # fmt: skip
+            if len(found) == 1:
+                return source.where(found[0]), ast.unparse(found[0])
+    return None
+
+
+def _given(node: ast.AnnAssign | ast.Assign) -> list[ast.expr]:
+    return [node.target] if isinstance(node, ast.AnnAssign) else node.targets
+
+
 def _spelled(node: ast.expr, source: Source, values: Values) -> ast.expr:
     """A test, or the one that its name stands for."""
     found = next(values.bindings.bound(node), None) if isinstance(node, ast.Name) else None

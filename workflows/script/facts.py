@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from argosy.workflows.script.account import Seen, ended_by, loaded_by, saved_by
+from argosy.workflows.script.account import Seen, ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
@@ -129,6 +129,8 @@ class ScriptFacts:
     """What it saves, in its own words."""
     seen_loads: tuple[Seen, ...] = ()
     """What it reads of a library's making, in its own words."""
+    set_off: tuple[str, str] | None = None
+    """The line that keeps it from its saves, whatever the flags are, and what stands there."""
     ended: tuple[str, Flag] | None = None
     """Where it raises as its flags are, and the flag that this asks for."""
     started: str = ""
@@ -241,6 +243,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
     return replace(
         facts,
         no_folder=folder_lacks(source, values, places),
+        set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **beside(source, values, flag)},
         enough=enough(source, values, places, flag),

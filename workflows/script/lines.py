@@ -17,6 +17,7 @@ _COUNTS = ("range", "trange", "count")
 _LEARNS = ("backward", "manual_backward")
 _LONG = re.compile(r"(?i)epoch|round|era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
+_BRINGS = re.compile(r"reduce_scatter|all_gather")
 _EVERY = 1000
 """Turns between two saves of a counter of steps, at most."""
 Turning = ast.For | ast.While
@@ -147,6 +148,8 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
+    if any(_is_shared_out(name, source, values) for name in states):
+        return None
     counts = _counters(loop, source)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
@@ -164,6 +167,15 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     anew = first if _is_whole(loop, holder[1], values) else ""
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
                 ", ".join(lacks), anew)  # fmt: skip
+
+
+def _is_shared_out(name: str, source: Source, values: Values) -> bool:
+    """Whether each rank has its own part of it: it is of a class of the script's own that brings the parts together."""
+    made = (node.value for node in source.nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            and name.rpartition(".")[2] in map(last_name, node.targets))  # fmt: skip
+    kinds = (kind for each in made for kind in values.bindings.classes.get(last_name(each.func), []))
+    return any(_BRINGS.match(last_name(each.func)) for kind in kinds for each in ast.walk(kind)
+               if isinstance(each, ast.Call))  # fmt: skip
 
 
 def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:
