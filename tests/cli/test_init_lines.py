@@ -345,3 +345,11 @@ def test_no_lines_where_each_rank_has_its_own_part_of_an_optimizer(read) -> None
     script += "    torch.save(model.state_dict(), f'o/{{n}}.pt')\n"
     assert "optimizer.load_state_dict" in read(script.format("all_reduce"))[2]
     assert "optimizer.load_state_dict" not in read(script.format("reduce_scatter_tensor"))[2]
+    zero = script.replace("= Muon(model.parameters())", "= ZeroRedundancyOptimizer(model.parameters(), Adam)")
+    assert "optimizer.load_state_dict" not in read(zero.format("all_reduce"))[2]
+
+
+def test_iterations_are_no_eras(read) -> None:
+    script = "import torch\nmodel = torch.nn.Linear(2, 2)\nopt = torch.optim.Adam(model.parameters())\n"
+    script += "for n in range(iterations()):\n    model.train()\n    loss.backward()\n    opt.step()\n"
+    assert "if n % 1000 == 0:" in read(f"{script}torch.save(model.state_dict(), 'o/1.pt')\n")[2]

@@ -15,7 +15,7 @@ from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
 _LEARNS = ("backward", "manual_backward")
-_LONG = re.compile(r"(?i)epoch|round|era|session|fold")
+_LONG = re.compile(r"(?i)epoch|round|(?<![a-z])era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _BRINGS = re.compile(r"reduce_scatter|all_gather")
 _EVERY = 1000
@@ -148,7 +148,8 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
-    if any(_is_shared_out(name, source, values) for name in states):
+    zero = (call for call in source.calls if last_name(call.func) == "ZeroRedundancyOptimizer")
+    if any(map(values.machine.calls.get, zero)) or any(_is_shared_out(name, source, values) for name in states):
         return None
     counts = _counters(loop, source)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
