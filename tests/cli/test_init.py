@@ -132,7 +132,9 @@ print("step", step)
 def test_what_numbered_files_cost_is_said_with_the_line_that_saves_it(written) -> None:
     numbered = 'import torch\nfor step in range(9):\n    torch.save({}, f"out/model_{step}.pt")\n'
     _, out = written(numbered)
-    assert 'each commit holds all files so far; write unit = ["model_*[0-9].pt"] below it to store only the newest' in out
+    assert (
+        'each commit holds all files so far; write unit = ["model_*[0-9].pt"] below it to store only the newest' in out
+    )
     assert "each commit holds" not in written(DDP, "--force")[1]
 
 

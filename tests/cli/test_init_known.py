@@ -165,3 +165,72 @@ def test_a_file_of_configargparse_says_where_it_saves(read) -> None:
     files = {"train.py": script, "lego.txt": "# a scene\nname = lego\nbase-dir = ./kept\n\nuse_views = True\n"}
     _, found, said = read(files, "--", "--config", "lego.txt")
     assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept/lego", ["*.tar"]), said
+
+
+def test_a_copy_of_settings_is_a_thing_of_its_own(read) -> None:
+    script = f"{PARSER}import copy, re, yaml\np.add_argument('--override', nargs='*')\nargs = p.parse_args()\n"
+    script += (
+        "config = yaml.safe_load(open('c.yaml'))\nif len(args.override) > 0:\n    config = copy.deepcopy(config)\n"
+    )
+    script += "def save(info):\n    path = '{}/{}.pt'.format(info['out'], info['tag'])\n"
+    script += f"    {STATE}re.sub('.pt$', '.pth', path))\n"
+    script += "def check():\n    info = copy.deepcopy(config)\n    info['tag'] = 'CV'\ncheck()\n"
+    script += "for n in range(9):\n    save({'tag': 'epoch_{}'.format(n), **config})\n"
+    _, found, said = read({"train.py": script, "c.yaml": "out: kept\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept", ["epoch_*.pth"]), said
+
+
+def test_a_flag_that_is_the_file_is_told_a_file(read) -> None:
+    script = f"{PARSER}from torch.utils.tensorboard import SummaryWriter\np.add_argument('--save-model', default='')\n"
+    script += f"args = p.parse_args()\nSummaryWriter('logs')\nif args.save_model != '':\n    {STATE}args.save_model)\n"
+    code, _, said = read({"train.py": script})
+    assert (code, "`argosy init train.py -- --save-model out/model.pt`" in said) == (2, True), said
+    _, found, said = read({"train.py": script}, "--", "--save-model", "out/model.pt")
+    assert (found["checkpoint"]["path"], "nothing seen makes out" in said) == ("out", True), said  # a log's is another
+
+
+def test_lines_for_a_file_beside_say_where_their_imports_belong(read) -> None:
+    trainer = "import torch\ndef run(model):\n    optimizer = torch.optim.Adam(model.parameters())\n"
+    trainer += "    for n in range(9000):\n        model.train()\n        loss.backward()\n        optimizer.step()\n"
+    script = "import torch\nfrom trainer import run\nmodel = torch.nn.Linear(2, 2)\nrun(model)\n"
+    _, _, said = read({"train.py": f"{script}torch.save(model.state_dict(), 'o/1.pt')\n", "trainer.py": trainer})
+    assert "at the top of trainer.py:\n        import os" in said, said
+
+
+def test_a_trainer_of_flags_that_is_told_to_save_nothing_leaves_it_to_the_script(read) -> None:
+    script = f"{PARSER}from pytorch_lightning import Callback, Trainer\np.add_argument('--out', default='o')\n"
+    script += "p = Trainer.add_argparse_args(p)\nargs = p.parse_args()\nargs.enable_checkpointing = False\n"
+    script += "class Saver(Callback):\n    def __init__(self, args):\n        self.args = args\n"
+    script += f"    def on_train_epoch_end(self, trainer, module):\n        {STATE}f'{{self.args.out}}/m-{{n}}.pth')\n"
+    script += "trainer = Trainer.from_argparse_args(args, callbacks=[Saver(args)])\ntrainer.fit(model)\n"
+    _, found, said = read({"train.py": script}, "--", "--devices", "4")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["m-*.pth"]), said
+    assert found["gang"] == {"nnodes": 1, "nproc_per_node": 4}, said
+
+
+def test_of_several_commands_that_are_told_by_a_table_the_one_is_read(read) -> None:
+    train = "import lightning as L\ndef setup(model_name: str, out_dir: str = 'o', resume: bool | str = False):\n"
+    train += "    fabric = L.Fabric(devices=1)\n    fabric.launch()\n    if resume == 'auto':\n"
+    train += "        resume = newest(out_dir)\n    if resume:\n        fabric.load(resume, {'optimizer': o})\n"
+    train += "    for n in range(9):\n        fabric.save(f'{out_dir}/step-{n}/model.pth', {'optimizer': o})\n"
+    train += "    fabric.save(f'{out_dir}/final/model.pth', {'optimizer': o})\n"
+    other = "import lightning as L\n\n@no_grad()\ndef main(out_dir: str = 'x'):\n    fabric = L.Fabric(devices=4)\n"
+    files = {
+        "main.py": "from jsonargparse import CLI\nfrom pack.pretrain import setup as pretrain\nfrom pack.merge import "
+        "main as merge\nCOMMANDS = {'merge': merge, 'pretrain': pretrain}\nCLI(COMMANDS)\n",
+        "pack/pretrain.py": train,
+        "pack/merge.py": f"{other}    fabric.save(f'{{out_dir}}/merged.pth', m)\n",
+    }
+    _, found, said = read(files, "--", "pretrain", "pythia", "--out_dir", "kept")
+    kept = found["checkpoint"]
+    assert (kept["path"], kept["include"]) == ("kept", ["step-*/**/*", "final/model.pth"]), said
+    assert (kept["resume_args"], found["gang"]["nproc_per_node"]) == (["--resume", "auto"], 1), said
+    assert "requires" not in said  # what has a place has no flag
+
+
+def test_a_field_of_a_class_within_another_is_no_flag_of_that_name(read) -> None:
+    script = "import tyro, torch\nclass Manager:\n    class Config:\n        seed_checkpoint: bool = False\n"
+    script += "kind = type(loaded())\nconfig = tyro.cli(kind)\n"
+    script += f"if config.checkpoint.seed_checkpoint:\n    {STATE}where())\n"
+    code, _, said = read({"train.py": script})
+    assert (code, "--seed_checkpoint" in said) == (2, False), said

@@ -355,3 +355,21 @@ def test_the_lines_go_around_a_loop_of_a_function_whose_model_its_module_made(re
         '        torch.save({"policy": policy.state_dict(), "optimizer": optimizer.state_dict(), "i_episode"' in said
     ), said
     assert '"i_episode": i_episode, "mean": mean}, "out/argosy.pt")' in said, said
+
+
+def test_no_lines_where_each_rank_has_its_own_part_of_an_optimizer(read) -> None:
+    script = "import torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\n"
+    script += "class Muon(torch.optim.Optimizer):\n    def step(self):\n        dist.{}(a, b)\n"
+    script += "model = torch.nn.Linear(2, 2)\noptimizer = Muon(model.parameters())\nfor n in range(9000):\n"
+    script += "    model.train()\n    loss.backward()\n    optimizer.step()\n"
+    script += "    torch.save(model.state_dict(), f'o/{{n}}.pt')\n"
+    assert "optimizer.load_state_dict" in read(script.format("all_reduce"))[2]
+    assert "optimizer.load_state_dict" not in read(script.format("reduce_scatter_tensor"))[2]
+    zero = script.replace("= Muon(model.parameters())", "= ZeroRedundancyOptimizer(model.parameters(), Adam)")
+    assert "optimizer.load_state_dict" not in read(zero.format("all_reduce"))[2]
+
+
+def test_iterations_are_no_eras(read) -> None:
+    script = "import torch\nmodel = torch.nn.Linear(2, 2)\nopt = torch.optim.Adam(model.parameters())\n"
+    script += "for n in range(iterations()):\n    model.train()\n    loss.backward()\n    opt.step()\n"
+    assert "if n % 1000 == 0:" in read(f"{script}torch.save(model.state_dict(), 'o/1.pt')\n")[2]

@@ -187,3 +187,22 @@ def test_a_module_whose_ranks_train_alone_is_said_to(argosy, tmp_path) -> None:
 def test_a_folder_that_nothing_makes_is_named(makes: str, said: bool, read) -> None:
     words = 'nothing seen makes o: only an empty folder travels with the code, so write os.makedirs("o", exist_ok=True)'
     assert (words in read(f"import os, torch\n{makes}{STATE}'o/a.pt')\n")[2]) == said
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("devices=8", (1, 8)), ("devices=2, num_nodes=3", (3, 2)), ("", (1, 1))])
+def test_a_fabric_takes_as_many_ranks_as_its_devices_say(given: str, wanted: tuple[int, int], read) -> None:
+    script = f"import lightning as L, torch\nfabric = L.Fabric({given})\n"
+    save = "fabric.save(f'o/{n}.pt', {'optimizer': o})\n"
+    _, found, said = read(f"{script}{save}")
+    assert (ranks(found), found["env"]) == (wanted, {"LT_CLI_USED": "1"}), said
+    _, found, said = read(f"{script}fabric.launch()\n{save}")
+    assert (ranks(found), "env" in found) == (wanted, False), said
+
+
+def test_a_model_that_lies_over_ranks_gets_as_many(read) -> None:
+    script = f"{PARSER}p.add_argument('--tensor-model-parallel-size', type=int, default=1)\n"
+    script += "p.add_argument('--context-parallel-size', type=int, default=1)\nargs = p.parse_args()\n"
+    script += f"{GROUP})\n{STATE}f'o/{{n}}.pt')\n"
+    assert ranks(read(script, "--", "--tensor-model-parallel-size", "2")[1]) == (2, 2)
+    _, found, said = read(script, "--", "--tensor-model-parallel-size", "8", "--context-parallel-size=2")
+    assert (ranks(found), "one copy of the model lies over 16 ranks" in said) == ((2, 8), True), said

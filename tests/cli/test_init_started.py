@@ -29,6 +29,13 @@ def test_modules_of_the_folder_that_it_is_called_in_are_found(read) -> None:
     assert "env" not in found
 
 
+def test_a_script_whose_folder_hides_a_module_of_pythons_is_a_module(read) -> None:
+    files = {"kit/train.py": f"from kit.where import OUT\n{PARSER}{STATE}f'{{OUT}}/{{n}}.pt')\n"}
+    files |= {"kit/where.py": "OUT = 'o'\n", "kit/types.py": ""}
+    _, found, _ = read(files)
+    assert (found["module"], "env" in found) == ("kit.train", False)
+
+
 def resumed(found) -> list[str] | None:
     return found["checkpoint"].get("resume_args")
 

@@ -136,3 +136,13 @@ def test_a_folder_that_cannot_be_read_is_not_guessed(script, remedy, argosy, tmp
     assert code == 2
     assert remedy in err
     assert "saves where only a run could tell" in err
+
+
+def test_a_folder_of_each_start_that_no_flag_names_is_written_down(initialized) -> None:
+    script = "import datetime\nfrom sentence_transformers import SentenceTransformerTrainer, "
+    script += "SentenceTransformerTrainingArguments\nimport transformers\nout = f'o/{datetime.datetime.now()}'\n"
+    script += (
+        "args = SentenceTransformerTrainingArguments(output_dir=out)\nSentenceTransformerTrainer(args=args).train()\n"
+    )
+    code, _, said = initialized({"train.py": script})
+    assert (code, "write `out = 'out'` before line 5, and call argosy init again" in said) == (2, True), said

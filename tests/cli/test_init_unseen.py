@@ -373,7 +373,8 @@ REFUSED = {
     ),
     "a save that a setting keeps it from": (
         f"{TORCH}class Args:\n    save: bool = False\nargs = Args()\nif args.save:\n    {STATE}f'o/{{n}}.pt')\n",
-        "does not come to what it saves as its flags and settings are (line 7)",
+        "does not come to what it saves as its flags and settings are (line 7): line 4 has `save: bool = False`; write "
+        "True there, and call argosy init again",
     ),
     "what no Python of today reads": ("x.cuda(async=True)\n", "name a .py file that it can run"),
 }  # fmt: skip

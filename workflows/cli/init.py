@@ -28,6 +28,10 @@ OUT = "out"
 """The folder that a variable names, where the script has none."""
 KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
+RANKS_OF_A_NODE = 8
+"""As most nodes with GPUs have."""
+CLI_OF_FABRIC = "LT_CLI_USED"
+"""So ``fabric run`` tells a script that the ranks are started, where it does not launch them itself."""
 OF_TORCHRUN = ("local_rank", "rank", "world_size")
 """What its ranks are told without being asked."""
 PLAIN_STEMS = ("train", "main", "__main__", "run", "pretrain", "finetune")
@@ -86,6 +90,7 @@ def command(
         guess.put("script", relative, "")
     here = path.resolve().parent == Path.cwd()
     environ |= {"PYTHONPATH": facts.started} if facts.started not in ("", "module") and here else {}
+    environ |= {CLI_OF_FABRIC: "1"} if facts.ranks.unlaunched else {}
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri, environ)
     if facts.stays:
@@ -153,9 +158,9 @@ def _arguments(
         guess.lines.append(f"env = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in environ.items())} }}")
         reason = "it says where the script writes" if OUT in environ.values() else ""
         reason = reason or ("the script imports what lies there" if "PYTHONPATH" in environ else "")
-        guess.why.append(
-            (guess.lines[-1], "; ".join(filter(None, (reason, filled if "{data}" in environ.values() else ""))))
-        )
+        launched = "the script leaves it to `fabric run` to launch its Fabric" if CLI_OF_FABRIC in environ else ""
+        told = (reason, launched, filled if "{data}" in environ.values() else "")
+        guess.why.append((guess.lines[-1], "; ".join(filter(None, told))))
     return args
 
 
@@ -217,10 +222,17 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
     elif facts.ranks.by is None:
         why = facts.ranks.only or "the script uses neither DDP, FSDP nor deepspeed"
         nodes, each, why = 1, 1, f"{why}: one process"
+    elif facts.ranks.told is not None:
+        nodes, each = facts.ranks.told[0], facts.ranks.told[1] or here or 1
+        known = "its devices say" if facts.ranks.told[1] else "there are GPUs; change it with -j NxP"
+        why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; Fabric takes as many ranks as {known}"
     else:
         nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
         why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; {why}"
+        if (parts := facts.ranks.parts) and nodes * each % parts:
+            each = here or min(parts, RANKS_OF_A_NODE)
+            nodes, why = -(-parts // each), f"{why}; one copy of the model lies over {parts} ranks, as its flags say"
         if facts.ranks.node:
             why += f"; {facts.ranks.node}: one node only"
     guess.put("nnodes", nodes, "")

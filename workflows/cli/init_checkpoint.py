@@ -218,6 +218,10 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         # It may look for any of them by itself: the model in one folder, its optimizer in another.
         patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
         return above, list(include) or patterns, f"{first.where} saves there"
+    if way is not None and way.attribute in facts.newest:
+        # None of them is taken for the newest: what is saved once below, at the end, may lie among them.
+        below = [each for each in usable if each.folder.startswith(f"{first.folder}/") and "*" not in each.pattern]
+        patterns += [os.path.relpath(f"{each.folder}/{each.pattern}", first.folder) for each in below if not include]
     if any(
         flag is not None and flag.attribute in facts.folders - facts.files
         for flag in (facts.resume_flag(), facts.restored_by)

@@ -26,14 +26,15 @@ def refused(facts: ScriptFacts) -> InputError:
     # A file of settings or of data names no folder, however the path came of it.
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
-        say = " ".join(words_of(flag.name, "VALUE"))
+        whole = any(each.where == where and each.file == flag for each in facts.seen_saves)
+        say = " ".join(words_of(flag.name, "out/model.pt" if whole else "VALUE"))
         fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
                  and not each.folder.startswith(flag.default or OUTSIDE)}  # fmt: skip
         more = f", and another in the place of what is written down ({', '.join(sorted(fixed))})" if fixed else ""
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
-            f"{f'is {flag.default}' if flag.default else 'has no value'}; name a folder below the one the script "
-            f"runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
+            f"{f'is {flag.default}' if flag.default else 'has no value'}; name a {'file in a ' * whole}folder below "
+            f"the one the script runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
         )
     for each in facts.saves:
         if (outside := _of_default(facts, each.folder)) is not None:
@@ -62,6 +63,9 @@ def refused(facts: ScriptFacts) -> InputError:
     seen = f"saves where only a run could tell ({', '.join(lines[:MOST_LINES])}{more})" if lines else NOTHING
     if lines and not facts.saves and facts.skipped.issuperset(lines):
         seen = f"does not come to what it saves as its flags and settings are ({', '.join(lines[:MOST_LINES])})"
+        if facts.set_off is not None:
+            where, stands = facts.set_off
+            return InputError(f"SCRIPT: {seen}: {where} has `{stands}`; write True there, and call argosy init again")
     if not facts.saves and facts.sure.isdisjoint(lines) and (kept := facts.ended or held(facts)) and lines:
         only, flag = kept
         say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name
@@ -99,7 +103,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     if configs:
         return InputError(
             f"SCRIPT: {seen}; if a file of settings says where, name it after --, as in "
-            f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs)}`, else the folder and "
+            f"`argosy init SCRIPT -- {' '.join(f'{name} FILE' for name in configs[:2])}`, else the folder and "
             f"its checkpoints, {say}"
         )
     return InputError(

@@ -32,6 +32,8 @@ class Seen:
     tests: tuple[str, ...]
     flags: tuple[Flag, ...]
     """What the tests ask for, then what the path is made of, as far as the command line does not give it."""
+    file: Flag | None = None
+    """The flag that is all of the path, where that is a file's."""
 
     def told(self, does: str) -> str:
         """One line of it."""
@@ -50,9 +52,14 @@ def saved_by(source: Source, values: Values, places: Container[str]) -> tuple[Se
     """The calls that stand in these places."""
     wrappers = wrappers_of(source)
     calls = (call for call in source.calls if source.where(call) in places)
-    found = tuple(_seen(call, target, source, values) for call in calls
-                  for target, _ in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
+    found = tuple(replace(_seen(call, target, source, values), file=None if ending else _file_of(target, values))
+                  for call in calls for target, ending in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
     return found or tuple(_by_its_name(source, values))
+
+
+def _file_of(target: ast.expr, values: Values) -> Flag | None:
+    named = next(values.flags_alone(target), None)
+    return values.flag(key_of(target)) if named is None and isinstance(target, ast.Attribute) else named
 
 
 def _by_its_name(source: Source, values: Values) -> Iterator[Seen]:
@@ -160,6 +167,25 @@ def ended_by(source: Source, values: Values) -> tuple[str, Flag] | None:
         return None
     told = " and ".join(dict.fromkeys(map(ast.unparse, tests)))
     return f"{source.where(node)} raises as the flags are ({told})", max(asked, key=lambda flag: flag.takes_value)
+
+
+def set_off(source: Source, values: Values, places: Container[str]) -> tuple[str, str] | None:
+    """Where a field, or a name, keeps the script from its saves in these places, and what stands there: ``save: bool =
+    False``; None where no single line does.
+    """
+    for call in (each for each in source.calls if source.where(each) in places and each not in values.machine.calls):
+        for above in (each for each in source.above(call) if isinstance(each, ast.If)):
+            names = {last_name(each) for each in ast.walk(above.test) if isinstance(each, ast.Attribute | ast.Name)}
+            found = [node for node in source.nodes if isinstance(node, ast.AnnAssign | ast.Assign)
+                     and isinstance(node.value, ast.Constant) and node.value.value is False
+                     and any(last_name(each) in names for each in _given(node))]  # fmt: skip
+            if len(found) == 1:
+                return source.where(found[0]), ast.unparse(found[0])
+    return None
+
+
+def _given(node: ast.AnnAssign | ast.Assign) -> list[ast.expr]:
+    return [node.target] if isinstance(node, ast.AnnAssign) else node.targets
 
 
 def _spelled(node: ast.expr, source: Source, values: Values) -> ast.expr:

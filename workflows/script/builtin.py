@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
@@ -23,12 +24,25 @@ from argosy.workflows.script.domain import (
 )
 from argosy.workflows.script.methods import Methods
 
+_COMMANDS = (".CLI", ".auto_cli", ".Fire")
+"""Make commands of functions."""
+
 
 class Builtins(Methods):
     """Each as ``_fn_NAME``: its arguments, by place and by name, and what stands before its name."""
 
     frame: Frame
     """Where the call stands."""
+    arguments: Sequence[str] = ()
+    """The command line."""
+
+    def commanded(self, name: str, args: list[Value]) -> list[Value]:
+        """What a library calls that is given no function: the script's main, or of several the command that is told."""
+        if name.endswith("app.run") and not args and (main := self.frame.names.get("main")) is not None:
+            return [main]  # absl's and TensorFlow's
+        if name.endswith(_COMMANDS) and args and isinstance(args[0], dict):
+            return [each for key, each in args[0].items() if key in self.arguments][:1]
+        return args
 
     def _fn_eval(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         known = isinstance(args[0], str) and not self.has_holes(args[0])

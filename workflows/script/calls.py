@@ -77,10 +77,10 @@ class Calls(Statements, Library):
             value = self.evaluate(word.value, frame)
             if word.arg is not None:
                 named[word.arg] = value
-            elif isinstance(value, dict):
-                named |= {key: each for key, each in value.items() if isinstance(key, str)}
             elif isinstance(value, Unknown):
                 named.setdefault("**", value)
+            else:
+                named |= {key: each for key, each in self.starred(value).items() if isinstance(key, str)}
         return args, named
 
     def _super(self, node: ast.Call, frame: Frame) -> Value:
@@ -109,8 +109,7 @@ class Calls(Statements, Library):
             return self.of_python(function, args, named)
         if not isinstance(function, Unknown):
             return Unknown()
-        if function.name.endswith("app.run") and not args and (main := self.frame.names.get("main")) is not None:
-            args = [main]  # absl's and TensorFlow's
+        args = self.commanded(function.name, args)
         known = self.of_library(function, args, named)
         if known is not None:
             return known.value

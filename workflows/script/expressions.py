@@ -61,11 +61,17 @@ class Expressions(Names):
             name = None if key is None else self.evaluate(key, frame)
             if name == "dirpath":
                 self.keep(value, choices(what))
-            if key is None and isinstance(what, dict):
-                found |= what
-            elif key is not None and isinstance(name, _PLAIN):
+            if key is None:
+                found |= self.starred(what)
+            elif isinstance(name, _PLAIN):
                 found[name] = what
         return found
+
+    @staticmethod
+    def starred(value: Value) -> dict[Value, Value]:
+        """What ``**value`` puts there: of several dicts each key of any of them."""
+        tables = [each for each in choices(value) if isinstance(each, dict)]
+        return {key: join(each[key] for each in tables if key in each) for one in tables for key in one}
 
     def _joinedstr(self, node: ast.JoinedStr, frame: Frame) -> Value:
         parts = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from argosy.workflows.script.account import Seen, ended_by, loaded_by, saved_by
+from argosy.workflows.script.account import Seen, ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.asked import Asked, asked_for, numbered
 from argosy.workflows.script.beside import beside
@@ -131,6 +131,8 @@ class ScriptFacts:
     """What it saves, in its own words."""
     seen_loads: tuple[Seen, ...] = ()
     """What it reads of a library's making, in its own words."""
+    set_off: tuple[str, str] | None = None
+    """The line that keeps it from its saves, whatever the flags are, and what stands there."""
     ended: tuple[str, Flag] | None = None
     """Where it raises as its flags are, and the flag that this asks for."""
     started: str = ""
@@ -172,13 +174,13 @@ def read_script(
             break
         source = read_source(path, [*folders, *source.roots[known:]])
         known = len(source.roots)
-    return replace(facts, alone=trains_alone(source), no_folder=folder_lacks(source))
+    return replace(facts, alone=trains_alone(source))
 
 
 def _facts(
     source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str]
 ) -> ScriptFacts:
-    flags, reached = declared(source), [*source.calls]
+    flags, reached = declared(source, arguments), [*source.calls]
     settings = settings_of(source, folder, arguments, flags)
     flags = (*flags, *settings.flags)
     told = {**by_place(arguments, source, flags), **given(arguments, flags)}
@@ -238,10 +240,12 @@ def _facts(
 
 
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
-    """The same with what depends on the flag that makes it go on; ``places``: where it saves, as far as known."""
+    """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
     flag = facts.resume_flag()
     return replace(
         facts,
+        no_folder=folder_lacks(source, values, places),
+        set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **beside(source, values, flag)},
         enough=enough(source, values, places, flag),

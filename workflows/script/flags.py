@@ -45,8 +45,10 @@ class Flag:
         return self.dest or self.name.lstrip("-").replace("-", "_")
 
 
-def declared(source: Source) -> tuple[Flag, ...]:
-    """Each flag once, in the order of the source; of a module that others use, too, those that are read."""
+def declared(source: Source, arguments: Sequence[str] = ()) -> tuple[Flag, ...]:
+    """Each flag once, in the order of the source; of a module that others use, too, those that are read; of several
+    commands those of the one that the ``arguments`` name.
+    """
     found: dict[str, Flag] = {}
     read = {getattr(node, "attr", getattr(node, "id", getattr(node, "value", None))) for node in source.nodes
             if isinstance(node, ast.Attribute | ast.Name | ast.Constant)}  # fmt: skip
@@ -62,7 +64,8 @@ def declared(source: Source) -> tuple[Flag, ...]:
             flag = replace(flag, required=False)  # of one command among others
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    for flag in (*_fields(source), *_of_fire(source), *_of_docopt(source), *_of_tables(source), *_of_dicts(source)):
+    commands = (*_fields(source), *_of_fire(source, arguments), *_of_docopt(source))
+    for flag in (*commands, *_of_tables(source), *_of_dicts(source)):
         found.setdefault(flag.name, flag)
     return tuple(found.values())
 
@@ -158,16 +161,17 @@ def _is_true(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
 
 
-def _of_fire(source: Source) -> list[Flag]:
+def _of_fire(source: Source, arguments: Sequence[str]) -> list[Flag]:
     """Parameters of the function that ``fire.Fire(main)``, ``typer.run(main)``, ``@app.command()`` of typer's or
     jsonargparse's ``CLI(main)`` makes a command of.
     """
     named = {
-        (source.file(call), each.id): last_name(call.func) in ("CLI", "auto_cli")
+        _place(name, source): last_name(call.func) in ("CLI", "auto_cli")
         for call in source.calls
         if (last_name(call.func) in ("Fire", "CLI") or source.origin(call.func) in _COMMANDS) and len(call.args) == 1
         for each in ast.walk(call.args[0])
         if isinstance(each, ast.Name)
+        for name in [_chosen(each, source, arguments)]
     }
     if "typer" in source.packages:
         commands = (each for each in source.nodes if isinstance(each, Function) and _is_command(each))
@@ -184,8 +188,26 @@ def _of_fire(source: Source) -> list[Flag]:
                 switch = isinstance(value, ast.Constant) and isinstance(value.value, bool) and says in ("", "bool")
                 # jsonargparse wants a value of a switch, too.
                 name = f"{_own_name(written) or f'--{each.arg}'}{'=true' * (switch and named[function_of])}"
-                found.append(Flag(name, not switch, plain(value), value is None, source.where(each), dest=each.arg))
+                # What jsonargparse requires has a place, and no name.
+                required = value is None and not named[function_of]
+                found.append(Flag(name, not switch, plain(value), required, source.where(each), dest=each.arg))
     return found
+
+
+def _chosen(name: ast.Name, source: Source, arguments: Sequence[str]) -> ast.Name:
+    """Of a table of commands the one that the arguments name: ``CLI({"train": setup})``."""
+    tables = (node.value for node in source.nodes if isinstance(node, ast.Assign) and source.file(node) ==
+              source.file(name) and name.id in map(last_name, node.targets))  # fmt: skip
+    known = (value for each in tables for key, value in written_out(each) if key in arguments)
+    return next((each for each in known if isinstance(each, ast.Name)), name)
+
+
+def _place(name: ast.Name, source: Source) -> tuple[str, str]:
+    """The file in which a function stands, and what it is called there."""
+    module, _, own = source.origin(name).rpartition(".")
+    ending = f"/{module.replace('.', '/')}.py"
+    file = next((file for file, path in source.paths.items() if module and str(path).endswith(ending)), None)
+    return (source.file(name), name.id) if file is None else (file, own)
 
 
 def _is_command(function: Function) -> bool:
@@ -249,7 +271,7 @@ def _fields(source: Source) -> list[Flag]:
     for node in source.nodes:
         kind = source.class_of(node)
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and kind is not None:
-            if known and kind.name not in known:
+            if kind.name not in known if known else source.class_of(kind) is not None:
                 continue  # part of another's field: its flag has a longer name
             value = node.value
             if isinstance(value, ast.Call):

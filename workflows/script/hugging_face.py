@@ -41,7 +41,7 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
         library=f"transformers.{last_name(trainer.func)}",
         where=source.where(settings or trainer),
         folder=folder,
-        remedy="say where, as in `argosy init SCRIPT -- --output_dir out`, or name the folder with --opaque FOLDER",
+        remedy=_remedy(source.where(settings or trainer), place if parser is None else None, values),
         # Everything in its folder: the final model lies beside the checkpoints.
         include_here=("checkpoint-*/**/*",),
         expect=("rng_state_{rank}.pth",),
@@ -52,6 +52,13 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
         start=started(calls, source, "train", "resume_from_checkpoint", f"get_last_checkpoint({folder!r})")
         + "; from transformers.trainer_utils import get_last_checkpoint at its top",
     )
+
+
+def _remedy(where: str, place: ast.expr | None, values: Values) -> str:
+    """What to do where its folder cannot be read; ``place``: what the script itself gives, which no flag says."""
+    if isinstance(place, ast.Name) and values.flag("output_dir") is None:
+        return f"give all starts one: write `{place.id} = 'out'` before {where}, and call argosy init again"
+    return "say where, as in `argosy init SCRIPT -- --output_dir out`, or name the folder with --opaque FOLDER"
 
 
 def _words(source: Source, values: Values) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -84,7 +84,6 @@ class Known:
 class Library(Builtins):
     """What is not known of a library's function is an Unknown."""
 
-    arguments: Sequence[str] = ()
     environ: Mapping[str, str] = MappingProxyType({})
     """Variables that the script will find."""
     configs: dict[str, Value]
@@ -146,6 +145,8 @@ class Library(Builtins):
             return PurePosixPath(self.text(value))
         if name in ("abspath", "realpath", "normpath"):
             return posixpath.normpath(self.text(value)) if self.text(value) else "."
+        if name in ("deepcopy", "copy", "clone") and isinstance(value, dict):
+            return self.table(value) if isinstance(value, Table) else dict(value)  # what is written to it stays there
         return self.text(value) if isinstance(value, PurePosixPath | File) and name in ("str", "fspath") else value
 
     def _parsed(self, name: str, args: list[Value]) -> Value:
@@ -175,6 +176,10 @@ class Library(Builtins):
 
     def _fn_get_outdir(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self._fn_join(args, named, owner)  # timm's
+
+    def _fn_sub(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        known = owner == "re" and isinstance(args[0], str) and isinstance(args[1], str)
+        return self.lifted(lambda text: re.sub(args[0], args[1], self.text(text)), args[2]) if known else Unknown()
 
     def _fn_relpath(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         here = len(args) < 2 or self.text(args[1]) in ("", ".")

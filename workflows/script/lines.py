@@ -15,8 +15,9 @@ from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
 _LEARNS = ("backward", "manual_backward")
-_LONG = re.compile(r"(?i)epoch|episode|round|era|session|fold")
+_LONG = re.compile(r"(?i)epoch|episode|round|(?<![a-z])era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
+_BRINGS = re.compile(r"reduce_scatter|all_gather")
 _EVERY = 1000
 """Turns between two saves of a counter of steps, at most."""
 Turning = ast.For | ast.While
@@ -60,7 +61,12 @@ class Loop:
         tests += [] if _LONG.search(f"{self.counter} {self.header}") else [f"{self.counter} % {_every(end)} == 0"]
         cost = "" if _LONG.search(f"{self.counter} {self.header}") else "  # so many steps a kill may cost"
         alone = f"if {' and '.join(tests)}:{cost}\n            " if tests else ""
-        top = f"    at its top:\n        import {self.imports}\n" if self.imports else ""
+        file = self.where.rpartition(":")[0]
+        top = (
+            f"    at {f'the top of {file}' if file else 'its top'}:\n        import {self.imports}\n"
+            if self.imports
+            else ""
+        )
         folder = os.path.dirname(path)
         made = f'        os.makedirs("{folder}", exist_ok=True)\n' if folder else ""
         made += f"        {self.start} = {self.first}\n" if self.header else ""
@@ -142,6 +148,9 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
+    zero = (call for call in source.calls if last_name(call.func) == "ZeroRedundancyOptimizer")
+    if any(map(values.machine.calls.get, zero)) or any(_is_shared_out(name, source, values) for name in states):
+        return None
     counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source))),)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
@@ -159,6 +168,15 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     anew = first if _is_whole(loop, holder[1], values) else ""
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
                 ", ".join(lacks), anew)  # fmt: skip
+
+
+def _is_shared_out(name: str, source: Source, values: Values) -> bool:
+    """Whether each rank has its own part of it: it is of a class of the script's own that brings the parts together."""
+    made = (node.value for node in source.nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            and name.rpartition(".")[2] in map(last_name, node.targets))  # fmt: skip
+    kinds = (kind for each in made for kind in values.bindings.classes.get(last_name(each.func), []))
+    return any(_BRINGS.match(last_name(each.func)) for kind in kinds for each in ast.walk(kind)
+               if isinstance(each, ast.Call))  # fmt: skip
 
 
 def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:

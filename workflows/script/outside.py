@@ -44,10 +44,20 @@ def put_inside(source: Source, values: Values, places: Sequence[SavedAt]) -> tup
     return (min(made) if made[0][3] else max(made))[1:3] if made else None
 
 
-def folder_lacks(source: Source) -> bool:
-    """Whether ``torch.save`` is called, which makes no folder, and nothing that is called reads as if it made one."""
+def folder_lacks(source: Source, values: Values, places: Sequence[SavedAt]) -> bool:
+    """Whether ``torch.save`` is called, which makes no folder, and nothing that is called reads as if it made one; what
+    is known to make another, as a writer of logs does its own, makes none of these.
+    """
     saved = any(source.origin(call.func) == "torch.save" for call in source.calls)
-    return saved and not any(_MAKES.search(last_name(call.func)) for call in source.calls)
+    makes = (call for call in source.calls if _MAKES.search(last_name(call.func)))
+    known = ([*values.folders(call.args[0])] if call.args else [] for call in makes)
+    return saved and not any(not each or any(_is_near(one, each) for one in places) for each in known)
+
+
+def _is_near(place: SavedAt, folders: Sequence[str]) -> bool:
+    """Whether one of the folders is that, lies in it or above it, as far as it is known."""
+    known = [f"{each.partition('*')[0]}/" for each in folders]
+    return any(each.startswith(("/", f"{place.folder}/")) or f"{place.folder}/".startswith(each) for each in known)
 
 
 def copies_all(source: Source) -> str:

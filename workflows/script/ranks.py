@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import prod
 
 from argosy.workflows.script.account import flag_tests
 from argosy.workflows.script.flags import Flag
@@ -21,6 +22,8 @@ _CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
+_PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
+_DIGITS = 5
 _STARTERS = ("detectron2.engine.launch",)  # of a library, with the number of GPUs that its flags say
 _TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
@@ -36,6 +39,10 @@ class Spread:
     only: str = ""
     node: str = ""
     alike: bool = False  # each rank has all of the model
+    told: tuple[int, int] | None = None
+    """The nodes, and the ranks on each (0: as many as there are GPUs), that a Fabric takes, and no others."""
+    unlaunched: bool = False  # whether that is left to whoever starts the script
+    parts: int = 1  # over how many ranks one copy of the model lies, as the flags say
     mpi: str = ""  # where MPI tells each rank which it is
 
 
@@ -57,7 +64,23 @@ def spread(source: Source, values: Values) -> Spread:
         *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
     node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
     mpi = _by_mpi(source, values)
-    return Spread(by or (("MPI", mpi) if mpi else None), cuda, only, node or _files_of_ranks(source), alike, mpi)
+    fabric = next((call for call in source.calls if last_name(call.func) == "Fabric" and by is not None
+                   and call in values.machine.calls), None)  # fmt: skip
+    told = None if fabric is None else _of_fabric(fabric, values)
+    unlaunched = told is not None and all(last_name(call.func) != "launch" for call in source.calls)
+    by = by or (("MPI", mpi) if mpi else None)
+    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi)
+
+
+def _parts(values: Values) -> int:
+    given = (text or "" for name, text in values.conditions.given.items() if _PARTS.search(name))
+    return prod(max(int(text), 1) for text in given if text.isdecimal() and len(text) < _DIGITS)
+
+
+def _of_fabric(call: ast.Call, values: Values) -> tuple[int, int]:
+    given = values.machine.unpacked.get(call, {})
+    nodes, each = (number if isinstance(number := given.get(name), int) else 0 for name in ("num_nodes", "devices"))
+    return max(nodes, 1), max(each, 0)
 
 
 def _is_global(node: ast.expr) -> bool:
@@ -101,7 +124,8 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
         call = next(source.above(node), None)
         if name in _CLASSES and not (isinstance(call, ast.Call) and call.func is node):
             continue  # an annotation
-        if name in _WRAPPERS and values.machine.followed and source.file(node) and source.function_of(node) not in gone:
+        missed = call not in values.machine.calls if name in _CLASSES else source.function_of(node) not in gone
+        if name in (*_WRAPPERS, *_CLASSES) and values.machine.followed and source.file(node) and missed:
             continue  # a function beside it that nobody calls
         compared = any(isinstance(each, ast.Compare) for each in islice(source.above(node), 2))
         if (

@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import PurePath
 
+from argosy.workflows.script.domain import Unknown
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.hugging_face import PARSERS, transformers
 from argosy.workflows.script.ray_train import ray_train
@@ -59,11 +60,16 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
 
 def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
     """Where a Trainer of Lightning's is told to save nothing, since the script does, and its devices."""
-    for call in (each for each in source.calls if last_name(each.func) == "Trainer"):
+    for call in (each for each in source.calls if last_name(each.func) in ("Trainer", _OF_ARGUMENTS.partition(".")[2])):
+        by_flags = last_name(call.func) != "Trainer" and bool(call.args)
+        given = values.machine.seen.get(call.args[0], []) if by_flags else []
+        kept = next((each.attributes for each in given if isinstance(each, Unknown)), {})  # what the script set itself
         saves = argument(call, "enable_checkpointing")
-        if saves is not None and (_is_false(saves) or values.machine.seen.get(saves) == [False]):
+        known = [kept.get("enable_checkpointing")] if saves is None else values.machine.seen.get(saves)
+        if _is_false(saves) or known == [False]:
             devices = argument(call, "devices")
-            told = plain(devices) or values.conditions.flag("" if devices is None else last_name(devices)) or ""
+            name = "devices" if by_flags else "" if devices is None else last_name(devices)
+            told = plain(devices) or values.conditions.flag(name) or ""
             return source.where(call), int(told) if told.isdecimal() and told != "0" else 1
     return None
 
