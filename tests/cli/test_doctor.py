@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from argosy.steps.cluster.api import connect
+from argosy.steps.contract.errors import StepError
 from tests.cli.api_server import FakeApi, serving
 
 RUN = """
@@ -247,6 +249,22 @@ def test_a_webhook_that_is_down_is_named_and_not_the_api_server(argosy, run: Pat
     assert "kubectl get validatingwebhookconfigurations" in found["remedy"]
 
 
+def test_a_pod_that_meets_a_webhook_that_is_down_names_the_cluster_and_may_be_tried_again(tmp_path: Path) -> None:
+    """It was `unknown`, which gives up after the third."""
+    said = 'Internal error occurred: failed calling webhook "mjobset.kb.io": failed to call webhook: refused'
+
+    class Unhooked(Cluster):
+        def write(self, *_: Any) -> tuple[int, dict[str, Any]]:
+            return 500, {"reason": "InternalError", "message": said}
+
+    with (
+        serving(Unhooked(), tmp_path) as kubeconfig,
+        pytest.raises(StepError, match="a webhook of the cluster") as told,
+    ):
+        connect(kubeconfig=str(kubeconfig), patience=0.1).create({"apiVersion": "v1", "kind": "Pod", "metadata": {}})
+    assert (told.value.cause, told.value.code, said in told.value.quote) == ("config_or_rbac", 75, True)
+
+
 def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) -> None:
     own = RUN.format(uri="s3://b/store") + '[dataset]\nuri = "s3://b/c"\n[trigger]\n'
     run.write_text(own + '[trigger.event_source.sqs]\nqueue = "q"\nregion = "eu-west-1"\n')
@@ -354,7 +372,7 @@ def test_who_installs_a_trigger_is_told_to_push_the_code_that_it_starts(argosy, 
         (
             "Forbidden",
             'serviceaccounts "argosy" is forbidden: User "me" cannot patch resource "serviceaccounts" in API group ""',
-            "whoever administers the cluster may allow it",
+            "may allow it, or apply what `argosy install` prints without --apply\n",
         ),
     ],
 )
