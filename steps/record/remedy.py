@@ -13,6 +13,8 @@ FROM_PYTHON = "TrainingRun(...).run()"
 """In a record the command of a run that was started from Python, where no file describes it."""
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
 """How an API server says that it makes no such pod."""
+_STOPPED = re.compile(r"(stopped|shutdown) with strategy")
+"""How Argo says that somebody stopped the workflow, in its message or in that of the step that ran."""
 
 
 def what_to_do(record: RunRecord) -> list[str]:
@@ -24,14 +26,17 @@ def what_to_do(record: RunRecord) -> list[str]:
         return []
     told = []
     step = failed_step(record)
+    stopped = bool(_STOPPED.search((step.message if step is not None else record.message).lower()))
     if step is not None:
         said = f" for {named}" if (named := step.cause) else f": {step.message}" if step.message else ""
         code = "" if step.exit_code is None else f", with exit code {step.exit_code}"
         told.append(f"The workflow failed at the step {step.name}{code}{said}.")
-        if step.quote:
+        if step.quote and not stopped:
             told.append(f"    | {step.quote}")
     last = record.restarts[-1] if record.restarts else None
     cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
+    # A workflow that was stopped between two steps and retried ends without a word of Argo's.
+    cause = cause or ("sigterm" if stopped or (step is None and not record.message) else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
     if not record.checkpoints and not record.outline:
         advice = advice.replace("Go on from the last checkpoint", "Nothing was saved; start it again")
