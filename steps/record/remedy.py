@@ -13,6 +13,7 @@ FROM_PYTHON = "TrainingRun(...).run()"
 """In a record the command of a run that was started from Python, where no file describes it."""
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
 """How an API server says that it makes no such pod."""
+_BESIDE = re.compile(r"failed quota: .*must specify .*\b(init|wait)\b")
 _STOPPED = re.compile(r"(stopped|shutdown) with strategy")
 """How Argo says that somebody stopped the workflow, in its message or in that of the step that ran."""
 
@@ -48,6 +49,11 @@ def what_to_do(record: RunRecord) -> list[str]:
 
 
 def _unnamed(step: StepNode | None) -> str:
+    if step is not None and _BESIDE.search(step.message):
+        return (
+            "a quota asks every container for a limit, and Argo's own have none: whoever administers Argo sets "
+            "`executor.resources` in its controller's ConfigMap, or the namespace a LimitRange with defaults."
+        )
     if step is not None and step.exit_code is None and _REFUSED.search(step.message):
         return (
             "the cluster made no pod of it, so it has no log: mend what the message names; `argosy doctor run.toml` "
