@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 from argosy.steps.cluster.kinds import Kind, kind_of
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.exit_codes import ExitCode
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 CONNECT_SECONDS = 5.0
@@ -26,12 +27,11 @@ READ_SECONDS = 30.0
 PATIENCE_SECONDS = 120.0
 """How long a call is repeated while the API server is away; an upgrade of a control plane takes about a minute."""
 _RETRIED = (429, 500, 502, 503, 504)
-
-
 UNHOOKED = "failed calling webhook"
 """How the API server says that one which has to be asked is down; it has answered itself."""
+_WEBHOOK, _SERVER = ("a webhook of the cluster", Cause.CONFIG_OR_RBAC), ("the Kubernetes API", Cause.UNKNOWN)
 NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
-NOT_ALLOWED = re.compile(r'cannot \S+ resource "')
+NOT_ALLOWED = re.compile(r'cannot \S+ resource "([^"]*)"')
 """How an authorizer refuses. Admission has the same 403 for what it does not want: a quota, a policy, Pod Security."""
 
 
@@ -178,9 +178,9 @@ class Api:
                 return record
             except (ApiAway, ValueError) as error:
                 if time.monotonic() + pause > deadline:
-                    who = "a webhook of the cluster" if UNHOOKED in str(error) else "the Kubernetes API"
+                    who, cause = _WEBHOOK if UNHOOKED in str(error) else _SERVER
                     text = f"{who} did not answer for {patience:g} s: {method} {path}: {error}"
-                    raise ApiSilent(Cause.UNKNOWN, text, quote=str(error)) from error
+                    raise ApiSilent(cause, text, quote=str(error), code=ExitCode.TRANSIENT) from error
                 time.sleep(pause)
                 pause = min(pause * 2, 5.0)
             except ApiError as error:

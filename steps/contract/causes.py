@@ -179,9 +179,9 @@ class Cause(CauseRow):
     CONFIG_OR_RBAC = (
         "config_or_rbac",
         ExitCode.CONFIGURATION,
-        "The cluster refused an object: a missing Secret or a missing permission.",
+        "The cluster did not take an object: a missing Secret or permission, or a webhook that does not answer.",
         "Create the Secret that the message names; give the run's account the right that it lacks, `argosy install -n "
-        "NAMESPACE --apply`; what a policy refuses, `argosy doctor run.toml` shows without a run.",
+        "NAMESPACE --apply`; what a policy refuses, and which webhook is down, `argosy doctor run.toml` shows.",
     )
     S3_ACCESS = (
         "s3_access",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiError
+from argosy.steps.cluster.api import UNHOOKED, Api, ApiError
 from argosy.steps.cluster.kinds import EVENT, WORKLOAD
 from argosy.steps.contract.errors import StepError
 from argosy.steps.gang.runtimes import Runtime
@@ -17,7 +17,7 @@ ASK_SECONDS = 20.0
 FIRST_SECONDS = 3.0
 """Before the second question, doubled until somebody says something: a queue looks at a new gang a little later."""
 _PATIENCE = 5.0
-REFUSED = re.compile(r"Error creating: (?!.*exceeded (\w+ )?quota).*(is forbidden: |denied the request)")
+REFUSED = re.compile(rf"Error creating: (?!.*exceeded (\w+ )?quota).*(is forbidden: |denied the request|{UNHOOKED})")
 """The Job controller's word of what an API server says; a quota over several namespaces is a webhook's."""
 
 

@@ -13,6 +13,9 @@ FROM_PYTHON = "TrainingRun(...).run()"
 """In a record the command of a run that was started from Python, where no file describes it."""
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
 """How an API server says that it makes no such pod."""
+_BESIDE = re.compile(r"failed quota: .*must specify .*\b(init|wait)\b")
+_STOPPED = re.compile(r"(stopped|shutdown) with strategy")
+"""How Argo says that somebody stopped the workflow, in its message or in that of the step that ran."""
 
 
 def what_to_do(record: RunRecord) -> list[str]:
@@ -24,14 +27,17 @@ def what_to_do(record: RunRecord) -> list[str]:
         return []
     told = []
     step = failed_step(record)
+    stopped = bool(_STOPPED.search((step.message if step is not None else record.message).lower()))
     if step is not None:
         said = f" for {named}" if (named := step.cause) else f": {step.message}" if step.message else ""
         code = "" if step.exit_code is None else f", with exit code {step.exit_code}"
         told.append(f"The workflow failed at the step {step.name}{code}{said}.")
-        if step.quote:
+        if step.quote and not stopped:
             told.append(f"    | {step.quote}")
     last = record.restarts[-1] if record.restarts else None
     cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
+    # A workflow that was stopped between two steps and retried ends without a word of Argo's.
+    cause = cause or ("sigterm" if stopped or (step is None and not record.message) else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
     if not record.checkpoints and not record.outline:
         advice = advice.replace("Go on from the last checkpoint", "Nothing was saved; start it again")
@@ -43,6 +49,11 @@ def what_to_do(record: RunRecord) -> list[str]:
 
 
 def _unnamed(step: StepNode | None) -> str:
+    if step is not None and _BESIDE.search(step.message):
+        return (
+            "a quota asks every container for a limit, and Argo's own have none: whoever administers Argo sets "
+            "`executor.resources` in its controller's ConfigMap, or the namespace a LimitRange with defaults."
+        )
     if step is not None and step.exit_code is None and _REFUSED.search(step.message):
         return (
             "the cluster made no pod of it, so it has no log: mend what the message names; `argosy doctor run.toml` "

@@ -150,7 +150,7 @@ class Loop:
     def _placed(self, name: str, logs: RankLogs) -> Verdict | None:
         """Queued for as long as it holds nothing; then its nodes have to come in time."""
         began, clock = time.monotonic(), PlacementClock(self._args.placement_timeout_seconds)
-        refusal = Refusal()
+        refusal = Refusal(clock.limit_seconds)
         staged = any(each.get("dependsOn") for each in self._manifest.workload["spec"].get("replicatedJobs", []))
         for states in self._looks(name, logs):
             standing, now = self._host.standing(name), time.monotonic()

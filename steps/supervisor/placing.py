@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from argosy.steps.cluster.api import UNHOOKED
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang.host import PodState, Standing
@@ -49,21 +50,25 @@ class PlacementClock:
 class Refusal:
     """Says when nothing is to be waited for: pods are refused, by Pod Security, a policy, a webhook, a LimitRange, or
     the queue has less in all than the gang wants. None of that passes by itself, as a quota does that others use up.
+    A webhook that does not answer may be back, and has as long as nodes have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unhooked_seconds: float) -> None:
         self._since = 0.0
+        self._unhooked_seconds = unhooked_seconds
 
     def is_over(self, standing: Standing, now: float) -> bool:
         """``now`` by the monotonic clock."""
         refused = standing.phase == "refused" or (standing.phase == "queued" and bool(_NEVER.match(standing.why)))
         self._since = (self._since or now) if refused else 0.0
-        return bool(self._since) and now - self._since > STUCK_SECONDS
+        limit = self._unhooked_seconds if UNHOOKED in standing.why else STUCK_SECONDS
+        return bool(self._since) and now - self._since > limit
 
     def verdict(self, standing: Standing) -> Verdict:
         """With what the cluster said."""
         cause = Cause.CONFIG_OR_RBAC if standing.phase == "refused" else Cause.UNSCHEDULABLE
-        return Verdict(cause=cause, exit_code=int(ExitCode.CONFIGURATION), quote=standing.why)
+        code = ExitCode.TRANSIENT if UNHOOKED in standing.why else ExitCode.CONFIGURATION
+        return Verdict(cause=cause, exit_code=int(code), quote=standing.why)
 
 
 def cannot_begin(stuck: Sequence[PodState]) -> Standing:
@@ -93,7 +98,7 @@ class Placing:
         """
         context, began = self._context, time.monotonic()
         clock = PlacementClock(context.settings.args.placement_timeout_seconds)
-        refusal = Refusal()
+        refusal = Refusal(clock.limit_seconds)
         elastic = PlacementClock(min(ELASTIC_SECONDS, clock.limit_seconds))
         while True:
             states = self._expect()

@@ -84,6 +84,16 @@ def test_it_ends_when_its_time_is_spent_and_says_so(run_toml: Path) -> None:
     assert "all_reduce            8 B" in done.stdout
 
 
+def test_the_way_to_the_figures_of_a_cluster_names_the_runs_own_endpoint(run_toml: Path) -> None:
+    """Without it AWS was asked for the bucket of another S3."""
+    run_toml.write_text(
+        RUN.replace("[env]", '[storage]\nuri = "s3://b/store"\n[env]\nAWS_ENDPOINT_URL = "http://s3:1"')
+    )
+    done = bench(run_toml, "-o", "bench.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "env AWS_ENDPOINT_URL=http://s3:1 argosy checkpoint get s3://b/store/" in done.stderr
+
+
 def test_the_yaml_for_a_cluster_has_the_gang_and_nothing_else_of_the_run(run_toml: Path) -> None:
     done = bench(run_toml, "--op", "all_reduce", "-o", "bench.yaml")
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from argosy.steps.cluster.api import connect
+from argosy.steps.contract.errors import StepError
 from tests.cli.api_server import FakeApi, serving
+from tests.s3 import S3Server
 
 RUN = """
 name = "r"
@@ -71,7 +74,13 @@ class Cluster(FakeApi):
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path: Path, monkeypatch) -> Path:
+    """Nobody's keys: a store that is not a test's own is asked nothing."""
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "PROFILE", "ENDPOINT_URL"):
+        monkeypatch.delenv(f"AWS_{name}", raising=False)
+    for name in ("CONFIG_FILE", "SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(f"AWS_{name}", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     (tmp_path / "train.py").write_text("import torch.distributed as dist\n")
     path = tmp_path / "run.toml"
     path.write_text(RUN.format(uri="s3://b/store"))
@@ -247,6 +256,46 @@ def test_a_webhook_that_is_down_is_named_and_not_the_api_server(argosy, run: Pat
     assert "kubectl get validatingwebhookconfigurations" in found["remedy"]
 
 
+@pytest.mark.parametrize(
+    ("bucket", "keys", "state", "said"),
+    [
+        ("lake", True, "ok", "answers"),
+        ("pond", True, "missing", "the bucket does not exist"),
+        ("lake", False, "unknown", "no AWS credentials for s3://lake/store"),
+    ],
+)
+def test_the_store_is_asked_with_the_keys_of_who_asks(
+    bucket: str, keys: bool, state: str, said: str, argosy, run: Path, monkeypatch
+) -> None:
+    """A bucket that nobody had made was found by the first pod."""
+    with S3Server(("lake",)) as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}.items() if keys else ():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        for name, value in {"AWS_ALLOW_HTTP": "true", "AWS_ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(name, value)
+        run.write_text(RUN.format(uri=f"s3://{bucket}/store"))
+        code, checks = examined(argosy, run, Cluster())
+    found = checks[f"store s3://{bucket}/store"]
+    assert (found["state"], code) == (state, int(state == "missing"))
+    assert said in found["detail"]
+
+
+def test_a_pod_that_meets_a_webhook_that_is_down_names_the_cluster_and_may_be_tried_again(tmp_path: Path) -> None:
+    """It was `unknown`, which gives up after the third."""
+    said = 'Internal error occurred: failed calling webhook "mjobset.kb.io": failed to call webhook: refused'
+
+    class Unhooked(Cluster):
+        def write(self, *_: Any) -> tuple[int, dict[str, Any]]:
+            return 500, {"reason": "InternalError", "message": said}
+
+    with (
+        serving(Unhooked(), tmp_path) as kubeconfig,
+        pytest.raises(StepError, match="a webhook of the cluster") as told,
+    ):
+        connect(kubeconfig=str(kubeconfig), patience=0.1).create({"apiVersion": "v1", "kind": "Pod", "metadata": {}})
+    assert (told.value.cause, told.value.code, said in told.value.quote) == ("config_or_rbac", 75, True)
+
+
 def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) -> None:
     own = RUN.format(uri="s3://b/store") + '[dataset]\nuri = "s3://b/c"\n[trigger]\n'
     run.write_text(own + '[trigger.event_source.sqs]\nqueue = "q"\nregion = "eu-west-1"\n')
@@ -258,6 +307,16 @@ def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) 
     kinds = [*KINDS, {"name": "cronworkflows"}, {"name": "workfloweventbindings"}]
     code, checks = examined(argosy, run, Cluster(objects={"/apis/argoproj.io/v1alpha1": {"resources": kinds}}))
     assert (code, checks["trigger"]["state"]) == (0, "ok")
+    assert checks["service account argosy-trigger, rights"]["state"] == "ok"
+
+
+def test_who_decides_about_new_data_has_to_be_allowed_to(argosy, run: Path) -> None:
+    """Its account was looked at by nobody before the first event."""
+    run.write_text(RUN.format(uri="s3://b/store") + '[dataset]\nuri = "s3://b/c"\n[trigger]\n')
+    code, checks = examined(argosy, run, Cluster(denied=(("list", "workfloweventbindings"),)))
+    found = checks["service account argosy-trigger, rights"]
+    assert (code, found["state"], found["detail"]) == (1, "missing", "may not list workfloweventbindings")
+    assert found["remedy"] == "argosy install -n research --trigger RUN.toml --apply"
 
 
 @pytest.mark.parametrize(
@@ -354,7 +413,7 @@ def test_who_installs_a_trigger_is_told_to_push_the_code_that_it_starts(argosy, 
         (
             "Forbidden",
             'serviceaccounts "argosy" is forbidden: User "me" cannot patch resource "serviceaccounts" in API group ""',
-            "whoever administers the cluster may allow it",
+            "may allow it, or apply what `argosy install` prints without --apply\n",
         ),
     ],
 )

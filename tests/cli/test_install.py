@@ -82,3 +82,21 @@ def test_the_help_says_which_namespace_is_meant_without_one(verb, said, argosy) 
     _, out, _ = argosy(verb, "--help")
     words = " ".join(out.split())
     assert said in words.partition("--namespace TEXT")[2].partition("--context TEXT")[0]
+
+
+@pytest.mark.parametrize("while_running", ["queue", "replace"])
+def test_the_account_of_a_trigger_may_announce_at_argos_server_and_has_the_same_rights_for_every_run(
+    while_running, argosy, tmp_path
+) -> None:
+    """Argo's server answered 403 to the token that the page names; a second run took the first one's ``patch``."""
+    (tmp_path / "train.py").write_text("print(1)\n")
+    store = '[storage]\nuri = "s3://b/s"\n[dataset]\nuri = "s3://b/c"\n'
+    trigger = f'[trigger]\nwhile_running = "{while_running}"\n'
+    (tmp_path / "run.toml").write_text(f'name = "r"\nscript = "train.py"\n{store}{trigger}')
+    code, out, err = argosy("install", "-n", "a", "--trigger", str(tmp_path / "run.toml"))
+    assert (code, err) == (0, "")
+    found = [each for each in yaml.safe_load_all(out) if each["kind"] == "Role"]
+    (role,) = [each for each in found if each["metadata"]["name"] == "argosy-trigger"]
+    rights = {rule["resources"][0]: rule["verbs"] for rule in role["rules"]}
+    assert rights["workflows"] == ["create", "list", "patch"]
+    assert (rights["workfloweventbindings"], rights["workflowtemplates"]) == (["list"], ["get"])

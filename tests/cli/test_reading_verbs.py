@@ -295,6 +295,28 @@ def test_explain_of_a_failed_run_says_what_to_do(story, tell, argosy) -> None:
     assert "What to do: Lower batch.micro_batch_size" in out
 
 
+@pytest.mark.parametrize("message", ["workflow shutdown with strategy:  Stop", ""])
+def test_a_run_that_was_stopped_is_gone_on_with_and_no_log_is_to_be_read(message: str, story, tell, argosy) -> None:
+    """Its advice was the log of a step that nobody had named; after argo retry no step has failed."""
+    tell.begin(story)
+    if message:
+        story.node("train", 4.0, 9.2, "Failed", message=message)
+    story.finish("Failed", 10.0)
+    _, out, _ = argosy("explain")
+    assert "What to do: Nothing was saved; start it again: `argosy " in out
+    assert "run-id" in out
+
+
+def test_a_quota_that_argos_own_containers_do_not_meet_is_whose_it_is(story, tell, argosy) -> None:
+    """The advice was `argosy doctor`, which is not shown these containers."""
+    tell.begin(story)
+    said = 'pods "r-1" is forbidden: failed quota: team: must specify limits.memory for: init,wait'
+    story.node("snapshot", 4.0, 4.0, "Error", message=said)
+    story.finish("Failed", 10.0)
+    _, out, _ = argosy("explain")
+    assert "What to do: a quota asks every container for a limit, and Argo's own have none" in out
+
+
 @pytest.mark.parametrize("typed", ["argosy run jobs/run.toml", ""])  # chaos, and older runs, have none
 def test_advice_names_the_file_as_it_was_typed_once(typed: str, story, tell, argosy) -> None:
     tell.begin(story)

@@ -16,6 +16,8 @@ from typing import Any
 import boto3
 import pytest
 
+from argosy.steps.events.journal import Decision, Journal
+from argosy.steps.store import open_store
 from tests.s3 import S3Server
 from tests.starts import argosy
 
@@ -221,3 +223,20 @@ def test_before_anybody_has_looked_a_look_is_not_said_to_start_what_is_there(arg
         told.append(out.splitlines()[1])
     assert told[0].startswith("now: nobody has looked yet: what the first look finds there starts nothing")
     assert told[1] == "now: an event of this object, or a look, starts the run (on = marker)"
+
+
+def test_a_start_whose_workflow_nobody_has_created_is_told_as_that(argosy, tmp_path: Path) -> None:
+    """A trigger without the right to create Workflows had "started" a run that was nowhere."""
+    journal = Journal(open_store(tmp_path.as_uri()), "r")
+    code, out, err = argosy("events", f"{tmp_path.as_uri()}/r")
+    assert code == 0, err
+    assert "argo submit --from workflowtemplate/r-trigger" in out
+    assert "argosy watch" not in out  # without the run's description
+    start = Decision("start", "new", "file:///c/v1", key="k", workflow="r-1", seq=1)
+    assert journal.append(start)
+    journal.settle(start)
+    _, out, _ = argosy("events", f"{tmp_path.as_uri()}/r")
+    assert "-> r-1, not created yet: the next event or look does: new" in out
+    journal.mark_done(1)
+    _, out, _ = argosy("events", f"{tmp_path.as_uri()}/r")
+    assert "-> r-1: new" in out

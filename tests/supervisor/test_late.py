@@ -92,13 +92,24 @@ POD = 'Error creating: pods "g-0-x" is forbidden: '
 )
 def test_what_can_never_have_its_pods_is_not_queued(why: str, ends: bool) -> None:
     """A queue that has less in all than the gang wants was waited for without an end."""
-    refusal, standing = Refusal(), Standing(phase="refused" if REFUSED.search(why) else "queued", why=why)
+    refusal, standing = Refusal(900.0), Standing(phase="refused" if REFUSED.search(why) else "queued", why=why)
     assert not refusal.is_over(standing, 100.0)
     assert not refusal.is_over(standing, 100.0 + STUCK_SECONDS)
     assert refusal.is_over(standing, 101.0 + STUCK_SECONDS) is ends
     assert not refusal.is_over(Standing(phase="placing", why=why), 200.0)  # some came: it is looked at anew
     assert not refusal.is_over(standing, 201.0)
     assert refusal.verdict(standing).exit_code == 78
+
+
+def test_a_webhook_that_does_not_answer_is_no_queue_and_has_as_long_as_nodes_have() -> None:
+    """The gang stood as queued, without an end."""
+    why = 'Error creating: Internal error occurred: failed calling webhook "pods.policy": connection refused'
+    refusal, standing = Refusal(900.0), Standing(phase="refused" if REFUSED.search(why) else "queued", why=why)
+    assert not refusal.is_over(standing, 100.0)
+    assert not refusal.is_over(standing, 1000.0)
+    assert refusal.is_over(standing, 1001.0)
+    verdict = refusal.verdict(standing)
+    assert (verdict.cause, verdict.exit_code) == ("config_or_rbac", 75)
 
 
 def test_a_run_whose_pods_are_refused_ends_with_what_the_cluster_said(rig: Rig) -> None:

@@ -23,6 +23,7 @@ from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.source import Source, compiled, is_toml, read_bytes, with_ranks
 from argosy.workflows.cli.starting import check_gpus, check_state_dir
 from argosy.workflows.cli.written import write_whole
+from argosy.workflows.cluster.store import endpoint_of
 
 _KEPT = ("name", "image", "step_image", "env", "secrets", "storage", "gang", "deadlines")
 """Of the run: who makes the pods and what they are told. Nothing is staged, judged, promoted or announced."""
@@ -68,7 +69,11 @@ def command(
     source = _described(file, ranks, words)
     if output is not None:
         write_whole(output, source.yaml)
-        next_commands([(typed("argo", "submit", output), "measure on a cluster")], err=True)
+        place = f"{source.store_uri}/{source.run_name}/runs/WORKFLOW"
+        where = [f"{name}={value}" for name, value in endpoint_of(source.document)]
+        get = typed(*(["env", *where] if where else []), "argosy", "checkpoint", "get", place, "./bench")
+        fetched = [] if source.store_uri.startswith("file:") else [(get, "then: the table and the plot")]
+        next_commands([(typed("argo", "submit", output), "measure on a cluster"), *fetched], err=True)
         return 0
     check_gpus(source)
     check_state_dir(state_dir)
@@ -103,7 +108,8 @@ def _described(file: Path, ranks: tuple[int, int] | None, words: list[str]) -> S
     run = load_run(file)
     if run.gang.launcher != "torchrun":
         raise InputError(
-            f"{file}: gang.launcher = {run.gang.launcher!r}: collectives of torch are measured under torchrun"
+            f"{file}: gang.launcher = {run.gang.launcher!r}: collectives of torch are measured under torchrun; "
+            "leave the launcher out in a copy of the file"
         )
     run = run if ranks is None else with_ranks(run, *ranks)
     if (run.gang.nnodes, run.gang.nproc_per_node) == (1, 1):

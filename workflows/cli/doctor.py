@@ -60,8 +60,10 @@ def _documents(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The workflow, and what starts it by itself."""
     from argosy.workflows.cli.source import from_toml, from_yaml, is_toml, with_trigger
     from argosy.workflows.engine.reading import read_documents
+    from argosy.workflows.trigger.accounts import account_documents
 
     source = from_toml(file, None) if is_toml(file) else from_yaml(file)
     if source.run is None or source.run.trigger is None:
         return source.document, []
-    return source.document, read_documents(with_trigger(source).yaml, str(file))
+    started = read_documents(with_trigger(source).yaml, str(file))
+    return source.document, [*account_documents(source.run, ""), *started]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,13 +51,16 @@ def command(words: tuple[str, ...], last: int, as_json: bool, state_dir: Path) -
     if as_json:
         emit({"run": name, "decisions": [asdict(each) for each in decisions]})
         return 0
+    undone = set(journal.undone())
     for each in decisions:
-        say(_row(each))
+        say(_row(each, undone))
     if not decisions:
         looked = journal.note("baseline") is not None
         found = "the looks have found nothing new" if looked else "nobody has looked"
         say(f"no decision yet: nothing was announced, and {found}")
-        next_commands([(typed("argosy", "watch", run), "look at the data, and start what is new")])
+        look = typed("argo", "submit", "--from", f"workflowtemplate/{name}-trigger")
+        here = [(typed("argosy", "watch", run), "look at the data from here")] if source else []
+        next_commands([*here, (look, "look now, where argosy install put the trigger")])
     return 0
 
 
@@ -97,8 +100,9 @@ def _why(journal: Journal, source: Source | None, uri: str, as_json: bool) -> in
     if as_json:
         emit({"uri": uri, "decisions": [asdict(each) for each in decisions], "now": outlook})
     else:
+        undone = set(journal.undone())
         for each in decisions:
-            say(_row(each))
+            say(_row(each, undone))
         if not decisions:
             say(f"{uri}: no decision: it was never announced, and no look has found it")
         if outlook:
@@ -122,9 +126,10 @@ def _outlook(journal: Journal, source: Source | None, uri: str) -> str:
     return told
 
 
-def _row(decision: Decision) -> str:
+def _row(decision: Decision, undone: Collection[int]) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(decision.time))
     started = f" -> {decision.workflow}" if decision.workflow else ""
     data = f" [{decision.fingerprint[:12]}]" if decision.fingerprint else ""
     by = f" ({decision.source})" if decision.source else ""
-    return f"{when}  {decision.decision:<9}  {decision.subject}{data}{started}: {decision.why}{by}"
+    open_yet = ", not created yet: the next event or look does" if decision.seq in undone else ""
+    return f"{when}  {decision.decision:<9}  {decision.subject}{data}{started}{open_yet}: {decision.why}{by}"

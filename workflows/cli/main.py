@@ -153,6 +153,10 @@ def invoke(argv: list[str] | None = None) -> int:
         return _mistake_of_ours(error)
 
 
+_INSTALLED = ("namespaces", "serviceaccounts", "roles", "rolebindings", "persistentvolumeclaims", "cronworkflows")
+"""What `argosy install` applies first of all, and what of a trigger; who runs trainings needs no right to them."""
+
+
 def _way_in(error: StepError) -> str:
     """What a person does about a cluster that does not answer, or lets nobody in."""
     if isinstance(error, ApiSilent) and UNHOOKED in str(error):
@@ -161,10 +165,11 @@ def _way_in(error: StepError) -> str:
         return "; see that `kubectl version` answers, or name another cluster with --context or --kubeconfig"
     if error.cause == "config_or_rbac" and (str(error) == "Unauthorized" or "system:anonymous" in str(error)):
         return "; the cluster takes no credentials of the kubeconfig: log in again until `kubectl auth whoami` answers"
-    if error.cause == "config_or_rbac" and NOT_ALLOWED.search(str(error)):
-        return (
-            "; whoever administers the cluster may allow it; for submit, status, logs and top `argosy doctor` says how"
-        )
+    if error.cause == "config_or_rbac" and (denied := NOT_ALLOWED.search(str(error))):
+        what = "; for submit, status, logs and top `argosy doctor` says how"
+        if denied[1] in _INSTALLED:
+            what = ", or apply what `argosy install` prints without --apply"
+        return f"; whoever administers the cluster may allow it{what}"
     return ""
 
 

@@ -21,7 +21,9 @@ _taken: set[str] = set()
 """Variables that we set: the next run may say something else."""
 
 
-def open_run_store(uri: str, workflow: Mapping[str, Any], namespace: str) -> ObjectStore:
+def open_run_store(
+    uri: str, workflow: Mapping[str, Any], namespace: str, retry_seconds: float = PERSON_SECONDS
+) -> ObjectStore:
     """The store at ``uri`` as the run's pods reach it, with this machine's own credentials.
 
     Raises:
@@ -33,7 +35,7 @@ def open_run_store(uri: str, workflow: Mapping[str, Any], namespace: str) -> Obj
     take_address(workflow)
     if uri.startswith("s3:") and not os.environ.get("AWS_SKIP_SIGNATURE"):
         _need_keys(uri, workflow, namespace)
-    return open_store(uri, retry_seconds=PERSON_SECONDS)
+    return open_store(uri, retry_seconds=retry_seconds)
 
 
 def take_address(workflow: Mapping[str, Any]) -> None:
@@ -46,6 +48,11 @@ def take_address(workflow: Mapping[str, Any]) -> None:
         if name not in os.environ and not (chosen and name in ENDPOINT):
             os.environ[name] = value
             _taken.add(name)
+
+
+def endpoint_of(workflow: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a command line has to set to find the run's bucket: (variable, value), where the run says so itself."""
+    return sorted({(name, value) for name, value in _variables(workflow) if name in ENDPOINT})
 
 
 def _folder(uri: str) -> ObjectStore:

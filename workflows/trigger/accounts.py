@@ -14,11 +14,10 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 REASONS = {
-    (
-        ACCOUNT,
-        "workflows",
-    ): "who decides starts the run, sees whether one runs, and with while_running = replace ends it",
+    (ACCOUNT, "workflows"): "who decides starts the run, sees whether one runs, ends it with while_running = replace",
     (ACCOUNT, "workflowtaskresults"): "Argo's executor in the pod that decides",
+    (ACCOUNT, "workfloweventbindings"): "Argo's server asks as the sender of an event: which bindings take it",
+    (ACCOUNT, "workflowtemplates"): "the same: what the binding submits",
     (SENSOR_ACCOUNT, "workflows"): "an event starts the Workflow that decides",
 }
 """(account, resource): what for."""
@@ -27,15 +26,21 @@ REASONS = {
 def account_documents(run: TrainingRun, namespace: str) -> list[dict[str, Any]]:
     """ServiceAccounts, Roles and RoleBindings in the order in which they are applied.
 
-    The step that decides creates and lists Workflows (and ends them, with ``while_running = "replace"``); a Sensor
-    creates Workflows and nothing else; an EventSource may do nothing.
+    The step that decides creates, lists and ends Workflows; the same account announces at Argo's server. Its Role is
+    one for all runs of the namespace, so what a run alone needs is not left out for another. A Sensor creates Workflows
+    and nothing else; an EventSource may do nothing.
 
     Raises:
         InputError: the run has no trigger.
     """
     trigger = need_trigger(run)
-    deciding = ["create", "list", *(["patch"] if trigger.while_running == "replace" else [])]
-    found = _account(ACCOUNT, namespace, [("workflows", deciding), ("workflowtaskresults", ["create", "patch"])])
+    deciding = [
+        ("workflows", ["create", "list", "patch"]),
+        ("workflowtaskresults", ["create", "patch"]),
+        ("workfloweventbindings", ["list"]),
+        ("workflowtemplates", ["get"]),
+    ]
+    found = _account(ACCOUNT, namespace, deciding)
     if trigger.on == "marker" and trigger.event_source:
         found += _account(SENSOR_ACCOUNT, namespace, [("workflows", ["create"])])
         found += _account(SOURCE_ACCOUNT, namespace, [])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from argosy.steps.cluster.api import Api
-from argosy.workflows.cluster.doctor import capacity, rehearsal, rights, things, topology, versions
+from argosy.workflows.cluster.doctor import bucket, capacity, rehearsal, rights, things, topology, versions
 from argosy.workflows.cluster.doctor.check import Check
 from argosy.workflows.cluster.doctor.needs import Needs, needs_of
 
@@ -31,8 +31,11 @@ def examine(
         return
     yield from rights.yours(api)
     yield from rights.accounts(api, needs)
+    yield from rights.trigger(api, trigger)
     for look in (things.secrets, things.claims, things.queue, things.priority_classes, things.network, things.images):
         yield from look(api, needs)
+    if workflow is not None:
+        yield from bucket.bucket(api, workflow)
     yield from topology.labels(api, needs)
     yield from topology.kueue(api, needs)
     yield from capacity.capacity(api, needs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from argosy.steps.cluster.api import Api
@@ -22,6 +22,8 @@ YOURS = (
 )
 """(group, resource, verb) of submit, status, logs and top."""
 _AUTHORIZATION = "authorization.k8s.io/v1"
+_Rule = tuple[str, Sequence[str], Sequence[str]]
+"""Group, resources, verbs."""
 
 
 def yours(api: Api) -> Iterator[Check]:
@@ -48,36 +50,50 @@ def yours(api: Api) -> Iterator[Check]:
 
 def accounts(api: Api, needs: Needs) -> Iterator[Check]:
     """Whether the run's service accounts are there and may do what its pods do."""
+    rules = [(group, resources, verbs) for group, resources, verbs, _ in RULES]
     for name in needs.accounts:
         option = "" if name == "argosy" else f" --service-account {name}"
         install = f"argosy install -n {api.namespace}{option} --apply"
-        what = f"service account {name}"
-
-        def there(name: str = name, what: str = what, install: str = install) -> Iterator[Check]:
-            if api.get(SERVICE_ACCOUNT, name) is None:
-                yield Check("missing", what, f"not in namespace {api.namespace}", install)
-            else:
-                yield Check("ok", what, "there")
-
-        def rights(name: str = name, what: str = what, install: str = install) -> Iterator[Check]:
-            denied = _denied(api, f"system:serviceaccount:{api.namespace}:{name}")
-            if denied:
-                yield Check("missing", f"{what}, rights", f"may not {', '.join(denied)}", install)
-            else:
-                yield Check("ok", f"{what}, rights", "all that the pods of a run do")
-
-        found = list(asked(what, f"kubectl get serviceaccount {name} -n {api.namespace}", there))
-        yield from found
-        if found[0].state == "ok":
-            ask = f"kubectl auth can-i --list -n {api.namespace} --as system:serviceaccount:{api.namespace}:{name}"
-            yield from asked(f"{what}, rights", ask, rights)
+        yield from _account(api, name, rules, install, "all that the pods of a run do")
 
 
-def _denied(api: Api, user: str) -> list[str]:
+def trigger(api: Api, documents: Sequence[Mapping[str, Any]]) -> Iterator[Check]:
+    """Whether those who start the run are there, and may."""
+    install = f"argosy install -n {api.namespace} --trigger RUN.toml --apply"
+    for document in documents:
+        if document["kind"] == "Role":
+            rules = [(each["apiGroups"][0], each["resources"], each["verbs"]) for each in document["rules"]]
+            yield from _account(api, document["metadata"]["name"], rules, install, "all that starts this run")
+
+
+def _account(api: Api, name: str, rules: Sequence[_Rule], install: str, may: str) -> Iterator[Check]:
+    what = f"service account {name}"
+
+    def there() -> Iterator[Check]:
+        if api.get(SERVICE_ACCOUNT, name) is None:
+            yield Check("missing", what, f"not in namespace {api.namespace}", install)
+        else:
+            yield Check("ok", what, "there")
+
+    def rights() -> Iterator[Check]:
+        denied = _denied(api, f"system:serviceaccount:{api.namespace}:{name}", rules)
+        if denied:
+            yield Check("missing", f"{what}, rights", f"may not {', '.join(denied)}", install)
+        else:
+            yield Check("ok", f"{what}, rights", may)
+
+    found = list(asked(what, f"kubectl get serviceaccount {name} -n {api.namespace}", there))
+    yield from found
+    if found[0].state == "ok":
+        ask = f"kubectl auth can-i --list -n {api.namespace} --as system:serviceaccount:{api.namespace}:{name}"
+        yield from asked(f"{what}, rights", ask, rights)
+
+
+def _denied(api: Api, user: str, rules: Sequence[_Rule]) -> list[str]:
     served = {group["name"] for group in api.read("/apis")["groups"]} | {""}
     return [
         f"{verb} {resource}"
-        for group, resources, verbs, _ in RULES
+        for group, resources, verbs in rules
         if group in served
         for resource in resources
         for verb in verbs

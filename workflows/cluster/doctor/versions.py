@@ -122,7 +122,8 @@ def trigger(api: Api, documents: Sequence[Mapping[str, Any]]) -> Iterator[Check]
 
     def look() -> Iterator[Check]:
         served = {each["name"] for each in api.read("/apis/argoproj.io/v1alpha1")["resources"]}
-        lacking = {kind_of(each).plural for each in documents} - served
+        of_argo = [each for each in documents if each["apiVersion"].startswith("argoproj.io/")]
+        lacking = {kind_of(each).plural for each in of_argo} - served
         for what, kinds in (("trigger", lacking - _OF_EVENTS), ("Argo Events", lacking & _OF_EVENTS)):
             if kinds:
                 page = _EVENTS if what == "Argo Events" else _GROUPS["Argo Workflows"][2]
