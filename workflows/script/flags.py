@@ -64,9 +64,9 @@ def declared(source: Source, arguments: Sequence[str] = ()) -> tuple[Flag, ...]:
             flag = replace(flag, required=False)  # of one command among others
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    commands = (*_fields(source), *_of_fire(source, arguments), *_of_docopt(source))
-    for flag in (*commands, *_of_tables(source), *_of_dicts(source)):
-        found.setdefault(flag.name, flag)
+    others = (*_fields(source), *_of_fire(source, arguments), *_of_docopt(source))
+    for each in (*others, *_of_tables(source), *_of_dicts(source)):
+        found.setdefault(each.name, each)
     return tuple(found.values())
 
 
