@@ -228,6 +228,7 @@ StrangeError: nothing known"""
         ),
         (["pyarrow.lib.ArrowNotImplementedError: nested data"], "user_exception"),
         (['Error from server (InternalError): failed calling webhook "a.b": Post "https://c:443"'], "unknown"),
+        (['did not answer: failed calling webhook "a.b": Post "https://c:443": connection refused'], "unknown"),
         (["NCCL Error 1: unhandled cuda error"], "unknown"),
         (["Exception: either GCS or head node's raylet may not have started"], "rendezvous_connect"),
         (

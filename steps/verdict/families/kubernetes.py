@@ -230,7 +230,7 @@ PATTERNS = (
     Pattern(
         Cause.UNKNOWN,
         r"from server \((Conflict|ServerTimeout|Timeout|TooManyRequests|InternalError|ServiceUnavailable"
-        r"|StoreReadError|Expired)\)",
+        r"|StoreReadError|Expired)\)|failed calling webhook",
         "Error from server (InternalError): Internal error occurred: failed calling webhook",
         Weight.MESSENGER,
     ),
