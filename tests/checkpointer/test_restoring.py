@@ -165,7 +165,10 @@ def test_files_of_a_script_are_not_a_state(
     monkeypatch.setenv(env.RESUME_DIGEST, saved.digest)
     with pytest.raises(Stopped):
         Checkpointer().restore()
-    assert "holds files of a script (opaque mode)" in capsys.readouterr().err
+    assert (
+        'holds files of a script, not a Checkpointer\'s state: set checkpoint.mode to "opaque"'
+        in capsys.readouterr().err
+    )
 
 
 LIMITED = """
