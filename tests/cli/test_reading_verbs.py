@@ -179,10 +179,17 @@ def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argos
     assert (code, "its last sign of life is" in err) == (2, True), err
     beat.write_text(json.dumps({"time": time.time() - 200}))
     code, out, err = argosy("rm", uri, "--checkpoints")
-    assert (code, out.startswith("removed gpt-abc12 and ")) == (0, True), err
+    assert (code, out.startswith("removed gpt-abc12 and "), f"argosy ls file://{root} " in out) == (0, True, True), err
     assert [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()] == [
         "gpt/runs/gpt-other/events/a"
     ]
+
+
+@pytest.mark.parametrize("end", ["/gpt/runs/..", "/gpt/runs/.", "/./runs/gpt-abc12", "//runs/gpt-abc12", "/gpt/runs"])
+def test_a_uri_that_names_no_run_is_wrong_input(end: str, story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    code, _, err = argosy("rm", f"file://{story.state_dir}/volumes/argosy{end}", "--checkpoints")
+    assert (code, "no place of a run; it ends in /NAME/runs/RUN_ID" in err) == (2, True), err
 
 
 def test_a_promoted_run_is_not_removed_from_its_store_either(promoted, story, argosy) -> None:

@@ -66,7 +66,8 @@ def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_js
     if as_json:
         emit({"removed": told})
         return
-    next_commands([(typed("argosy", "ls", *place.flags(place.namespace)), "what is left")])
+    where = [run.root for run in chosen[-1:] if isinstance(run, StoredRun)] or place.flags(place.namespace)
+    next_commands([(typed("argosy", "ls", *where), "what is left")])
 
 
 def _check_over(run: Run, *, checkpoints: bool) -> None:
