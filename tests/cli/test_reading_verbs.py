@@ -314,6 +314,17 @@ def test_a_run_that_was_stopped_is_gone_on_with_and_no_log_is_to_be_read(message
     assert "run-id" in out
 
 
+def test_a_run_of_which_only_the_store_is_left_was_not_stopped_for_that(story, tell, argosy) -> None:
+    """Which step failed is not in the store; that nobody says it is no word of a stop."""
+    tell.begin(story)
+    story.finish("Failed", 10.0)
+    root = story.state_dir / "volumes" / "argosy"
+    (root / "gpt/runs/gpt-abc12/summary.json").write_text('{"workflow": "gpt-abc12", "phase": "Failed"}')
+    _, out, _ = argosy("explain", f"file://{root}/gpt/runs/gpt-abc12")
+    assert "What to do: the store does not say at which step it failed" in out
+    assert "start it again" not in out
+
+
 def test_a_quota_that_argos_own_containers_do_not_meet_is_whose_it_is(story, tell, argosy) -> None:
     """The advice was `argosy doctor`, which is not shown these containers."""
     tell.begin(story)
