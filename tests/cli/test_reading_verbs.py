@@ -172,6 +172,7 @@ def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argos
     uri = f"file://{root}/gpt/runs/gpt-abc12"
     code, _, err = argosy("rm", uri)
     assert (code, "--checkpoints removes that" in err) == (2, True), err
+    story.store.put("gpt/runs/gpt-abc12/summary.json", b'{"phase": "Succeeded"}')
     beat = root / "gpt/runs/gpt-abc12/alive/train"
     beat.parent.mkdir()
     beat.write_text(json.dumps({"time": time.time()}))
@@ -185,6 +186,16 @@ def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argos
     ]
 
 
+@pytest.mark.parametrize(("age", "code"), [(30, 2), (1000, 0)])
+def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: int, story, argosy) -> None:
+    """Nobody's heart beats between two steps: what it had was removed, and it went on."""
+    uri = f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12"
+    event = json.dumps({"time": time.time() - age, "kind": "admission", "decision": "admit"})
+    story.store.put("gpt/runs/gpt-abc12/events/admit-1/00000001.jsonl", f"{event}\n".encode())
+    told, _, err = argosy("rm", uri, "--checkpoints")
+    assert (told, "it has not ended, and its last event is" in err) == (code, code == 2), err
+
+
 @pytest.mark.parametrize("end", ["/gpt/runs/..", "/gpt/runs/.", "/./runs/gpt-abc12", "//runs/gpt-abc12", "/gpt/runs"])
 def test_a_uri_that_names_no_run_is_wrong_input(end: str, story, tell, argosy) -> None:
     tell.killed_and_resumed(story)
@@ -193,6 +204,7 @@ def test_a_uri_that_names_no_run_is_wrong_input(end: str, story, tell, argosy) -
 
 
 def test_a_promoted_run_is_not_removed_from_its_store_either(promoted, story, argosy) -> None:
+    story.store.put("gpt/runs/gpt-abc12/summary.json", b'{"phase": "Succeeded"}')
     uri = f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12"
     code, _, err = argosy("rm", uri, "--checkpoints")
     assert (code, "pointer 'production' was moved to a checkpoint of it" in err) == (2, True), err
