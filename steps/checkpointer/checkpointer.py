@@ -72,10 +72,10 @@ class Checkpointer:
         self._asynchronous = asynchronous
         setting = os.environ.get(env.CHECKPOINT_EVERY, "")
         if every is not None and setting in ("", "0"):  # a run that says 0 leaves it to the script
-            setting = str(every)
+            setting = "auto" if every == "auto" else str(_whole("every", every))
         self._schedule = Schedule(0) if setting == "auto" else None
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
-        wanted = DEFAULT_KEEP if keep is None else keep
+        wanted = DEFAULT_KEEP if keep is None else _whole("keep", keep)
         self._keep = _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), wanted)
         self._claims = Claims(self._store, managed=self._managed)
         terms = Terms(
@@ -213,7 +213,7 @@ class Checkpointer:
 
 def _whole(name: str, value: Any) -> int:
     try:
-        return operator.index(value)
+        return int(operator.index(value))  # of True, too
     except (TypeError, ValueError) as error:  # ValueError: a tensor of several numbers
         raise InputError(f"{name} = {value!r}: a whole number is needed") from error
 

@@ -37,8 +37,11 @@ def what_to_do(record: RunRecord) -> list[str]:
     last = record.restarts[-1] if record.restarts else None
     cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
     # A workflow that was stopped between two steps and retried ends without a word of Argo's.
-    cause = cause or ("sigterm" if stopped or (step is None and not record.message) else "")
+    between = bool(record.nodes) and step is None and not record.message
+    cause = cause or ("sigterm" if stopped or between else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
+    if not (cause or step is not None or record.nodes):  # of a run that is known by its store
+        advice = "the store does not say at which step it failed; its Workflow does, as long as it is there."
     if not record.checkpoints and not record.outline:
         advice = advice.replace("Go on from the last checkpoint", "Nothing was saved; start it again")
     again = "argosy run run.toml --run-id RUN_ID"

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -15,6 +16,8 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.store.base import StoreError
 
+_HOST = re.compile(r"[A-Za-z0-9_.:-]+")
+"""A name, or the number of an IPv4 or IPv6 address."""
 KEY_SECONDS = 300
 """How long a key from boto3 is used before boto3 is asked again: shorter than its own refresh margin (10 minutes),
 so that a key never expires while we hold it."""
@@ -71,7 +74,7 @@ def s3_settings(bucket: str) -> S3Settings:
         StoreError: ``s3_access``: an endpoint that is no url, or a file of certificates that is not there.
     """
     endpoint = (s3_endpoint() or "").rstrip("/")
-    if endpoint and (urlsplit(endpoint).scheme not in ("http", "https") or not urlsplit(endpoint).hostname):
+    if endpoint and not _is_address(endpoint):
         text = f"AWS_ENDPOINT_URL = {endpoint!r}: write http://host:port or https://host"
         raise StoreError(Cause.S3_ACCESS, text, code=ExitCode.USAGE)
     ca_bundle = os.environ.get("AWS_CA_BUNDLE", "")
@@ -89,6 +92,16 @@ def s3_settings(bucket: str) -> S3Settings:
         requester_pays=os.environ.get("AWS_REQUEST_PAYER", "").lower() == "requester",
         ca_bundle=ca_bundle,
     )
+
+
+def _is_address(endpoint: str) -> bool:
+    try:
+        parts = urlsplit(endpoint)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:  # of a port that is no number, or of half an IPv6 address
+        return False
+    plain = not re.search(r"\s", endpoint) and _HOST.fullmatch(host) is not None
+    return parts.scheme in ("http", "https") and plain and port != 0
 
 
 def _region(own_endpoint: bool) -> str:

@@ -239,6 +239,8 @@ def test_wrong_uses_are_refused_in_words(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=said):
             Checkpointer(tmp_path, **given)  # type: ignore[arg-type]
+    for one in (True, torch.tensor(1)):  # whole numbers, too
+        assert Checkpointer(tmp_path, every=one, keep=one, asynchronous=False).due(3)  # type: ignore[arg-type]
     checkpointer = Checkpointer(tmp_path, every=1)
     for wrong in (5.0, "7", None, torch.ones(2)):
         with pytest.raises(InputError, match="a whole number is needed"):

@@ -39,6 +39,24 @@ def test_the_flag_that_keeps_it_from_saving_is_named_and_the_number_told(read) -
     assert found["resume_args"] == ["--epoch", "{step}"]
 
 
+@pytest.mark.parametrize("leaves", ["continue", "break", "return"])
+def test_the_flag_without_which_it_leaves_before_it_saves_is_named(leaves: str, read) -> None:
+    flags = "".join(f"p.add_argument('--{name}', action='store_true')\n" for name in ("eval", "dry", "save"))
+    script = f"{flags}a = p.parse_args()\ndef main():\n    if a.eval:\n        return\n    for n in range(3):\n"
+    script += f"        if a.dry:\n            continue\n        if not a.save:\n            {leaves}\n"
+    code, _, said = read(f"{script}        torch.save(m.state_dict(), 'o/m.pt')\nmain()\n")
+    assert (code, "saves only if a.save, and --save is not given" in said) == (2, True), said
+    assert "init train.py -- --save`" in said
+
+
+def test_what_would_keep_it_from_saving_if_it_were_true_is_not_to_be_written(read) -> None:
+    script = "p.parse_args()\nclass C:\n    smoke: bool = False\n    every: int = 0\nc = C()\n"
+    code, _, said = read(f"{script}if not c.smoke and c.every > 0:\n    torch.save(m.state_dict(), 'o/m.pt')\n")
+    assert (code, "write True there" in said) == (2, False), said
+    code, _, said = read(f"{script}if c.smoke:\n    torch.save(m.state_dict(), 'o/m.pt')\n")
+    assert (code, "line 5 has `smoke: bool = False`; write True there" in said) == (2, True), said
+
+
 def test_where_only_a_run_could_tell_its_own_calls_are_shown(read) -> None:
     script = "p.add_argument('--ckpt')\nargs = p.parse_args()\nfolder = where()\nif args.ckpt:\n"
     script += "    optimizer.load_state_dict(torch.load(args.ckpt)['o'])\n"

@@ -108,6 +108,21 @@ def test_what_is_only_counted_is_not_looked_for(said) -> None:
     assert "line 5 looks for it and goes on by itself" in out
 
 
+def test_what_is_counted_to_go_on_from_there_is_looked_for(said) -> None:
+    script = "import os, torch\nn = len(os.listdir('o'))\nif n:\n    s = torch.load(f'o/{n - 1}.pt')\n"
+    script += "    m.load_state_dict(s['m'])\n    optimizer.load_state_dict(s['optimizer'])\n"
+    _, out = said(f"{script}for e in range(n, 9):\n    torch.save({{'m': m, 'optimizer': o}}, f'o/{{e}}.pt')\n")
+    assert "line 2 looks for it and goes on by itself" in out
+
+
+def test_a_parameter_that_jsonargparse_requires_by_its_name_is_said(said) -> None:
+    command = COMMAND % "bool"
+    _, out = said(
+        command.replace("def fit(", "def fit(data: str, ").replace("CLI(fit)", "CLI(fit, as_positional=False)")
+    )
+    assert "The script requires --data" in out
+
+
 def test_what_returns_where_nothing_is_reads_below(said) -> None:
     script = f"{PARSER}def again(path):\n    if not os.path.isfile(path):\n        return\n    torch.load(path)\n"
     _, out = said(f'{script}again("o/a.pt")\n{STATE}"o/a.pt")\n')

@@ -162,7 +162,10 @@ def test_a_file_of_configargparse_says_where_it_saves(read) -> None:
     script += "p.add_argument('--config', is_config_file=True)\np.add_argument('--base-dir', default='o')\n"
     script += "p.add_argument('--name')\nargs = p.parse_args()\n"
     script += f"{STATE}f'{{args.base_dir}}/{{args.name}}/{{n:06d}}.tar')\n"
-    files = {"train.py": script, "lego.txt": "# a scene\nname = lego\nbase-dir = ./kept\n\nuse_views = True\n"}
+    files = {
+        "train.py": script,
+        "lego.txt": '# a scene\nname = "lego"\nbase-dir = ./kept  # here\n\nuse_views = True\n',
+    }
     _, found, said = read(files, "--", "--config", "lego.txt")
     assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept/lego", ["*.tar"]), said
 

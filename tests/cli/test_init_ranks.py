@@ -199,6 +199,15 @@ def test_a_fabric_takes_as_many_ranks_as_its_devices_say(given: str, wanted: tup
     assert (ranks(found), "env" in found) == (wanted, False), said
 
 
+def test_a_fabric_takes_as_many_ranks_as_a_flag_says(read) -> None:
+    script = f"{PARSER}import lightning as L\np.add_argument('--devices', type=int, default=4)\n"
+    script += "p.add_argument('--nodes', type=int, default=1)\nargs = p.parse_args()\nhere = args.devices\n"
+    script += "fabric = L.Fabric(devices=here, num_nodes=args.nodes)\nfabric.launch()\n"
+    script += "fabric.save(f'o/{n}.pt', {'optimizer': o})\n"
+    assert ranks(read(script)[1]) == (1, 4)
+    assert ranks(read(script, "--", "--nodes", "2", "--devices", "8")[1]) == (2, 8)
+
+
 def test_a_model_that_lies_over_ranks_gets_as_many(read) -> None:
     script = f"{PARSER}p.add_argument('--tensor-model-parallel-size', type=int, default=1)\n"
     script += "p.add_argument('--context-parallel-size', type=int, default=1)\nargs = p.parse_args()\n"

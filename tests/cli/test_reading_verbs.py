@@ -172,6 +172,7 @@ def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argos
     uri = f"file://{root}/gpt/runs/gpt-abc12"
     code, _, err = argosy("rm", uri)
     assert (code, "--checkpoints removes that" in err) == (2, True), err
+    story.store.put("gpt/runs/gpt-abc12/summary.json", b'{"phase": "Succeeded"}')
     beat = root / "gpt/runs/gpt-abc12/alive/train"
     beat.parent.mkdir()
     beat.write_text(json.dumps({"time": time.time()}))
@@ -179,13 +180,31 @@ def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argos
     assert (code, "its last sign of life is" in err) == (2, True), err
     beat.write_text(json.dumps({"time": time.time() - 200}))
     code, out, err = argosy("rm", uri, "--checkpoints")
-    assert (code, out.startswith("removed gpt-abc12 and ")) == (0, True), err
+    assert (code, out.startswith("removed gpt-abc12 and "), f"argosy ls file://{root} " in out) == (0, True, True), err
     assert [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()] == [
         "gpt/runs/gpt-other/events/a"
     ]
 
 
+@pytest.mark.parametrize(("age", "code"), [(30, 2), (1000, 0)])
+def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: int, story, argosy) -> None:
+    """Nobody's heart beats between two steps: what it had was removed, and it went on."""
+    uri = f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12"
+    event = json.dumps({"time": time.time() - age, "kind": "admission", "decision": "admit"})
+    story.store.put("gpt/runs/gpt-abc12/events/admit-1/00000001.jsonl", f"{event}\n".encode())
+    told, _, err = argosy("rm", uri, "--checkpoints")
+    assert (told, "it has not ended, and its last event is" in err) == (code, code == 2), err
+
+
+@pytest.mark.parametrize("end", ["/gpt/runs/..", "/gpt/runs/.", "/./runs/gpt-abc12", "//runs/gpt-abc12", "/gpt/runs"])
+def test_a_uri_that_names_no_run_is_wrong_input(end: str, story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    code, _, err = argosy("rm", f"file://{story.state_dir}/volumes/argosy{end}", "--checkpoints")
+    assert (code, "no place of a run; it ends in /NAME/runs/RUN_ID" in err) == (2, True), err
+
+
 def test_a_promoted_run_is_not_removed_from_its_store_either(promoted, story, argosy) -> None:
+    story.store.put("gpt/runs/gpt-abc12/summary.json", b'{"phase": "Succeeded"}')
     uri = f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12"
     code, _, err = argosy("rm", uri, "--checkpoints")
     assert (code, "pointer 'production' was moved to a checkpoint of it" in err) == (2, True), err
@@ -305,6 +324,17 @@ def test_a_run_that_was_stopped_is_gone_on_with_and_no_log_is_to_be_read(message
     _, out, _ = argosy("explain")
     assert "What to do: Nothing was saved; start it again: `argosy " in out
     assert "run-id" in out
+
+
+def test_a_run_of_which_only_the_store_is_left_was_not_stopped_for_that(story, tell, argosy) -> None:
+    """Which step failed is not in the store; that nobody says it is no word of a stop."""
+    tell.begin(story)
+    story.finish("Failed", 10.0)
+    root = story.state_dir / "volumes" / "argosy"
+    (root / "gpt/runs/gpt-abc12/summary.json").write_text('{"workflow": "gpt-abc12", "phase": "Failed"}')
+    _, out, _ = argosy("explain", f"file://{root}/gpt/runs/gpt-abc12")
+    assert "What to do: the store does not say at which step it failed" in out
+    assert "start it again" not in out
 
 
 def test_a_quota_that_argos_own_containers_do_not_meet_is_whose_it_is(story, tell, argosy) -> None:

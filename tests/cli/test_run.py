@@ -227,10 +227,25 @@ def test_who_interrupts_once_more_does_not_wait_for_what_ends_slowly(start, argo
     for word in ("waiting", "heard"):
         while not any(word in log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")):
             time.sleep(0.02)
+        time.sleep(0.6 if word == "heard" else 0)  # one that follows in no time is the first one, passed on
         run.send_signal(signal.SIGINT)
     run.communicate(timeout=20)
     assert (run.returncode, waits(tmp_path)) == (130, set())
     assert json.loads(argosy("status", "--json")[1])["interrupted"] == "SIGINT"
+
+
+def test_an_interruption_that_a_wrapper_passes_on_is_one(start, tmp_path) -> None:
+    slowly = "import signal, time; signal.signal(15, lambda *_: (time.sleep(0.3), print('saved', flush=True), exit()));"
+    path = tmp_path / "w.yaml"
+    path.write_text(path.read_text().replace("import time;", slowly))
+    run = start()
+    while not any("waiting" in log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log")):
+        time.sleep(0.02)
+    for _ in range(2):
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    run.communicate(timeout=60)
+    assert any("saved" in log.read_text() for log in tmp_path.glob(".argosy/runs/*/nodes/*/pods/*/log"))
 
 
 def test_what_was_done_before_an_interruption_is_not_told_again(start) -> None:

@@ -301,11 +301,15 @@ def test_names_are_utf_8_whatever_the_locale_says(tmp_path: Path) -> None:
     assert f"report: {folder}/.argosy/runs/".encode() in ended.stdout
 
 
-def test_an_address_that_is_none_is_wrong_input(argosy: Argosy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "host:9000")
+@pytest.mark.parametrize(
+    "address",
+    ["host:9000", "http://host:abc", "https://host:99999", "http://[::1", "http:// host:9000", "http://host/a b"],
+)
+def test_an_address_that_is_none_is_wrong_input(address: str, argosy: Argosy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
     code, _, err = argosy("checkpoint", "list", "s3://bucket/gpt/runs/gpt-abc12")
     assert (code, err) == (
-        *(2, "argosy: s3_access: AWS_ENDPOINT_URL = 'host:9000': write http://host:port or https://host\n"),
+        *(2, f"argosy: s3_access: AWS_ENDPOINT_URL = {address!r}: write http://host:port or https://host\n"),
     )
 
 

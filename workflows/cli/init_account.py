@@ -60,7 +60,8 @@ def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
     for each in facts.seen_saves:
         tests = " and ".join(test for test in each.tests if " or " not in test)
         asked = (one for one in each.flags if re.search(rf"\b{one.attribute}\b", tests))
-        kept = (one for one in asked if said(one).startswith(_NOTHING) and f"not args.{one.attribute}" not in tests)
+        kept = (one for one in asked if said(one).startswith(_NOTHING)
+                and not re.search(rf"\bnot [\w.]*\b{one.attribute}\b", tests))  # fmt: skip
         if (flag := next(kept, None)) is not None:
             return f"{each.where} saves only if {tests}, and {flag.name} is {said(flag)}", flag
     return None

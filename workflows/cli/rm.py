@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 import uuid
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,16 +14,19 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
 from argosy.steps.paths import resolve_file_uri
 from argosy.steps.record.building import prefix_of
-from argosy.steps.record.wording import count, size
+from argosy.steps.record.wording import count, duration, size
+from argosy.steps.runlog import read_events
 from argosy.workflows.cli.checkpoint.run import CheckpointedRun
 from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, known_runs, place_or_here, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
-from argosy.workflows.cli.run_folder import RunFolder, mounted
+from argosy.workflows.cli.run_folder import ENDED, RunFolder, mounted
 from argosy.workflows.cluster.place import ClusterPlace
 from argosy.workflows.cluster.stored_run import StoredRun
 
+_LEASE_SECONDS = 900.0
+"""After this silence another workflow may take over what it claims, too."""
 REMOVED = "removed"
 """Beside ``runs``: what lies in it is no run any more; what an interrupted call left there, the next one removes."""
 
@@ -66,7 +70,8 @@ def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_js
     if as_json:
         emit({"removed": told})
         return
-    next_commands([(typed("argosy", "ls", *place.flags(place.namespace)), "what is left")])
+    where = [run.root for run in chosen[-1:] if isinstance(run, StoredRun)] or place.flags(place.namespace)
+    next_commands([(typed("argosy", "ls", *where), "what is left")])
 
 
 def _check_over(run: Run, *, checkpoints: bool) -> None:
@@ -75,7 +80,7 @@ def _check_over(run: Run, *, checkpoints: bool) -> None:
             raise InputError(
                 f"RUN {run.name!r}: nothing of it but what lies in {run.where}; --checkpoints removes that"
             )
-        alive = CheckpointedRun(run.name, CheckpointStore(run.store(), prefix_of(run.state()))).sign_of_life()
+        alive = _sign_of_life(run)
         if alive:
             raise InputError(f"RUN {run.name!r}: {alive}; stop it first, or wait until it gives none")
         return
@@ -88,6 +93,18 @@ def _check_over(run: Run, *, checkpoints: bool) -> None:
         running = not run.has_ended()
     if running:
         raise InputError(f"RUN {run.name!r}: it runs now; stop it first: {run.command('stop', run.name)}")
+
+
+def _sign_of_life(run: StoredRun) -> str:
+    """Why it may still go on; "" where nothing says so."""
+    state, store = run.state(), run.store()
+    prefix = prefix_of(state)
+    beats = CheckpointedRun(run.name, CheckpointStore(store, prefix)).sign_of_life()
+    if beats or state["phase"] in ENDED:
+        return beats
+    # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image.
+    age = time.time() - max((event.time for event in read_events(store, prefix)), default=0.0)
+    return f"it has not ended, and its last event is {duration(age)} old" if age < _LEASE_SECONDS else ""
 
 
 def _remove_run(run: Run) -> int:
@@ -131,8 +148,9 @@ def _remove_stored(run: Run) -> tuple[int, int]:
     if (promotion := run.record().promotion) is not None:
         remedy = "leave --checkpoints out; argosy checkpoint prune --keep 1 removes the others"
         raise InputError(f"RUN {run.name!r}: pointer {promotion.pointer!r} was moved to a checkpoint of it; {remedy}")
-    # By its events a run is found in a store, by its commit log its checkpoints are: an interrupted call leaves them.
-    last = (f"{prefix}/events/", f"{prefix}/log/")
+    # By its events a run is found in a store, by its summary it has ended, by its commit log its checkpoints are found:
+    # an interrupted call leaves them.
+    last = (f"{prefix}/events/", f"{prefix}/summary.json", f"{prefix}/log/")
     found = sorted(store.list(prefix), key=lambda info: [info.key.startswith(each) for each in last])
     for info in found:
         store.delete(info.key)

@@ -76,7 +76,7 @@ def find_stored_run(uri: str) -> StoredRun:
         InputError: no uri of a run, or nothing there.
     """
     parts = uri.rstrip("/").rsplit("/", 3)
-    if len(parts) != 4 or parts[2] != "runs":
+    if len(parts) != 4 or parts[2] != "runs" or not {"", ".", ".."}.isdisjoint(parts):
         raise InputError(f"RUN_ID {uri!r}: no place of a run; it ends in /NAME/runs/RUN_ID")
     run = StoredRun(parts[0], parts[1], parts[3])
     if next(iter(run.store().list(f"{parts[1]}/runs/{parts[3]}/events")), None) is None:

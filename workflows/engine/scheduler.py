@@ -24,6 +24,8 @@ from argosy.workflows.engine.state import WorkflowState
 OnChange = Callable[[WorkflowState], None]
 
 
+_SAME_SECONDS = 0.5
+"""A second SIGINT so soon is the first one, which a wrapper passed on: nobody has read yet what another one does."""
 _USUAL_DEPTH, _DEPTH = sys.getrecursionlimit(), 20_000
 _deep_now: list[object] = []
 
@@ -55,6 +57,7 @@ class Scheduler:
         self._operation = Operation(document, state, pods, locks, template.execute)
         self._on_change = on_change
         self._stopped_by: int | None = None
+        self._stopped_at = 0.0
 
     def run(self) -> WorkflowState:
         """Run to the end; the state then says how. After a signal ``interrupted`` names it and a rerun resumes."""
@@ -100,7 +103,10 @@ class Scheduler:
         os.set_blocking(writing, False)
 
         def stop(number: int, _frame: FrameType | None) -> None:
-            if self._stopped_by is not None and number == signal.SIGINT:
+            now = time.monotonic()
+            if self._stopped_by is None:
+                self._stopped_at = now
+            elif number == signal.SIGINT and now - self._stopped_at > _SAME_SECONDS:
                 self._pods.patient = False
             self._stopped_by = number
             os.write(writing, b"!")

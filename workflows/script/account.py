@@ -141,11 +141,13 @@ def flag_tests(node: ast.AST, source: Source, values: Values, depth: int = _DEEP
             test = _spelled(above.test, source, values)
             if any(_flags(test, values)):
                 yield test if below in above.body else ast.UnaryOp(ast.Not(), test)
+        if isinstance(above, Function | ast.For | ast.While) and below in above.body:
+            leaves = ast.Return | ast.Raise | ast.Continue | ast.Break
+            left = (each.test for each in above.body[: above.body.index(below)] if isinstance(each, ast.If)
+                    and isinstance(each.body[-1], leaves))  # fmt: skip
+            held = (test for test in left if values.conditions.holds(test) is not False)
+            yield from (_turned(test) for test in held if any(_flags(test, values)))
         if isinstance(above, Function):
-            before = above.body[: above.body.index(below)] if below in above.body else ()
-            left = (each.test for each in before if isinstance(each, ast.If)
-                    and isinstance(each.body[-1], ast.Return | ast.Raise))  # fmt: skip
-            yield from (_turned(test) for test in left if any(_flags(test, values)))
             callers = [call for call in values.bindings.calls_of(above) if call in source.calls]
             yield from flag_tests(callers[0], source, values, depth - 1) if callers and depth else ()
             return
@@ -174,8 +176,11 @@ def set_off(source: Source, values: Values, places: Container[str]) -> tuple[str
     False``; None where no single line does.
     """
     for call in (each for each in source.calls if source.where(each) in places and each not in values.machine.calls):
-        for above in (each for each in source.above(call) if isinstance(each, ast.If)):
-            names = {last_name(each) for each in ast.walk(above.test) if isinstance(each, ast.Attribute | ast.Name)}
+        inside = zip([call, *source.above(call)], source.above(call), strict=False)
+        for above in (each for below, each in inside if isinstance(each, ast.If) and below in each.body):
+            turned = {one for each in ast.walk(above.test) if isinstance(each, ast.UnaryOp) for one in ast.walk(each)}
+            names = {last_name(each) for each in ast.walk(above.test) if isinstance(each, ast.Attribute | ast.Name)
+                     and each not in turned}  # fmt: skip
             found = [node for node in source.nodes if isinstance(node, ast.AnnAssign | ast.Assign)
                      and isinstance(node.value, ast.Constant) and node.value.value is False
                      and any(last_name(each) in names for each in _given(node))]  # fmt: skip

@@ -176,6 +176,8 @@ def _of_fire(source: Source, arguments: Sequence[str]) -> list[Flag]:
     if "typer" in source.packages:
         commands = (each for each in source.nodes if isinstance(each, Function) and _is_command(each))
         named |= {(source.file(each), each.name): False for each in commands}
+    by_name = any(word.arg == "as_positional" and ast.unparse(word.value) == "False" for call in source.calls
+                  for word in call.keywords)  # fmt: skip
     found = []
     for function in source.nodes:
         if isinstance(function, Function) and (function_of := (source.file(function), function.name)) in named:
@@ -188,8 +190,8 @@ def _of_fire(source: Source, arguments: Sequence[str]) -> list[Flag]:
                 switch = isinstance(value, ast.Constant) and isinstance(value.value, bool) and says in ("", "bool")
                 # jsonargparse wants a value of a switch, too.
                 name = f"{_own_name(written) or f'--{each.arg}'}{'=true' * (switch and named[function_of])}"
-                # What jsonargparse requires has a place, and no name.
-                required = value is None and not named[function_of]
+                # What jsonargparse requires has a place, and no name unless it is asked for.
+                required = value is None and (not named[function_of] or by_name)
                 found.append(Flag(name, not switch, plain(value), required, source.where(each), dest=each.arg))
     return found
 

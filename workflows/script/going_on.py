@@ -197,8 +197,17 @@ def _clears_up(call: ast.Call, source: Source) -> bool:
 
 def _is_counted(call: ast.Call, source: Source) -> bool:
     """Whether it is only asked how many there are, as for the number of the next run's folder."""
-    above = next(source.above(call), None)
-    return isinstance(above, ast.Call) and last_name(above.func) == "len"
+    around = [*source.above(call)]
+    if not (isinstance(around[0], ast.Call) and last_name(around[0].func) == "len"):
+        return False
+    holder = next(each for each in around if isinstance(each, ast.stmt))
+    names = {ast.unparse(each) for each in getattr(holder, "targets", [])}
+    asks = [each.test for each in source.nodes if isinstance(each, ast.If | ast.While | ast.IfExp)]
+    asks += [each for each in source.calls if last_name(each.func) == "load"]
+    near = (one for one in asks if source.file(one) == source.file(call)
+            and source.function_of(one) is source.function_of(call))  # fmt: skip
+    return not any(each is call or ast.unparse(each) in names for one in near for each in ast.walk(one)
+                   if isinstance(each, ast.expr))  # fmt: skip
 
 
 def _stops(call: ast.Call, source: Source) -> bool:

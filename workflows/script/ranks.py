@@ -78,9 +78,17 @@ def _parts(values: Values) -> int:
 
 
 def _of_fabric(call: ast.Call, values: Values) -> tuple[int, int]:
-    given = values.machine.unpacked.get(call, {})
-    nodes, each = (number if isinstance(number := given.get(name), int) else 0 for name in ("num_nodes", "devices"))
+    nodes, each = (_number(call, name, values) for name in ("num_nodes", "devices"))
     return max(nodes, 1), max(each, 0)
+
+
+def _number(call: ast.Call, name: str, values: Values) -> int:
+    """What a call is given by that name, which a flag may say; 0: not known."""
+    known, node = values.machine.unpacked.get(call, {}).get(name), argument(call, name)
+    # What flags say of devices is not followed.
+    shown = [] if node is None else [node, *(values.bindings.bound(node) if isinstance(node, ast.Name) else ())]
+    told = (str(each) for each in (known, *(values.conditions.flag(last_name(each)) for each in shown)))
+    return next((int(text) for text in told if text.isdecimal() and len(text) < _DIGITS), 0)
 
 
 def _is_global(node: ast.expr) -> bool:

@@ -20,6 +20,7 @@ from argosy.workflows.script.source import Function, Source
 RUN_DIR = "hydra.run.dir"
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _OF_CONFIGARGPARSE = (".txt", ".ini", ".cfg", ".conf")
+_LINE = r"""\s*(?:--)?(\w[\w-]*)\s*[=:\s]\s*(["']?)(\S.*?)\2\s*(?:\s[;#].*)?"""
 _LARGEST = 1 << 20
 _MOST_FILES = 100
 _CWD = "."
@@ -139,8 +140,8 @@ def _as_configargparse(path: Path) -> object:
         text = path.read_text(encoding="utf-8") if path.stat().st_size <= _LARGEST else ""
     except (OSError, ValueError):
         return None
-    lines = (re.fullmatch(r"\s*(?:--)?(\w[\w-]*)\s*[=:\s]\s*(\S.*?)\s*", line) for line in text.splitlines())
-    return {each[1].replace("-", "_"): typed(each[2]) for each in lines if each is not None}
+    lines = (re.fullmatch(_LINE, line) for line in text.splitlines())
+    return {each[1].replace("-", "_"): typed(each[3]) for each in lines if each is not None}
 
 
 def changed(content: Any, words: Sequence[str]) -> object:
