@@ -423,6 +423,19 @@ def test_the_report_is_one_static_page(promoted, argosy, tmp_path) -> None:
     assert "width=device-width" in raw
 
 
+def test_the_report_of_a_run_leaves_a_pipe_what_it_was(promoted, argosy, tmp_path) -> None:
+    """As root ``argosy report -o /dev/null`` put a page in place of the device."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert argosy("report", "-o", str(pipe))[0] == 0
+        assert pipe.is_fifo()
+        assert os.read(reader, 20).startswith(b"<!doctype html>")
+    finally:
+        os.close(reader)
+
+
 def test_the_report_is_written_into_the_runs_folder(promoted, argosy) -> None:
     _, out, _ = argosy("report", "--json")
     assert json.loads(out)["report"] == str(promoted / "report.html")

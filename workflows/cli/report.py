@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from argosy.steps.contract.errors import InputError
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.summary import summary
 from argosy.workflows.cli.finding import Run, find
@@ -14,6 +13,7 @@ from argosy.workflows.cli.last_words import last_words
 from argosy.workflows.cli.options import as_json, output, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands
 from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.written import write_whole
 from argosy.workflows.cluster.place import ClusterPlace
 
 
@@ -47,15 +47,11 @@ def write_report(run: Run, output: Path | None) -> tuple[RunRecord, Path]:
     Raises:
         InputError: it cannot be written there.
     """
-    from argosy.workflows.report.page import write
+    from argosy.workflows.report.page import render
 
     path = output if output is not None else run.report
     record = run.record()
-    try:
-        # A cluster's pods may be gone, and asking for their words may take long.
-        write(record, path, last_words(run, record) if isinstance(run, RunFolder) else None)
-    except OSError as error:
-        raise InputError(
-            f"--output {path}: cannot write there ({error.strerror}); name a file in a folder that exists"
-        ) from error
+    # A cluster's pods may be gone, and asking for their words may take long.
+    words = last_words(run, record) if isinstance(run, RunFolder) else None
+    write_whole(path, render(record, words).encode())
     return record, path
