@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.arguments import AdmitArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.paths import resolve_file_uri
 from argosy.steps.record.building import prefix_of
@@ -25,8 +26,6 @@ from argosy.workflows.cli.run_folder import ENDED, RunFolder, mounted
 from argosy.workflows.cluster.place import ClusterPlace
 from argosy.workflows.cluster.stored_run import StoredRun
 
-_LEASE_SECONDS = 900.0
-"""After this silence another workflow may take over what it claims, too."""
 REMOVED = "removed"
 """Beside ``runs``: what lies in it is no run any more; what an interrupted call left there, the next one removes."""
 
@@ -102,9 +101,10 @@ def _sign_of_life(run: StoredRun) -> str:
     beats = CheckpointedRun(run.name, CheckpointStore(store, prefix)).sign_of_life()
     if beats or state["phase"] in ENDED:
         return beats
-    # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image.
+    # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image. After so
+    # long a silence another workflow may take over what it claims, too.
     age = time.time() - max((event.time for event in read_events(store, prefix)), default=0.0)
-    return f"it has not ended, and its last event is {duration(age)} old" if age < _LEASE_SECONDS else ""
+    return f"it has not ended, and its last event is {duration(age)} old" if age < AdmitArgs.lease_seconds else ""
 
 
 def _remove_run(run: Run) -> int:
