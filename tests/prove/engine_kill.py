@@ -51,7 +51,7 @@ def prove(*, count: int, seed: int, minutes: float) -> int:
     print(f"uninterrupted: {truth.seconds:.1f} s, {len(truth.losses)} losses; seed {seed}", flush=True)
 
     def killed(number: int) -> dict[str, Any]:
-        return kill_once(work, number, random.Random(f"{seed}-{number}").uniform(0.2, truth.seconds), truth)
+        return kill_once(work, number, random.Random(f"{seed}-{number}"), truth)
 
     record.go_on(record.left(count), killed, minutes)
     return record.told("The whole engine killed (SIGKILL) at random instants, and run again", COLUMNS)
@@ -124,19 +124,27 @@ def losses_of(log: list[Event], truth: dict[int, float]) -> tuple[int, dict[int,
     return sum(truth.get(step, loss) != loss for step, loss in told), dict(told)
 
 
-def kill_once(work: Path, number: int, instant: float, truth: Truth) -> dict[str, Any]:
-    """One case."""
-    fresh(work)
+def kill_once(work: Path, number: int, draw: random.Random, truth: Truth) -> dict[str, Any]:
+    """One case. A run that ended before its instant is begun again with an earlier one: nothing was killed."""
+    instant = draw.uniform(0.2, truth.seconds)
+    while not struck(fresh(work), instant):
+        instant = draw.uniform(0.2, instant)
+    killed = time.time()
+    step = committed(work)
+    code = start(work).wait(LIMIT_SECONDS)
+    return judged(work, number, instant, killed, step, code, truth)
+
+
+def struck(work: Path, instant: float) -> bool:
+    """Whether the engine was killed ``instant`` seconds after its start, and had not ended by itself."""
     engine = start(work)
     try:
         engine.wait(instant)
     except subprocess.TimeoutExpired:
         os.kill(engine.pid, signal.SIGKILL)
         engine.wait()
-    killed = time.time()
-    step = committed(work)
-    code = start(work).wait(LIMIT_SECONDS)
-    return judged(work, number, instant, killed, step, code, truth)
+        return True
+    return False
 
 
 def judged(
