@@ -162,7 +162,8 @@ class Chain:
         if struck.hold is None:
             return
         who = struck.hold.held[0][0]
-        if self._fault.of_writer and who == (struck.gang.name, struck.rank):
+        # What is read in a restore is asked for by the rank itself, and its writer's end leaves that as it is.
+        if self._fault.of_writer and who == (struck.gang.name, struck.rank) and self._phase != "in restore":
             verdict = self._chance.choice(["go", "drop", "late"])
             struck.late = verdict == "late"
             if verdict != "late":

@@ -89,7 +89,8 @@ KINDS = {
     "uncaught exception": Fault(_tell("raise"), frozenset({1, 70})),
     "SIGINT": Fault(_signal(signal.SIGINT), frozenset({1})),
     "holds the GIL": Fault(_tell("gil"), hangs=True),
-    "no more memory": Fault(_short_of_memory, frozenset({1, 75, -signal.SIGABRT})),
+    # 127: glibc's own "cannot allocate memory for thread-local data: ABORT".
+    "no more memory": Fault(_short_of_memory, frozenset({1, 75, 127, -signal.SIGABRT})),
     "writer SIGKILL": Fault(_signal_writer(signal.SIGKILL), STOPPED, of_writer=True),
     "writer SIGSTOP": Fault(_signal_writer(signal.SIGSTOP), hangs=True, of_writer=True),
     "store out of reach": Fault(_unreachable, hangs=True, of_writer=True),

@@ -86,6 +86,7 @@ PATTERNS = (
     Pattern(
         Cause.HOST_OOM,
         r"^(\w+\.)*_?(Array|Arrow)?MemoryError\b|std::bad_alloc|Errno 12\]|Error: .*Cannot allocate memory \(12\)"
+        r"|cannot allocate memory for thread-local data"
         r"|can't start new thread|pthread_create failed|(fork|[Tt]hread)\b.*Resource temporarily unavailable",
         "OSError: [Errno 12] Cannot allocate memory",
     ),
