@@ -196,6 +196,17 @@ def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: in
     assert (told, "it has not ended, and was last heard of" in err) == (code, code == 2), err
 
 
+def test_a_wrong_value_is_mended_where_it_stands_and_not_by_other_keys(story, argosy) -> None:
+    said = "AWS_ENDPOINT_URL = 'host:9000': write http://host:port or https://host"
+    message = json.dumps({"cause": "s3_access", "exit_code": 2, "message": said})
+    story.node("snapshot", 0, 1, "Failed", message=message, exitCode=2)
+    story.finish("Failed", 2.0)
+    _, out, _ = argosy("explain")
+    assert "failed at the step snapshot, with exit code 2 for s3_access" in out or "s3_access" in out, out
+    assert "What to do: mend the value that this line names, in run.toml" in out
+    assert "credentials" not in out
+
+
 @pytest.mark.parametrize("sign", ["event", "beat"])
 @pytest.mark.parametrize(("age", "silent"), [(600, False), (4000, True)])
 def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign, story, tell, argosy) -> None:
