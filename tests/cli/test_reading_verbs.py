@@ -18,6 +18,7 @@ import pytest
 
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
+from argosy.workflows.handle.handle import find
 
 SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "silent_since", "run_id", "name", "workflow", "yaml_sha256", "store_uri"],
@@ -238,6 +239,7 @@ def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign,
     assert (said["phase"], row["phase"]) == ("Running", "Silent")
     assert said["silent_since"].endswith(" UTC")
     assert datetime.fromisoformat(row["silent_since"]).timestamp() == pytest.approx(line["time"], abs=1)
+    assert find(f"file://{root}/{at}").phase == "Silent"
     assert "its end is not recorded: it died, or" in argosy("explain", f"file://{root}/{at}")[1]
 
 

@@ -58,16 +58,19 @@ class Handle:
 
     @property
     def phase(self) -> str:
-        """Pending, Running, Succeeded, Failed, Error; Interrupted: stopped, and it can go on."""
+        """Pending, Running, Succeeded, Failed, Error; Interrupted: stopped, and it can go on; Silent: known by its
+        store only, which says no end and has not heard of it for a quarter of an hour.
+        """
         # In this order: an engine that ends in between has written its last word before it lets go.
         goes_on = self._run.engine_runs() if isinstance(self._run, RunFolder) else True
-        phase = str(self._run.state().get("phase") or "Pending")
+        state = self._run.state()
+        phase = "Silent" if "silent_since" in state else str(state.get("phase") or "Pending")
         return phase if goes_on or phase in ENDED else "Interrupted"
 
     @property
     def done(self) -> bool:
         """Whether it will not change by itself any more."""
-        return self.phase not in ("Pending", "Running")
+        return self.phase not in ("Pending", "Running", "Silent")
 
     @property
     def metric(self) -> float | None:
