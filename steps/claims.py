@@ -89,7 +89,8 @@ class ClaimLog:
     def last_sign(self, claim: RunClaim) -> float:
         """When the claim's workflow was last heard of, seconds since 1970."""
         prefix = run_prefix(self._name, claim.run_id)
-        return max(claim.time, _last_beat(self._store, prefix, claim.workflow_uid), _last_event(self._store, prefix))
+        beat = beat_at(self._store, beat_key(prefix, claim.workflow_uid))
+        return max(claim.time, beat, last_event(self._store, prefix))
 
     def is_alive(self, claim: RunClaim) -> bool:
         """Whether a running claim's workflow gave a sign of life within its lease."""
@@ -101,14 +102,15 @@ def beat_key(prefix: str, workflow_uid: str) -> str:
     return f"{prefix}/alive/{workflow_uid}.json"
 
 
-def _last_beat(store: ObjectStore, prefix: str, workflow_uid: str) -> float:
+def beat_at(store: ObjectStore, key: str) -> float:
+    """Time of the sign of life at ``key``, 0.0 where there is none."""
     try:
-        return float(json.loads(store.get(beat_key(prefix, workflow_uid)))["time"])
+        return float(json.loads(store.get(key))["time"])
     except (ObjectMissing, ValueError, KeyError, TypeError):
         return 0.0
 
 
-def _last_event(store: ObjectStore, prefix: str) -> float:
+def last_event(store: ObjectStore, prefix: str) -> float:
     """Time of the newest event of a run: only each writer's last batch is read."""
     last_batch: dict[str, str] = {}
     for info in store.list(f"{prefix}/events"):

@@ -13,6 +13,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+
 FORMAT = "argosy.checkpoint/1"
 PART_FORMAT = "argosy.checkpoint.part/1"
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -172,6 +175,24 @@ class Checkpoint:
     seq: int
     world_size: int
     meta: dict[str, Any] = field(default_factory=dict, compare=False)
+
+
+def need_kind(found: Root | Checkpoint, digest: str, kind: Literal["files", "tensors"]) -> None:
+    """Refuse a checkpoint of the other mode: whoever went on from it would begin at the first step.
+
+    Raises:
+        StepError: ``checkpoint_mismatch``.
+    """
+    if found.kind == kind:
+        return
+    holds, mode = ("files of a script, not a Checkpointer's state", "opaque")
+    if kind == "files":
+        holds, mode = "a Checkpointer's state, not files", "checkpointer"
+    text = (
+        f"checkpoint {digest[:12]} of step {found.step} holds {holds}: set checkpoint.mode to "
+        f'"{mode}" again, or begin anew (another run id, or resume-from none)'
+    )
+    raise StepError(Cause.CHECKPOINT_MISMATCH, text, quote=text)
 
 
 @dataclass(frozen=True, kw_only=True)

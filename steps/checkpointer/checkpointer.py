@@ -59,9 +59,8 @@ class Checkpointer:
         Raises:
             InputError: outside argosy without ``path``; a setting that is not a number.
         """
-        for name, value in (("every", 0 if every == "auto" else every), ("keep", keep)):
-            if value is not None and _whole(name, value) < 0:
-                raise InputError(f"{name} = {value!r}: counts from 0")
+        chosen = every if every is None or every == "auto" else str(_from_zero("every", every))
+        wanted = DEFAULT_KEEP if keep is None else _from_zero("keep", keep)
         uri = os.environ.get(env.RUN_URI, "")
         if not uri and path is None:
             raise InputError(f"Checkpointer outside argosy: {env.RUN_URI} is not set; write Checkpointer(path='ckpts')")
@@ -71,11 +70,10 @@ class Checkpointer:
         self._save_rng = save_rng
         self._asynchronous = asynchronous
         setting = os.environ.get(env.CHECKPOINT_EVERY, "")
-        if every is not None and setting in ("", "0"):  # a run that says 0 leaves it to the script
-            setting = "auto" if every == "auto" else str(_whole("every", every))
+        if chosen is not None and setting in ("", "0"):  # a run that says 0 leaves it to the script
+            setting = chosen
         self._schedule = Schedule(0) if setting == "auto" else None
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
-        wanted = DEFAULT_KEEP if keep is None else _whole("keep", keep)
         self._keep = _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), wanted)
         self._claims = Claims(self._store, managed=self._managed)
         terms = Terms(
@@ -216,6 +214,12 @@ def _whole(name: str, value: Any) -> int:
         return int(operator.index(value))  # of True, too
     except (TypeError, ValueError) as error:  # ValueError: a tensor of several numbers
         raise InputError(f"{name} = {value!r}: a whole number is needed") from error
+
+
+def _from_zero(name: str, value: Any) -> int:
+    if (number := _whole(name, value)) < 0:
+        raise InputError(f"{name} = {value!r}: counts from 0")
+    return number
 
 
 def _number(name: str, text: str, default: int) -> int:

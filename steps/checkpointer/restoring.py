@@ -13,7 +13,7 @@ from argosy.steps import progress
 from argosy.steps.checkpoint.filling import filled
 from argosy.steps.checkpoint.kept import Kept
 from argosy.steps.checkpoint.log import Claim, joined
-from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.manifest import Checkpoint, need_kind
 from argosy.steps.checkpoint.reader import CorruptCheckpoint
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.ranks import Ranks
@@ -202,12 +202,7 @@ def verified_reader(
         StepError: ``checkpoint_mismatch`` for an opaque checkpoint. The reader raises CorruptCheckpoint, and
         ``host_oom`` where there is no memory for a file.
     """
-    if checkpoint.kind != "tensors":
-        raise StepError(
-            Cause.CHECKPOINT_MISMATCH,
-            f"checkpoint {checkpoint.digest} holds files of a script, not a Checkpointer's state: set checkpoint.mode "
-            'to "opaque" again, or begin anew (another run id, or resume-from none)',
-        )
+    need_kind(checkpoint, checkpoint.digest, "tensors")
     files, kept = {file.path: file for file in checkpoint.files}, Kept.given()
 
     def read(path: str) -> memoryview:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.steps.checkpoint.at_hand import Near, nobody
-from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
+from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile, need_kind
 from argosy.steps.checkpoint.node_paths import files_of, merged, nodes_of
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
@@ -89,12 +89,7 @@ def _of_glob(word: str, base: Path, folder: Path, names: list[str], values: Mapp
 
 
 def _files_for(args: LaunchArgs, assignment: Assignment, checkpoint: Checkpoint) -> tuple[ShardFile, ...]:
-    if checkpoint.kind != "files":
-        text = (
-            f"checkpoint {checkpoint.digest[:12]} of step {checkpoint.step} holds a Checkpointer's state, not files: "
-            'set checkpoint.mode to "checkpointer" again, or begin anew (another run id, or resume-from none)'
-        )
-        raise StepError(Cause.CHECKPOINT_MISMATCH, text, quote=text)
+    need_kind(checkpoint, checkpoint.digest, "files")
     nodes = nodes_of(checkpoint.files)
     if not nodes:
         return checkpoint.files

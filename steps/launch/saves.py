@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from argosy.steps.checkpoint.manifest import need_kind
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
@@ -65,9 +66,12 @@ class Saves:
         """Opaque: put the verified files back; arguments to add to the script's, completed with the ranks' environment.
 
         Raises:
-            StepError: the checkpoint is corrupt or gone, or the store failed.
+            StepError: the checkpoint is corrupt, gone or of the other mode, or the store failed.
         """
         if self._args.checkpoint_mode != "opaque":
+            if (digest := self._assignment.resume_digest) and self._assignment.node_rank == 0:
+                # A script without a Checkpointer would begin at its first step, and nobody would say so.
+                need_kind(self._checkpoints().check_committed(digest), digest, "tensors")
             return []
         from argosy.steps.checkpoint.peers import Peers
         from argosy.steps.launch.restoring import restore

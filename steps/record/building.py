@@ -62,8 +62,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
     streaming, training = streaming_of(ordered, restarts), training_end_of(ordered)
     checkpoints = _checkpoints(ordered, {each.restored_digest for each in restarts})
     snapshot_fields = snapshot.fields if (snapshot := _last(ordered, "snapshot_taken")) else {}
-    latest = max((event.time for event in ordered), default=started or 0.0)
-    training_end = training.time if training else latest
+    training_end = training.time if training else max((event.time for event in ordered), default=started or 0.0)
     mute = _trained(checkpoints, training) and not any(len(each.points) > 1 for each in restarts)
     waits = streaming.waits if streaming else ()
     return RunRecord(
@@ -76,6 +75,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
         phase=text(state, "phase") or "Pending",
         message=read_message(text(state, "message"))[1],
         interrupted=text(state, "interrupted"),
+        silent_since=moment(state, "silent_since"),
         started=started if started is not None else (ordered[0].time if ordered else None),
         ended=finished,
         parameters={key: str(value) for key, value in parameters.items()},

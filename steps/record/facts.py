@@ -177,14 +177,6 @@ class Goodput:
 
 
 @dataclass(frozen=True)
-class LastWords:
-    """What a rank or step that failed wrote last, line by line; ``who``: ``rank 1``, ``step evaluate``."""
-
-    who: str
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class RunRecord:
     """Everything that status, explain, the report and ``--json`` say of a run."""
 
@@ -241,6 +233,8 @@ class RunRecord:
     spares: Spares = field(default_factory=Spares)
     command: str = ""
     """What a person typed on this machine to run its description; "" where nobody knows."""
+    silent_since: float | None = None
+    """When a run that only its store tells of was last heard of, after a silence that the lease of a claim allows."""
     namespace: str = ""
     outline: bool = False
     """Made without the event log, which could not be read; ``namespace``: of the cluster, where one was asked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.record.story import failed_step
@@ -40,6 +41,10 @@ def what_to_do(record: RunRecord) -> list[str]:
     between = bool(record.nodes) and step is None and not record.message
     cause = cause or ("sigterm" if stopped or between else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
+    if record.name and step is not None and step.exit_code == ExitCode.USAGE:
+        advice = (
+            "mend the value that this line names, in run.toml, in the Secret of its variables, or in the environment."
+        )
     if not (cause or step is not None or record.nodes):  # of a run that is known by its store
         advice = "the store does not say at which step it failed; its Workflow does, as long as it is there."
     if not record.checkpoints and not record.outline:

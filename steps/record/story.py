@@ -14,7 +14,7 @@ from argosy.steps.record.facts import Injected, RunRecord, StepNode
 from argosy.steps.record.goodput import lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.termination import held_up
-from argosy.steps.record.wording import count, duration, figure, percent, short, size
+from argosy.steps.record.wording import clock, count, duration, figure, percent, short, size
 
 OFTEN = 3
 """A cause that comes oftener is told at once, however far the run comes."""
@@ -26,6 +26,8 @@ def outcome(record: RunRecord) -> tuple[str, Tone]:
     if record.phase in ("Failed", "Error"):
         return "Failed", "bad"
     if not record.done:
+        if record.silent_since is not None:
+            return "Silent", "warn"
         return ("Interrupted", "warn") if record.interrupted else (record.phase, "busy")
     if record.duplicate:
         return "Not started: duplicate", "quiet"
@@ -65,6 +67,16 @@ def headline(record: RunRecord) -> str:
     elif record.evaluation:
         sentence += f" {record.evaluation.metric} is {figure(record.evaluation.value)}."
     return sentence + _held_up(record)
+
+
+def silence(record: RunRecord) -> str:
+    """What a run means of which nothing is heard; "" for every other."""
+    if record.silent_since is None:
+        return ""
+    return (
+        f"Nothing was heard of it since {clock(record.silent_since)}, and its end is not recorded: it died, or its "
+        "next pod waits for a node, which its cluster alone knows."
+    )
 
 
 def measures(record: RunRecord) -> bool:

@@ -9,6 +9,7 @@ from argosy.steps.record.restart import Restart
 from argosy.steps.record.slow_ranks import SlowRank
 from argosy.steps.record.spares import TakeOver
 from argosy.steps.record.transport import Transport, latest_transports
+from argosy.steps.record.wording import clock
 
 
 def summary(record: RunRecord, report: str) -> dict[str, Any]:
@@ -22,6 +23,7 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
         "phase": record.phase,
         "message": record.message,
         "interrupted": record.interrupted,
+        "silent_since": None if record.silent_since is None else clock(record.silent_since),
         "run_id": record.run_id,
         "name": record.name,
         "workflow": record.workflow,

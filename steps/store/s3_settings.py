@@ -71,15 +71,15 @@ def s3_settings(bucket: str) -> S3Settings:
     """What the environment says about ``bucket``.
 
     Raises:
-        StoreError: ``s3_access``: an endpoint that is no url, or a file of certificates that is not there.
+        StoreError: ``s3_access``: an endpoint that is no url, or a file of certificates that has none.
     """
     endpoint = (s3_endpoint() or "").rstrip("/")
     if endpoint and not _is_address(endpoint):
         text = f"AWS_ENDPOINT_URL = {endpoint!r}: write http://host:port or https://host"
         raise StoreError(Cause.S3_ACCESS, text, code=ExitCode.USAGE)
     ca_bundle = os.environ.get("AWS_CA_BUNDLE", "")
-    if ca_bundle and not os.access(ca_bundle, os.R_OK):
-        raise StoreError(Cause.S3_ACCESS, f"AWS_CA_BUNDLE = {ca_bundle!r}: there is no such file that can be read")
+    if ca_bundle:
+        _check_certificates(ca_bundle)
     # Other S3s seldom have DNS names per bucket; a dot in a bucket's name breaks AWS's certificate.
     chosen = os.environ.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "").lower()
     virtual = chosen in _YES if chosen else not endpoint and "." not in bucket
@@ -102,6 +102,18 @@ def _is_address(endpoint: str) -> bool:
         return False
     plain = not re.search(r"\s", endpoint) and _HOST.fullmatch(host) is not None
     return parts.scheme in ("http", "https") and plain and port != 0
+
+
+def _check_certificates(ca_bundle: str) -> None:
+    import ssl  # slow to import, and seldom needed within a cluster
+
+    try:
+        ssl.create_default_context(cafile=ca_bundle)
+    except OSError as error:
+        why = "no certificates in it" if isinstance(error, ssl.SSLError) else error.strerror
+        remedy = "name a PEM file of the authorities to trust, or unset it for those of the system"
+        text = f"AWS_CA_BUNDLE = {ca_bundle!r}: {why}; {remedy}"
+        raise StoreError(Cause.S3_ACCESS, text, quote=str(error), code=ExitCode.USAGE) from error
 
 
 def _region(own_endpoint: bool) -> str:

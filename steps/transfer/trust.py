@@ -6,34 +6,18 @@ import ssl
 from importlib.util import find_spec
 from pathlib import Path
 
-from argosy.steps.contract.causes import Cause
-from argosy.steps.store.base import StoreError
-
 
 def trusting(ca_bundle: str) -> ssl.SSLContext:
-    """A context that trusts them.
-
-    Raises:
-        StoreError: ``s3_access``: the file holds none.
-    """
-    try:
-        context = ssl.create_default_context(cafile=ca_bundle or None)
-        if not ca_bundle and not context.cert_store_stats()["x509_ca"] and (known := _of_botocore()):
-            context.load_verify_locations(known)
-    except OSError as error:
-        text = f"AWS_CA_BUNDLE = {ca_bundle!r} holds no certificates that can be read: {error}"
-        raise StoreError(Cause.S3_ACCESS, text, quote=str(error)) from error
+    """A context that trusts them; a file that is named was read when the settings were."""
+    context = ssl.create_default_context(cafile=ca_bundle or None)
+    if not ca_bundle and not context.cert_store_stats()["x509_ca"] and (known := _of_botocore()):
+        context.load_verify_locations(known)
     return context
 
 
 def trusted_file(ca_bundle: str) -> str:
-    """The file to name to a library, "" where it finds the system's by itself.
-
-    Raises:
-        StoreError: see :func:`trusting`.
-    """
+    """The file to name to a library, "" where it finds the system's by itself."""
     if ca_bundle:
-        trusting(ca_bundle)
         return ca_bundle
     return "" if ssl.create_default_context().cert_store_stats()["x509_ca"] else _of_botocore()
 

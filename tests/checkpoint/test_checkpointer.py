@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,21 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     return type(a) is type(b) and (a == b or a != a)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"every": -1}, "every = -1: counts from 0"),
+        ({"every": "often"}, "every = 'often': a whole number is needed"),
+        ({"keep": -2}, "keep = -2: counts from 0"),
+        ({"keep": 1.5}, "keep = 1.5: a whole number is needed"),
+        ({"keep": "auto"}, "keep = 'auto': a whole number is needed"),
+    ],
+)
+def test_what_is_no_number_of_steps_or_checkpoints_is_refused(given: dict[str, Any], told: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        Checkpointer(tmp_path, **given)
 
 
 def test_training_goes_on_to_the_bit(tmp_path: Path) -> None:

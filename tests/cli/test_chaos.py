@@ -127,6 +127,12 @@ def test_a_script_that_prints_no_step_is_told_to(tmp_path: Path) -> None:
     assert "no step was read from what the script printed, so no fault can be placed; print one" in ended.stderr
 
 
+def test_a_run_that_ends_before_a_fault_is_seen_is_said_to_be_too_short(tmp_path: Path) -> None:
+    """Faults that came too late had not been survived."""
+    ended = chaos(described(tmp_path, script=SCRIPT.replace("step < 80", "step < 8")), "--kills", "1", expect=2)
+    assert "passed, and it may take 3 s until a fault is seen, so that it would not meet the training" in ended.stderr
+
+
 def test_what_fails_without_any_fault_is_said(tmp_path: Path) -> None:
     done = chaos(described(tmp_path, script="raise KeyError('no such column')\n"), "--kills", "1", expect=1)
     assert "without any fault the run ended Failed" in done.stderr
@@ -136,6 +142,7 @@ def test_what_fails_without_any_fault_is_said(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["--kills", "0"], "--kills 0: not a number of faults; write 1 to 1000"),
+        (["--seed", "-3"], "--seed -3: names the runs, too; write 0 or more"),
         (["--kind", "flood"], "--kind 'flood': unknown fault; there are kill, exit"),
     ],
 )

@@ -144,6 +144,8 @@ def test_a_prefix_names_one_checkpoint_or_none(run: Run, argosy: Argosy) -> None
     assert code == 0
     assert out.startswith(f"pinned {digest[:12]} of step 30: why not\n")
     assert run.checkpoints.pinned() == {digest: "why not"}
+    assert argosy("checkpoint", "pin", "gpt-abc12", "30")[1].startswith(f"pinned {digest[:12]} of step 30: why not\n")
+    assert run.checkpoints.pinned() == {digest: "why not"}
     # A step that two generations committed is not one checkpoint.
     again = run.save(run.checkpoints.claim("after a roll back"), 30)
     code, _, err = argosy("checkpoint", "pin", "gpt-abc12", "30")

@@ -108,6 +108,24 @@ def test_a_failure_is_raised_with_its_cause_and_its_line(work: Path) -> None:
     assert "run.toml" not in told
 
 
+def test_a_run_that_is_not_there_is_told_of_in_python(work: Path) -> None:
+    with pytest.raises(InputError, match=r"^state_dir = '.*': no run here; start one with TrainingRun\(...\).run\(\)$"):
+        argosy.find(state_dir=work)
+    (work / "runs" / "gpt-abc12").mkdir(parents=True)
+    (work / "runs" / "gpt-abc12" / "state.json").write_text("{}")
+    with pytest.raises(InputError, match=r"^name = 'gpt': .* known: gpt-abc12; .* with find\('gpt', namespace=...\)$"):
+        argosy.find("gpt", state_dir=work)
+    assert argosy.find(state_dir=work).name == "gpt-abc12"
+
+
+def test_a_description_is_a_key(work: Path) -> None:
+    """Its tables hold dicts, which pydantic's own hash says are unhashable."""
+    one, other = ({"A": "1", "B": "2"}, {"B": "2", "A": "1"})
+    assert described(20, env=one) == described(20, env=other)
+    assert {described(20, env=one), described(20, env=other)} == {described(20, env=one)}
+    assert len({described(20), described(21), described(20, env=one)}) == 3
+
+
 def test_the_same_description_gives_the_bytes_of_the_command_line(work: Path) -> None:
     text = 'name = "gpt"\nscript = "train.py"\nargs = ["20"]\n[gang]\nlauncher = "plain"\n[checkpoint]\n'
     (work / "run.toml").write_text(

@@ -18,16 +18,17 @@ import pytest
 
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
+from argosy.workflows.handle.handle import find
 
 SUMMARY_KEYS = [
-    *["phase", "message", "interrupted", "run_id", "name", "workflow", "yaml_sha256", "store_uri", "attempts"],
-    "last_step",
+    *["phase", "message", "interrupted", "silent_since", "run_id", "name", "workflow", "yaml_sha256", "store_uri"],
+    *["attempts", "last_step"],
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
     *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "spares", "streamed", "report"],
 ]
 ATTEMPT_KEYS = ["attempt", "gang", "restart", "cause", "signal", "exit_code", "node", "rank"]
 ROW_KEYS = ["run", "run_id", "phase", "step", "end_step", "loss", "tokens_per_second", "nodes", "restarts", "goodput"]
-ROW_KEYS += ["started", "ended", "seconds"]
+ROW_KEYS += ["started", "ended", "seconds", "silent_since"]
 ATTEMPT_KEYS += ["restored_step", "last_step", "quote"]
 
 
@@ -193,7 +194,53 @@ def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: in
     event = json.dumps({"time": time.time() - age, "kind": "admission", "decision": "admit"})
     story.store.put("gpt/runs/gpt-abc12/events/admit-1/00000001.jsonl", f"{event}\n".encode())
     told, _, err = argosy("rm", uri, "--checkpoints")
-    assert (told, "it has not ended, and its last event is" in err) == (code, code == 2), err
+    assert (told, "it has not ended, and was last heard of" in err) == (code, code == 2), err
+
+
+def test_a_wrong_value_is_mended_where_it_stands_and_not_by_other_keys(story, argosy) -> None:
+    said = "AWS_ENDPOINT_URL = 'host:9000': write http://host:port or https://host"
+    message = json.dumps({"cause": "s3_access", "exit_code": 2, "message": said})
+    story.node("snapshot", 0, 1, "Failed", message=message, exitCode=2)
+    story.finish("Failed", 2.0)
+    _, out, _ = argosy("explain")
+    assert "failed at the step snapshot, with exit code 2 for s3_access" in out or "s3_access" in out, out
+    assert "What to do: mend the value that this line names, in run.toml" in out
+    assert "credentials" not in out
+
+
+@pytest.mark.parametrize("sign", ["event", "beat"])
+@pytest.mark.parametrize(("age", "silent"), [(600, False), (4000, True)])
+def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign, story, tell, argosy) -> None:
+    """A power cut ends all that could write down the end: the store alone had said "Running" for ever."""
+    tell.killed_and_resumed(story)
+    story.log.close()
+    root, at = story.state_dir / "volumes" / "argosy", "gpt/runs/gpt-abc12"
+    story.now += 5000
+    line = {"time": story.now, "kind": "admission", "decision": "start"}
+    if sign == "event":
+        story.store.put(f"{at}/events/admit-1/00000001.jsonl", f"{json.dumps(line)}\n".encode())
+    else:  # of a supervisor whose gang waits in a queue
+        story.store.put(f"{at}/alive/u-1.json", json.dumps(line).encode())
+    story.now += age
+    code, out, err = argosy("status", f"file://{root}/{at}")
+    said = json.loads(argosy("status", f"file://{root}/{at}", "--json")[1])
+    row = json.loads(argosy("ls", f"file://{root}", "--json")[1])["runs"][0]
+    table = argosy("ls", f"file://{root}")[1]
+    assert code == 0, err
+    if not silent:
+        assert out.startswith("gpt-abc12: Running, "), out
+        assert (said["silent_since"], row["silent_since"], row["phase"]) == (None, None, "Running")
+        return
+    assert out.startswith("gpt-abc12: Silent for 1 h 06 min\n"), out
+    assert "  Nothing was heard of it since 20" in out
+    assert "argosy submit run.toml -p run-id=gpt-abc12 " in out
+    assert "argosy run run.toml --run-id gpt-abc12 " in out
+    assert "  Silent for 1 h 06 min  200/200 " in table, table
+    assert (said["phase"], row["phase"]) == ("Running", "Silent")
+    assert said["silent_since"].endswith(" UTC")
+    assert datetime.fromisoformat(row["silent_since"]).timestamp() == pytest.approx(line["time"], abs=1)
+    assert find(f"file://{root}/{at}").phase == "Silent"
+    assert "its end is not recorded: it died, or" in argosy("explain", f"file://{root}/{at}")[1]
 
 
 @pytest.mark.parametrize("end", ["/gpt/runs/..", "/gpt/runs/.", "/./runs/gpt-abc12", "//runs/gpt-abc12", "/gpt/runs"])

@@ -9,7 +9,6 @@ import pytest
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.building import build_record
-from argosy.steps.record.facts import LastWords
 from argosy.steps.record.restarts import restarts_of
 from argosy.steps.record.story import goodput_sentence, headline, lost_words, outcome, way_on
 from argosy.steps.record.summary import summary
@@ -19,7 +18,7 @@ from argosy.steps.runlog import Event, read_events
 from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
 from argosy.workflows.cli.status import lines as status
-from argosy.workflows.report.page import render
+from argosy.workflows.report.page import LastWords, render
 from argosy.workflows.report.timeline import timeline
 
 

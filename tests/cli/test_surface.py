@@ -313,6 +313,39 @@ def test_an_address_that_is_none_is_wrong_input(address: str, argosy: Argosy, mo
     )
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "No such file or directory"),
+        (b"", "no certificates in it"),
+        (b"x\n", "no certificates in it"),
+        ("", "folder"),
+    ],
+)
+@pytest.mark.parametrize("verb", [["checkpoint", "list", "s3://bucket/gpt/runs/gpt-abc12"], ["ls", "s3://bucket/gpt"]])
+def test_a_file_of_certificates_that_has_none_is_wrong_input(
+    verb: list[str],
+    content: bytes | str | None,
+    why: str,
+    argosy: Argosy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bundle = tmp_path / "ca.pem"
+    if isinstance(content, bytes):
+        bundle.write_bytes(content)
+    elif content is not None:
+        bundle.mkdir()
+        why = "Is a directory"
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    code, _, err = argosy(*verb)
+    remedy = "name a PEM file of the authorities to trust, or unset it for those of the system"
+    assert code == 2
+    assert err.startswith(f"argosy: s3_access: AWS_CA_BUNDLE = {str(bundle)!r}: {why}; {remedy}"), err
+
+
 def test_a_folder_in_place_of_a_file_is_one_plain_sentence(argosy: Argosy, tmp_path: Path) -> None:
     (tmp_path / "run.toml").mkdir()
     for name in ("run", "compile"):

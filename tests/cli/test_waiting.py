@@ -43,6 +43,7 @@ def waits(time: float, phase: str, placed: int, why: str = "") -> Event:
         ([waits(0, "placing", 1, "no room")], "gang 1 is placing, 1 of 3 pods have a node (no room)"),
         ([waits(0, "starting", 3, "no image"), event(30, "restart_ended")], ""),
         ([waits(0, "starting", 3, "no image")], "gang 1 is starting, 3 of 3 pods have a node (no image)"),
+        ([waits(0, "refused", 0, "a webhook")], "gang 1 is refused, 0 of 3 pods have a node (a webhook)"),
         ([waits(0, "queued", 0, "no room"), event(30, "train_ended")], "30.0 s in the queue (no room)"),
     ],
 )

@@ -225,6 +225,14 @@ def test_before_anybody_has_looked_a_look_is_not_said_to_start_what_is_there(arg
     assert told[1] == "now: an event of this object, or a look, starts the run (on = marker)"
 
 
+def test_who_looks_once_does_not_listen(argosy, tmp_path: Path) -> None:
+    """Announcements went to a port that nobody had opened."""
+    run = tmp_path / "run.toml"
+    run.write_text('name = "fed"\n')
+    code, _, err = argosy("watch", str(run), "--once", "--listen", "127.0.0.1:0")
+    assert (code, "--listen 127.0.0.1:0: --once looks once and ends, and hears nobody; leave one" in err) == (2, True)
+
+
 def test_a_start_whose_workflow_nobody_has_created_is_told_as_that(argosy, tmp_path: Path) -> None:
     """A trigger without the right to create Workflows had "started" a run that was nowhere."""
     journal = Journal(open_store(tmp_path.as_uri()), "r")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,30 @@ def test_committed_when_complete_restored_after_a_kill(make_gang: Callable[[int]
     assert gang.exit_codes() == [0]
 
 
+def test_what_a_script_saved_is_nothing_that_a_checkpointer_goes_on_from(
+    make_gang: Callable[[int], Gang], tmp_path: Path
+) -> None:
+    """A script without one began at its first step, and the attempt was said to go on from step 7."""
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(TRAIN)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    (tmp_path / "ckpt.json").write_text('{"step": 7}')
+    time_settled(tmp_path / "ckpt.json")
+    made = committed_folder(checkpoints, claim := checkpoints.claim("first"), 7, tmp_path, ["ckpt.json"])
+    gang.start(script="train.py", checkpoint_mode="checkpointer")
+    gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=made.digest, resume_step=7)
+    gang.until(lambda: bool(gang.errors()), 30, "error")
+    error = gang.errors()[0]
+    assert error["cause"] == "checkpoint_mismatch"
+    assert (
+        'of step 7 holds files of a script, not a Checkpointer\'s state: set checkpoint.mode to "opaque" again'
+        in (error["message"])
+    )
+    assert gang.steps() == []
+    gang.order("exit", 78)
+    assert gang.exit_codes() == [78]
+
+
 def test_from_scratch_no_argument_is_added_and_nothing_stale_is_seen(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     (gang.workspace(0) / "train.py").write_text(TRAIN.replace("61", "6"))
@@ -151,6 +176,5 @@ def test_corrupt_checkpoint_is_reported_with_its_digest(make_gang: Callable[[int
 
 def time_settled(path: Path) -> None:
     """As a file that was written a while ago."""
-    import os
 
     os.utime(path, (path.stat().st_mtime - 10, path.stat().st_mtime - 10))

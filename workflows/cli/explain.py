@@ -19,6 +19,7 @@ from argosy.steps.record.story import (
     lost_words,
     meaning,
     outcome,
+    silence,
     waiting_sentence,
     way_on,
 )
@@ -82,7 +83,7 @@ def _fetch(run: Run, folder: Path, as_json: bool) -> None:
 def story(record: RunRecord) -> list[str]:
     """Paragraphs, one line each; a quoted line is indented."""
     label, _ = outcome(record)
-    told = [f"{record.workflow}: {label}. {headline(record)}"]
+    told = [" ".join(filter(None, (f"{record.workflow}: {label}.", headline(record), silence(record))))]
     if record.dataset_digest:
         told.append(
             f"The dataset was pinned as {short(record.dataset_digest)} ({count(record.dataset_objects, 'object')})."

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argosy.steps.record.facts import LastWords
 from argosy.steps.record.story import failed_step
 from argosy.workflows.cli.logs import records
+from argosy.workflows.report.page import LastWords
 
 if TYPE_CHECKING:
     from argosy.steps.record.facts import RunRecord

@@ -11,12 +11,11 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from argosy.steps.checkpoint.store import CheckpointStore
-from argosy.steps.contract.arguments import AdmitArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.paths import resolve_file_uri
 from argosy.steps.record.building import prefix_of
+from argosy.steps.record.heard import last_heard
 from argosy.steps.record.wording import count, duration, size
-from argosy.steps.runlog import read_events
 from argosy.workflows.cli.checkpoint.run import CheckpointedRun
 from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
@@ -99,12 +98,11 @@ def _sign_of_life(run: StoredRun) -> str:
     state, store = run.state(), run.store()
     prefix = prefix_of(state)
     beats = CheckpointedRun(run.name, CheckpointStore(store, prefix)).sign_of_life()
-    if beats or state["phase"] in ENDED:
+    if beats or state["phase"] in ENDED or "silent_since" in state:
         return beats
-    # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image. After so
-    # long a silence another workflow may take over what it claims, too.
-    age = time.time() - max((event.time for event in read_events(store, prefix)), default=0.0)
-    return f"it has not ended, and its last event is {duration(age)} old" if age < AdmitArgs.lease_seconds else ""
+    # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image.
+    age = time.time() - last_heard(store, prefix)
+    return f"it has not ended, and was last heard of {duration(max(age, 0.0))} ago"
 
 
 def _remove_run(run: Run) -> int:

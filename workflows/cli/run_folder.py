@@ -174,19 +174,26 @@ def find_run(state_dir: Path, run_id: str | None) -> RunFolder:
     Raises:
         InputError: there is no such run.
     """
-    folders = sorted((each for each in _folders(state_dir)), key=_started)
-    if not folders:
+    if (found := known_run(state_dir, run_id)) is not None:
+        return found
+    known = latest_names(state_dir)
+    if not known:
         start = typed("argosy", "run", description_here())
         raise InputError(f"--state-dir {state_dir}: no run here; start one with: {start}")
-    if run_id is None:
-        return folders[-1]
-    # Its own name first: another run may have gone on under it, as its run id.
-    named = [folder for folder in folders if folder.path.name == run_id]
-    named = named or [folder for folder in folders if _run_id(folder) == run_id]
-    if named:
-        return named[-1]
-    known = ", ".join(folder.path.name for folder in folders[-5:])
     raise InputError(f"RUN_ID {run_id!r}: no such run in {state_dir}; known: {known}")
+
+
+def known_run(state_dir: Path, run_id: str | None) -> RunFolder | None:
+    """The same, None when there is none."""
+    folders = every_run(state_dir)
+    # Its own name first: another run may have gone on under it, as its run id.
+    named = [folder for folder in folders if run_id in (None, folder.path.name)]
+    return next(iter(named or [folder for folder in folders if _run_id(folder) == run_id]), None)
+
+
+def latest_names(state_dir: Path) -> str:
+    """Of the runs that were started last, for messages."""
+    return ", ".join(folder.path.name for folder in reversed(every_run(state_dir)[:5]))
 
 
 def _run_id(folder: RunFolder) -> str:

@@ -15,6 +15,7 @@ from argosy.steps.record.story import (
     headline,
     measures,
     outcome,
+    silence,
     streaming_sentence,
     waiting_sentence,
 )
@@ -63,7 +64,10 @@ def lines(record: RunRecord, now: float) -> list[str]:
     # When an interrupted run stopped is not written down, and it is not spending time now.
     until = record.ended or (None if record.interrupted else now)
     spent = "" if record.started is None or until is None else f", {duration(max(0.0, until - record.started))}"
+    if record.silent_since is not None:
+        spent = f" for {duration(now - record.silent_since)}"
     found = [f"{record.workflow}: {label}{spent}", f"  {headline(record)}"]
+    found += [f"  {said}"] if (said := silence(record)) else []
     if record.message and not record.duplicate and record.restarts:
         found.append(f"  {record.message}")
     width = max((len(node.name) for node in record.nodes), default=0)
@@ -137,6 +141,16 @@ def ways_on(record: RunRecord, run: Run) -> list[tuple[str, str]]:
     explain = (run.command("explain", name), "what happened, why, what to do")
     if record.interrupted and isinstance(run, RunFolder):
         return [(run.command("run", run.path / "workflow.yaml"), "go on where it stopped"), explain]
+    if record.silent_since is not None:
+        again = typed("argosy", "submit", "run.toml", "-p", f"run-id={record.run_id}")
+        here = typed("argosy", "run", "run.toml", "--run-id", record.run_id)
+        waits = typed("argosy", "status", record.workflow, "-n", "NAMESPACE")
+        return [
+            (waits, "whether its cluster still has it, and what it waits for"),
+            (again, "go on from its checkpoints if it died, on a cluster"),
+            (here, "the same on this machine"),
+            explain,
+        ]
     if not record.done:
         return [(run.command("logs", "-f", name), "follow the ranks"), explain]
     shown = (run.command("report", name), "write the HTML report")

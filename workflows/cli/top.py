@@ -67,7 +67,7 @@ class Row:
         latest = next((each for each in reversed(record.restarts) if each.points), None)
         point = None if latest is None else latest.points[-1]
         reached = record.last_step if latest is None else latest.last_step
-        until = record.ended or (None if record.interrupted else now)
+        until = record.ended or record.silent_since or (None if record.interrupted else now)
         values = (
             self.run.name,
             record.run_id or None,
@@ -82,17 +82,20 @@ class Row:
             None if record.started is None else rfc3339(record.started),
             None if record.ended is None else rfc3339(record.ended),
             None if record.started is None or until is None else round(max(0.0, until - record.started), 3),
+            None if record.silent_since is None else rfc3339(record.silent_since),
         )
         return dict(zip(_FACTS, values, strict=True))
 
     def cells(self, now: float) -> tuple[str, ...]:
         """Texts for :data:`COLUMNS`; "-" is not known."""
         facts = self.facts(now)
+        if self.record is not None and self.record.silent_since is not None:
+            facts["phase"] = f"{facts['phase']} for {duration(now - self.record.silent_since)}"
         return tuple("-" if facts[key] is None else _TEXTS[key](facts) for key in _TEXTS)
 
 
 _FACTS = ("run", "run_id", "phase", "step", "end_step", "loss", "tokens_per_second", "nodes", "restarts", "goodput",
-          "started", "ended", "seconds")  # fmt: skip
+          "started", "ended", "seconds", "silent_since")  # fmt: skip
 _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "run": lambda facts: str(facts["run"]),
     "phase": lambda facts: str(facts["phase"]),

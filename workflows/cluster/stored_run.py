@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from argosy.steps.contract.arguments import AdmitArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.heard import last_heard
 from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectMissing, ObjectStore
 from argosy.steps.store.opening import check_uri
@@ -46,13 +49,20 @@ class StoredRun:
         return shlex.join(["argosy", verb, *(uri if each == self.name else str(each) for each in arguments)])
 
     def state(self) -> dict[str, Any]:
-        """What ``finalize`` left, in the local engine's form; without it the run has not ended, or died silently."""
+        """What ``finalize`` left, in the local engine's form; without it the run has not ended, or died silently.
+
+        ``silent_since``: when it was last heard of, after a silence in which another workflow may take over what it
+        claims.
+        """
         annotations = {STORE_URI: self.root, RUN_NAME: self.run_name}
         found: dict[str, Any] = {"name": self.name, "annotations": annotations, "parameters": {"run-id": self.name}}
+        store, prefix = self.store(), prefix_of(found)
         try:
-            summary = json.loads(open_run_store(self.root, {}, "").get(f"{prefix_of(found)}/summary.json"))
+            summary = json.loads(store.get(f"{prefix}/summary.json"))
         except (ObjectMissing, ValueError):
-            return {**found, "phase": "Running"}
+            heard = last_heard(store, prefix)
+            silent = time.time() - heard >= AdmitArgs.lease_seconds
+            return {**found, "phase": "Running", **({"silent_since": heard} if silent else {})}
         return {**found, "name": summary.get("workflow", self.name), "phase": summary.get("phase", "Running")}
 
     def store(self) -> ObjectStore:

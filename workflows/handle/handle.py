@@ -12,7 +12,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import prefix_of
 from argosy.steps.record.story import ending
 from argosy.steps.record.summary import summary
-from argosy.workflows.cli.run_folder import ENDED, RunFolder
+from argosy.workflows.cli.run_folder import ENDED, RunFolder, known_run, latest_names
 
 if TYPE_CHECKING:
     from argosy.steps.record.facts import RunRecord
@@ -58,16 +58,19 @@ class Handle:
 
     @property
     def phase(self) -> str:
-        """Pending, Running, Succeeded, Failed, Error; Interrupted: stopped, and it can go on."""
+        """Pending, Running, Succeeded, Failed, Error; Interrupted: stopped, and it can go on; Silent: known by its
+        store only, which says no end and has not heard of it for a quarter of an hour.
+        """
         # In this order: an engine that ends in between has written its last word before it lets go.
         goes_on = self._run.engine_runs() if isinstance(self._run, RunFolder) else True
-        phase = str(self._run.state().get("phase") or "Pending")
+        state = self._run.state()
+        phase = "Silent" if "silent_since" in state else str(state.get("phase") or "Pending")
         return phase if goes_on or phase in ENDED else "Interrupted"
 
     @property
     def done(self) -> bool:
         """Whether it will not change by itself any more."""
-        return self.phase not in ("Pending", "Running")
+        return self.phase not in ("Pending", "Running", "Silent")
 
     @property
     def metric(self) -> float | None:
@@ -182,4 +185,14 @@ def find(name: str | None = None, *, namespace: str = "", state_dir: str | Path 
     from argosy.workflows.cli.finding import find as find_run
     from argosy.workflows.cluster.place import ClusterPlace
 
-    return Handle(find_run(Path(state_dir).absolute(), name, ClusterPlace(namespace=namespace)))
+    folder = Path(state_dir).absolute()
+    if namespace or "://" in (name or ""):
+        return Handle(find_run(folder, name, ClusterPlace(namespace=namespace)))
+    if (found := known_run(folder, name)) is not None:
+        return Handle(found)
+    if not (known := latest_names(folder)):
+        raise InputError(f"state_dir = {str(folder)!r}: no run here; start one with TrainingRun(...).run()")
+    raise InputError(
+        f"name = {name!r}: no such run in {folder}; known: {known}; a cluster's run is found with "
+        f"find({name!r}, namespace=...)"
+    )

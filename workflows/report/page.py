@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from argosy.steps.record import wording
-from argosy.steps.record.facts import LastWords, RunRecord
+from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.remedy import what_to_do
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.story import (
@@ -38,6 +38,14 @@ Row = TypeVar("Row")
 
 MOST_ROWS = 200
 """Rows of a table; the middle of a longer one is left out, and said to be."""
+
+
+@dataclass(frozen=True)
+class LastWords:
+    """What a rank or step that failed wrote last, line by line; ``who``: ``rank 1``, ``step evaluate``."""
+
+    who: str
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,6 +24,10 @@ class Table(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise as_input_error(error, type(self)) from None
+
+    def __hash__(self) -> int:
+        # Tables hold dicts, of which pydantic's own would say that they are unhashable; equal ones may differ in order.
+        return hash(json.dumps(self.model_dump(mode="json"), sort_keys=True))
 
     # pydantic calls a custom __init__ for nested tables too, which would report them without their place;
     # marked so, it validates them itself and the outermost table reports.

@@ -18,7 +18,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.wording import count as counted
 from argosy.steps.record.wording import duration
 from argosy.workflows.cli.chaos.judging import Judged, compared, judge
-from argosy.workflows.cli.chaos.plan import KINDS, Calm, draw
+from argosy.workflows.cli.chaos.plan import KINDS, SEEN_SECONDS, Calm, draw
 from argosy.workflows.cli.live import PlainScreen, Watch
 from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
@@ -112,7 +112,7 @@ def command(
       argosy chaos run.toml
       argosy chaos run.toml --kills 50 --kind kill --kind node-loss -j 2x1
     """
-    _check(kills, kinds)
+    _check(kills, kinds, seed)
     source = _described(file, ranks)
     check_faults(source, [Injection(kind, 0, None, 1, 1) for kind in kinds if kind == "exit"])
     check_gpus(source)
@@ -132,7 +132,9 @@ def command(
     return _tell(chaos, calm, judged, same, as_json)
 
 
-def _check(kills: int, kinds: tuple[str, ...]) -> None:
+def _check(kills: int, kinds: tuple[str, ...], seed: int | None) -> None:
+    if seed is not None and seed < 0:
+        raise InputError(f"--seed {seed}: names the runs, too; write 0 or more")
     if not 1 <= kills <= MOST:
         raise InputError(f"--kills {kills}: not a number of faults; write 1 to {MOST}")
     for kind in kinds:
@@ -170,7 +172,13 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
     assert chaos.source.run is not None
     gang = chaos.source.run.gang
     nnodes = calm.gangs[0].nnodes
-    shape = Calm(calm.last_step, tuple(each.step for each in calm.checkpoints), max(times) - min(times))
+    seconds = max(times) - min(times)
+    if seconds < SEEN_SECONDS:
+        raise InputError(
+            f"{calm.workflow}: from its first step to its last {duration(seconds)} passed, and it may take "
+            f"{SEEN_SECONDS:g} s until a fault is seen, so that it would not meet the training; let it make more steps"
+        )
+    shape = Calm(calm.last_step, tuple(each.step for each in calm.checkpoints), seconds)
     judged: list[Judged] = []
     same: list[str] = []
     unlike = False

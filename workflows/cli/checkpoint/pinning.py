@@ -16,7 +16,7 @@ from argosy.workflows.cli.output import emit, next_commands, say
 @click.command()
 @click.argument("run", shell_complete=known_runs)
 @click.argument("checkpoint")
-@click.option("--reason", default="kept by hand", show_default=True, help="Why; shown by list.")
+@click.option("--reason", default="", help="Why; shown by list. [default: what an earlier pin said, or kept by hand]")
 @as_json
 @state_dir
 def pin(run: str, checkpoint: str, reason: str, as_json: bool, state_dir: Path) -> None:
@@ -31,6 +31,7 @@ def pin(run: str, checkpoint: str, reason: str, as_json: bool, state_dir: Path) 
     """
     found = find_checkpoints(state_dir, run)
     chosen = choose(found.store.explain().commits, checkpoint)
+    reason = reason or found.store.pinned().get(chosen.digest, "kept by hand")
     found.store.pin(chosen.digest, reason)
     if as_json:
         emit({"run": found.name, "digest": chosen.digest, "step": chosen.step, "pinned": reason})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from argosy.steps.checkpoint.history import Commit
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import prefix_of
+from argosy.steps.record.heard import last_beat
 from argosy.steps.record.wording import duration, short
-from argosy.steps.store.base import ObjectMissing
 from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 
@@ -44,17 +43,8 @@ class CheckpointedRun:
         """Why the run may still be training, "" when nothing says so."""
         if self.folder is not None:
             return "its engine runs on this machine" if self.folder.engine_runs() else ""
-        age = time.time() - max((self._last_beat(), self._last_entry()))
+        age = time.time() - max(last_beat(self.store.store, self.store.prefix), self._last_entry())
         return f"its last sign of life is {duration(max(age, 0))} old" if age < ALIVE_SECONDS else ""
-
-    def _last_beat(self) -> float:
-        newest, at = 0.0, f"{self.store.prefix}/alive".lstrip("/")
-        for info in self.store.store.list(at):
-            try:
-                newest = max(newest, float(json.loads(self.store.store.get(info.key))["time"]))
-            except (ObjectMissing, ValueError, KeyError, TypeError):
-                continue
-        return newest
 
     def _last_entry(self) -> float:
         tail = self.store.log.tail()

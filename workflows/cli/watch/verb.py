@@ -61,6 +61,8 @@ def command(file: Path, once: bool, listen: str, place: ClusterPlace, as_json: b
     """
     if not is_toml(file):
         raise InputError(f"RUN.toml {file}: a run's description is wanted here, with [trigger]")
+    if once and listen:
+        raise InputError(f"--listen {listen}: --once looks once and ends, and hears nobody; leave one of the two out")
     source = from_toml(file, None)
     with mounted(claim_mounts(source.document, state_dir)), _alone(source, state_dir):
         watching = _Watching(source, place, state_dir, as_json)
