@@ -19,9 +19,9 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.data.keys import STATE_FOLDER
 from argosy.steps.data.marker import Marker, read_marker
 from argosy.steps.data.records import FileRecord, record_of
-from argosy.steps.data.rows import known_rows, rows_of
+from argosy.steps.data.rows import rows_of
 from argosy.steps.data.state_files import open_folder
-from argosy.steps.data.strays import NOT_OURS, first_foreign
+from argosy.steps.data.strays import NOT_OURS
 from argosy.steps.store.files import make_folders
 
 
@@ -72,19 +72,11 @@ def refuse_foreign(path: Path) -> None:
     if not (path / STATE_FOLDER).is_dir():
         found = sorted(set(os.listdir(path)) - set(NOT_OURS))
         if found:
-            raise _foreign(path, found[0])
+            raise foreign(path, found[0])
 
 
-def refuse_strays(root: int, state: int, path: Path) -> None:
-    """Raise InputError when a staged folder holds files that somebody put there since; names are compared, no more."""
-    with contextlib.closing(known_rows(state, "", "")) as known:
-        records = (record_of(row.line) for row in known)
-        found = first_foreign(root, (record.key for record in records if record is not None))
-    if found:
-        raise _foreign(path, found)
-
-
-def _foreign(path: Path, name: str) -> InputError:
+def foreign(path: Path, name: str) -> InputError:
+    """What is said of a file that is not staging's."""
     return InputError(f"folder {path} holds {name!r}, which staging did not put there: move it, or use an empty folder")
 
 

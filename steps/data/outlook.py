@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from argosy.steps.data.folder import open_state, refuse_foreign, refuse_strays
+from argosy.steps.data.folder import open_state, refuse_foreign
 from argosy.steps.data.manifest import Objects
 from argosy.steps.data.marker import read_marker
 from argosy.steps.data.records import FileRecord, record_of
@@ -59,7 +59,6 @@ class _Folder:
             return
         root = os.open(into, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         stack.callback(os.close, root)
-        refuse_strays(root, state, into)
         self._tree = stack.enter_context(Tree(root, into))
         marker = read_marker(state)
         rows = known_rows(state, boot(), marker.share if marker is not None else "")

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.steps.data.folder import StagedFolder, marker_of, refuse_strays
+from argosy.steps.data.folder import StagedFolder, foreign, marker_of
 from argosy.steps.data.keys import check_keys
 from argosy.steps.data.manifest import DatasetManifest, Objects
 from argosy.steps.data.marker import Marker, read_marker, remove_marker
 from argosy.steps.data.parts import Parts
+from argosy.steps.data.records import record_of
 from argosy.steps.data.rows import Rows, boot, keep_only, known_rows, rows_of
-from argosy.steps.data.strays import remove_strays
+from argosy.steps.data.strays import first_foreign, remove_strays
 from argosy.steps.data.survey import DEPTHS, Depth, Survey, Surveyor, all_intact
 from argosy.steps.data.tree import Tree
 from argosy.steps.data.wanted import Wanted, wanted_of
@@ -109,7 +110,7 @@ class _Staging:
         fetched_bytes = fetched = removed = 0
         before = read_marker(self.folder.state)
         if self.guarded and not (before == self.marker and self.verify == "none"):
-            refuse_strays(self.folder.root, self.folder.state, self.folder.path)
+            self._refuse_foreign()
         if before != self.marker or not self._is_intact():
             fetched_bytes, fetched, removed = self._make_whole(before)
         self._report(self.wanted.count, self.wanted.total_bytes, fetched_bytes)
@@ -141,6 +142,14 @@ class _Staging:
             fetched = self._fetch(found, tree, parts, rows) if found.missing else 0
         self._complete()
         return fetched, found.missing, removed
+
+    def _refuse_foreign(self) -> None:
+        known = known_rows(self.folder.state, "", "")
+        with contextlib.closing(known):
+            records = (record_of(row.line) for row in known)
+            found = first_foreign(self.folder.root, (record.key for record in records if record is not None))
+        if found:
+            raise foreign(self.folder.path, found)
 
     def _fetch(self, found: Survey, tree: Tree, parts: Parts, rows: Rows) -> int:
         from argosy.steps.transfer.pool import FetchPool
