@@ -109,8 +109,6 @@ class _Staging:
     def run(self) -> StageResult:
         fetched_bytes = fetched = removed = 0
         before = read_marker(self.folder.state)
-        if self.guarded and not (before == self.marker and self.verify == "none"):
-            self._refuse_foreign()
         if before != self.marker or not self._is_intact():
             fetched_bytes, fetched, removed = self._make_whole(before)
         self._report(self.wanted.count, self.wanted.total_bytes, fetched_bytes)
@@ -127,6 +125,8 @@ class _Staging:
         from argosy.steps.data.room import check_room  # only here, and in the next two, what a whole folder needs not
 
         folder, now = self.folder, boot()
+        if self.guarded and before != self.marker:
+            self._refuse_foreign()
         remove_marker(folder.state)
         parts = Parts(folder.parts, self.uri)
         known = known_rows(folder.state, now, before.share if before is not None else "")

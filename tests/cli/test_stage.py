@@ -166,12 +166,11 @@ def test_what_somebody_put_there_since_is_not_removed(where: str, source: Source
     into = tmp_path / "data"
     assert argosy("stage", source.uri, str(into), "--include", "part-0/*")[0] == 0
     (into / where).write_text("mine")
+    assert argosy("stage", source.uri, str(into), "--include", "part-0/*")[0] == 0
     before = files(into)
-    for part in (0, 1):  # the same dataset again, and another
-        code, _, err = argosy("stage", source.uri, str(into), "--include", f"part-{part}/*")
-        assert (code, files(into)) == (2, before)
-        assert f"holds '{where}', which staging did not put there: move it" in err
-    assert argosy("stage", source.uri, str(into), "--include", "part-0/*", "--verify", "none")[0] == 0
+    code, _, err = argosy("stage", source.uri, str(into), "--include", "part-1/*")
+    assert (code, files(into)) == (2, before)
+    assert f"holds '{where}', which staging did not put there: move it" in err
     (into / where).unlink()
     code, _, _ = argosy("stage", source.uri, str(into), "--include", "part-1/*")
     assert (code, {key.split("/")[0] for key in files(into)}) == (0, {"part-1"})
