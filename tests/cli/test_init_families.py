@@ -114,7 +114,7 @@ cfg = Config.fromfile(args.config)
 """
         },
         ("--", "c.py", "--work-dir", "out"),
-        ("out", ["*.pth"], ["--resume"], "mmengine saves there"),
+        ("out", ["*.pth", "last_checkpoint"], ["--resume"], "mmengine saves there"),
     ),
     "a flag of several programs that this one never reads": (
         {

@@ -6,7 +6,7 @@ import json
 import posixpath
 import re
 
-from argosy.workflows.script.account import said
+from argosy.workflows.script.account import Seen, said
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import NUMBERED
@@ -32,7 +32,8 @@ def to_write(facts: ScriptFacts) -> str:
     above = posixpath.commonpath([_fixed(each) for each in inside]) if inside and len(inside) == len(globs) else ""
     names = [posixpath.relpath(each, above) for each in globs] if above else [each.rpartition("/")[2] for each in globs]
     lines = ["[checkpoint]", 'mode = "opaque"', f'path = "{above or FOLDER}"']
-    lines.append(f"include = {json.dumps(names or ['GLOB'])}")
+    unknown = any(not each.glob for each in facts.seen_saves)  # which of them is the checkpoint?
+    lines.append(f"include = {json.dumps(['GLOB'] if unknown else names or ['GLOB'])}")
     if words := goes_on(facts):
         lines.append(f"resume_args = {json.dumps(words)}")
     told = "" if above else f" ({FOLDER}: where it writes, below the folder that it runs in)"
@@ -56,15 +57,18 @@ def goes_on(facts: ScriptFacts) -> list[str]:
 
 
 def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
-    """What keeps the script from its saves, and the flag that says so; None where that is not a flag."""
-    for each in facts.seen_saves:
-        tests = " and ".join(test for test in each.tests if " or " not in test)
-        asked = (one for one in each.flags if re.search(rf"\b{one.attribute}\b", tests))
-        kept = (one for one in asked if said(one).startswith(_NOTHING)
-                and not re.search(rf"\bnot [\w.]*\b{one.attribute}\b", tests))  # fmt: skip
-        if (flag := next(kept, None)) is not None:
-            return f"{each.where} saves only if {tests}, and {flag.name} is {said(flag)}", flag
-    return None
+    """What keeps the script from all of its saves, and the flag that says so; None where that is not a flag."""
+    found = [_held(each) for each in facts.seen_saves]
+    return found[0] if found and all(found) else None
+
+
+def _held(each: Seen) -> tuple[str, Flag] | None:
+    tests = " and ".join(test for test in each.tests if " or " not in test)
+    asked = (one for one in each.flags if not one.computed and re.search(rf"\b{one.attribute}\b", tests))
+    kept = (one for one in asked if said(one).startswith(_NOTHING)
+            and not re.search(rf"\bnot [\w.]*\b{one.attribute}\b", tests))  # fmt: skip
+    flag = next(kept, None)
+    return None if flag is None else (f"{each.where} saves only if {tests}, and {flag.name} is {said(flag)}", flag)
 
 
 def words_of(flag: str, value: str) -> list[str]:
@@ -79,4 +83,4 @@ def stands_for(flag: Flag) -> str:
 
 def resume_words(flag: Flag) -> list[str]:
     """The flag, and what it is given if it takes a value."""
-    return words_of(flag.name, stands_for(flag)) if flag.takes_value else [flag.name]
+    return words_of(flag.name, flag.truth or stands_for(flag)) if flag.takes_value else [flag.name]

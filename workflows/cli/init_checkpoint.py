@@ -76,6 +76,8 @@ def put_checkpoint(
             "so only where nothing is to be gone on from, or not at all, and call argosy init again"
         )
     folder, patterns, why = _saved(facts, opaque, include)
+    if opaque is None and trainer is None:
+        why = _or_elsewhere(facts, folder, why)
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")
     guess.put("path", folder, why)
@@ -106,6 +108,14 @@ def put_checkpoint(
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
+
+
+def _or_elsewhere(facts: ScriptFacts, folder: str, why: str) -> str:
+    """The same where what saves there may be given another folder, too, which only a run could tell."""
+    unclear = {where for where, _ in facts.unclear_saves}
+    doubt = any(each.folder == folder and each.where in unclear for each in facts.saves)
+    told = "or elsewhere, which only a run could tell: if so, name that folder with --opaque"
+    return f"{why}, {told}" if doubt else why
 
 
 def _only_newest(globs: Sequence[str]) -> str:

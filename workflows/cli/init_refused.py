@@ -90,9 +90,13 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
         )
     if any(each.glob or each.flags for each in (*facts.seen_saves, *facts.seen_loads)):
         click.echo(f"{account(facts)}\n{to_write(facts)}{_going_on(facts)}", err=True)
+    if facts.may_save or facts.may_go_on:
+        click.echo(_by_name(facts), err=True)
     way = facts.resume_flag()
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in (resume_words(way) if way is not None else ()))
-    say = f"as in `argosy init SCRIPT --opaque FOLDER --include GLOB{added}`"
+    inside = {each for _, each in facts.may_save if each and not each.startswith(OUTSIDE) and "$" not in each}
+    folder = shlex.quote(inside.pop()) if len(inside) == 1 else "FOLDER"
+    say = f"as in `argosy init SCRIPT --opaque {folder} --include GLOB{added}`"
     if facts.variables:
         name = facts.variables[0]
         return InputError(
@@ -112,6 +116,14 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     )
 
 
+def _by_name(facts: ScriptFacts) -> str:
+    """What may say the rest, as far as names tell that."""
+    where = [f"{name} is {folder or 'not set'}" for name, folder in facts.may_save]
+    lines = ["Where it may save, by its name: " + "; ".join(where)] if where else []
+    lines += ["What may make it go on, by its name: " + "; ".join(facts.may_go_on)] if facts.may_go_on else []
+    return "\n".join(lines)
+
+
 def _going_on(facts: ScriptFacts) -> str:
     """What is to be said beside the lines where nothing was seen that makes it go on."""
     saved = {each.glob.rpartition("/")[2] for each in facts.seen_saves if each.glob}
@@ -121,6 +133,8 @@ def _going_on(facts: ScriptFacts) -> str:
         or not (facts.saves or facts.unclear_saves)
         or goes_on(facts)
         or facts.loads
+        or facts.restores
+        or facts.may_go_on
         or facts.trainer is not None
         or facts.asked_for is not None
     ):

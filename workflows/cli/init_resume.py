@@ -87,6 +87,9 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
     """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
+    if facts.trainer is not None and facts.trainer.newest and patterns == list(facts.trainer.include):
+        path = f"{{newest:{facts.trainer.newest}}}"
+        return words_of(flag.name, path), f"{declares} with a value; {path} stands for the state that was written last"
     if not facts.endings.get(flag.attribute, "/").endswith("/"):
         return _name_of(facts, flag, facts.endings[flag.attribute], checkpoint)
     named = [each for seen in facts.seen_loads for each in seen.flags if each.attribute in facts.files]
@@ -132,6 +135,7 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     declares = f"{flag.where} declares {flag.name}"
     whole = {each.pattern for each in facts.saves if each.whole}
     several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
+    several = several and not (facts.trainer is not None and facts.trainer.unit)
     several = (several or _is_in_tree(facts, flag, patterns)) and flag.attribute not in facts.folders
     if several and (glob := _one_file(facts, folder, patterns)):
         told = f"{{newest:{glob}}}" if "*" in glob else f"{folder}/{glob}"

@@ -45,7 +45,9 @@ class Seen:
 
 def said(flag: Flag) -> str:
     """What it is by default."""
-    return flag.default or ("not given" if flag.node is None else ast.unparse(flag.node))
+    return flag.default or (
+        "True" if flag.computed and flag.node is None else "not given" if flag.node is None else ast.unparse(flag.node)
+    )
 
 
 def saved_by(source: Source, values: Values, places: Container[str]) -> tuple[Seen, ...]:

@@ -16,6 +16,7 @@ from argosy.workflows.script.data import DataFacts, data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
 from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
+from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
 from argosy.workflows.script.pointer import pointers
@@ -39,7 +40,7 @@ from argosy.workflows.script.resuming import (
 )
 from argosy.workflows.script.saves import SavedAt, fixed, saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
-from argosy.workflows.script.source import Source, read_source
+from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
 from argosy.workflows.script.values import Values
@@ -131,10 +132,12 @@ class ScriptFacts:
     """What it saves, in its own words."""
     seen_loads: tuple[Seen, ...] = ()
     """What it reads of a library's making, in its own words."""
+    restores: bool = False  # whether it gives an optimizer its state, or asks a library to
+    may_save: tuple[tuple[str, str], ...] = ()  # what is called as a folder of saves is, and the folder
+    may_go_on: tuple[str, ...] = ()  # what is called as what makes a script go on
     set_off: tuple[str, str] | None = None
     """The line that keeps it from its saves, whatever the flags are, and what stands there."""
-    ended: tuple[str, Flag] | None = None
-    """Where it raises as its flags are, and the flag that this asks for."""
+    ended: tuple[str, Flag] | None = None  # where it raises as its flags are, and the flag that this asks for
     started: str = ""
     """What it needs to find its modules: to be one itself, or the folder that it is called in in their path."""
     stays: str = ""
@@ -212,7 +215,6 @@ def _facts(
         launched=launched(source, flags, settings),
         launcher=launcher(source, values),
         inside=put_inside(source, values, places),
-        copies=copies_all(source),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole),
@@ -230,8 +232,9 @@ def _facts(
         loop=loop_of(source, values, ranks.by is not None) if ranks.by is None or ranks.alike else None,
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
-        seen_loads=loaded_by(source, values),
-        ended=ended_by(source, values),
+        restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
+        may_save=folders(arguments, settings),
+        may_go_on=ways(source, settings),
         started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
@@ -245,6 +248,9 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
     return replace(
         facts,
         no_folder=folder_lacks(source, values, places),
+        ended=ended_by(source, values),
+        copies=copies_all(source),
+        seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **beside(source, values, flag)},

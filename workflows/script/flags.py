@@ -278,8 +278,10 @@ def _fields(source: Source) -> list[Flag]:
             value = node.value
             if isinstance(value, ast.Call):
                 value = argument(value, "default")
-            truth = "True" if ast.unparse(node.annotation) == "bool" and used & _OF_HUGGING_FACE else ""
-            found.append(Flag(f"--{node.target.id}", True, plain(value), False, source.where(node), truth=truth))
+            switch = ast.unparse(node.annotation) == "bool"
+            truth = "True" if switch and "tyro" not in used else ""
+            found.append(Flag(f"--{node.target.id}", not switch or bool(truth), plain(value), False, source.where(node),
+                              computed=_is_true(value), truth=truth))  # fmt: skip
     return found
 
 

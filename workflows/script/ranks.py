@@ -20,6 +20,7 @@ DISTRIBUTED = frozenset(
 )
 _CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
+_PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
 _PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
@@ -58,7 +59,8 @@ def spread(source: Source, values: Values) -> Spread:
     own = (call for call in _groups(source) if (rank := argument(call, "rank")) is not None
            and "local_rank" in ast.unparse(rank).lower() and call in values.machine.calls)  # fmt: skip
     plugged = any(last_name(call.func) == "Accelerator" and "plugin" in ast.unparse(call) for call in source.calls)
-    alike = group or (by is not None and by[0] == "Accelerator" and not plugged)
+    parted = any(name in _PARTED for name, _ in names)
+    alike = (group and not parted) or (by is not None and by[0] == "Accelerator" and not plugged)
     node = next((f"{source.where(call)} takes the rank on its node for that in the group" for call in own), "")
     taken = (call for call in source.calls if last_name(call.func) == "set_device" and any(map(_is_global, [
         *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip

@@ -10,8 +10,11 @@ _TRAINERS = ("TorchTrainer", "LightningTrainer", "TransformersTrainer")
 
 
 def ray_train(source: Source, values: Values) -> TrainerFacts | None:
-    """What its calls say; None where it makes no trainer of Ray's."""
-    made = next((call for call in source.calls if last_name(call.func) in _TRAINERS), None)
+    """What its calls say; None where it makes no trainer of Ray's, or only a setting that is not known
+    tells whether it does."""
+    made = next(
+        (call for call in source.calls if last_name(call.func) in _TRAINERS and values.conditions.runs(call)), None
+    )
     if made is None or "ray" not in source.packages:
         return None
     config = next((call for call in source.calls if last_name(call.func) == "RunConfig"), None)

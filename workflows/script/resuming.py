@@ -253,7 +253,7 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     for call in sorted(known, key=lambda call: not feeds_an_optimizer(call, source)):
         for flag in _flags_of(call.args[0], values):
             likely = _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)
-            if likely or feeds_an_optimizer(call, source):
+            if flag.takes_value and (likely or feeds_an_optimizer(call, source)):
                 return flag
     return None
 

@@ -10,10 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.globs import either
+from argosy.workflows.script.globs import UNKNOWN, either
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
-from argosy.workflows.script.writers import BY_SAVER, MOVES, targets, temporary, wrappers_of
+from argosy.workflows.script.writers import BY_SAVER, MOVES, in_memory, is_called_back, targets, temporary, wrappers_of
 
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
@@ -67,6 +67,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if (
                 _is_of_dataset(call, source)
+                or in_memory(target, values)
                 or _is_cached(call, target, source, values)
                 or (needed is None and not unless and _never(call, source, values))
             ):
@@ -80,7 +81,9 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             states += globs if whole else []
             written += [*globs, *(glob + ending for glob in globs)]
             # A move into a folder of which nothing is known may move anything.
-            if last_name(call.func) not in MOVES and not any(not glob.startswith(OUTSIDE) for glob in globs):
+            inside = any(not glob.startswith(OUTSIDE) for glob in globs)
+            elsewhere = any(each[:1] == UNKNOWN for each in values.machine.globs(target))  # as the default of another
+            if last_name(call.func) not in MOVES and (elsewhere or not inside):
                 unclear.append((source.where(call), values.untold(target)))
             globs = [glob for glob in globs if glob + ending != "./**/*"]  # the code lies there
             paths = [PurePosixPath(glob + ending) for glob in globs if not temporary(glob)]
@@ -119,12 +122,7 @@ def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers
         for each, _ in targets(call, source, wrappers, values)
     ):
         return saving
-    return [call for call in saving if values.machine.needed(call) is not None or _is_called_back(call, source)]
-
-
-def _is_called_back(call: ast.Call, source: Source) -> bool:
-    kind = source.class_of(call)
-    return kind is not None and any(source.origin(base) for base in kind.bases)
+    return [call for call in saving if values.machine.needed(call) is not None or is_called_back(call, source)]
 
 
 def _is_of_dataset(call: ast.Call, source: Source) -> bool:

@@ -82,11 +82,17 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
     read = read_settings if "configargparse" not in source.packages else _as_configargparse
     for text in told:
         if text.endswith(_FILES if read is read_settings else (*_FILES, *_OF_CONFIGARGPARSE)):
-            known, content = {*found.values}, read(Path(text) if Path(text).is_file() else folder / text)
+            known, content = {*found.values}, read(_place(text, folder, source.roots))
             _take(found, content, "")
             found.keys |= dict.fromkeys(_keys(content), text)
             found.files |= {key: text for key in found.values if key not in known}
     return found
+
+
+def _place(text: str, folder: Path, roots: Sequence[Path]) -> Path:
+    """The file of that name; one of a package's own, as Hydra finds it there, lies a folder deeper."""
+    below = (each for root in roots for each in sorted(root.glob(f"*/{text}")) if text[:1] not in "/.~")
+    return next((each for each in (Path(text), folder / text) if each.is_file()), None) or next(below, folder / text)
 
 
 def _constant(node: ast.expr) -> bool:

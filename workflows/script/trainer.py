@@ -37,6 +37,8 @@ class TrainerFacts:
     unit: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
     marker: str = ""
+    newest: str = ""
+    """The glob of its states, where what names the newest holds a path of the machine that wrote it."""
     resume_flags: tuple[str, ...] = ()
     resume_args: tuple[str, ...] = ()
     resumes: str = ""

@@ -23,11 +23,14 @@ from argosy.workflows.script.values import Values
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
 _ZERO = "zero_optimization"
 _SAVER = re.compile(r"\.ModelCheckpoint$")
+_PARTS = frozenset({"DeepSpeedStrategy", "FSDPStrategy", "ModelParallelStrategy"})
+"""Whose checkpoints may be folders."""
 
 
 _SOME = TrainerFacts("", "", None, resumes="variable")
 _BY_A_SETTING = (
-    (("mmengine", "mmcv"), "fromfile", "work_dir", "*", "CONFIG --work-dir out", replace(_SOME, include=("*.pth",))),
+    (("mmengine", "mmcv"), "fromfile", "work_dir", "*", "CONFIG --work-dir out",
+     replace(_SOME, include=("*.pth", "last_checkpoint"), newest="[ei][pt]*_*.pth")),
     (("detectron2",), "default_argument_parser", "OUTPUT_DIR", "output", "OUTPUT_DIR out",
      replace(_SOME, include=("*.pth", "last_checkpoint"), resume_args=("--resume",))),
     (("fairseq",), "get_training_parser", "save_dir", "checkpoints", "DATA --save-dir out",
@@ -133,8 +136,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
             folder = None if {"*", UNKNOWN} & {*folder} else folder
     bare = saver is not None and _is_true(_setting(saver, "save_weights_only"))
     folder = None if bare else folder
-    named = saver is not None and argument(saver, "filename", 1) is not None
-    named = named or (old is not None and "{epoch" not in ast.unparse(old))
+    globs = (*include, *(f"{each}/**/*" for each in include)) if _may_be_folders(source) else include
     return TrainerFacts(
         library=f"lightning.{'Trainer' if by_flags else last_name(trainer.func)}",
         where=source.where(saver or trainer),
@@ -142,8 +144,8 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         remedy="write the lines above into it, and call argosy init again",
         lacks="saves weights only, which it cannot go on from" if bare else _SOME.lacks,
         lines=_lines(source, trainer),
-        include=include,
-        unit=("epoch=*.ckpt",) if saver is not None and not named and include == ("*.ckpt",) else (),
+        include=globs,
+        unit=_unit(saver, old) if include[0] == "*.ckpt" else (),
         resume_flags=() if by_flags else ("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}")
         if by_cli
@@ -155,6 +157,18 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
+
+
+def _may_be_folders(source: Source) -> bool:
+    return any(last_name(call.func) in _PARTS for call in source.calls)
+
+
+def _unit(saver: ast.Call | None, old: ast.expr | None) -> tuple[str, ...]:
+    """What names each of its checkpoints, where the script gives them no name of its own."""
+    named = saver is None or argument(saver, "filename", 1) is not None
+    if saver is None or named or (old is not None and "{epoch" not in ast.unparse(old)):
+        return ()
+    return ("[0-9]*-*.ckpt" if _is_false(_setting(saver, "auto_insert_metric_name")) else "epoch=*.ckpt",)
 
 
 def _lines(source: Source, trainer: ast.Call) -> str:

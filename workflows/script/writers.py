@@ -119,3 +119,15 @@ def temporary(path: str) -> bool:
     """A file that is written first and renamed then: the name after it is the checkpoint."""
     name = PurePosixPath(path).name
     return name.endswith((".tmp", ".part", ".temp", "~")) or name.startswith((".", "tmp", "_tmp")) or ".tmp" in name
+
+
+def in_memory(target: ast.expr, values: Values) -> bool:
+    """Whether what is written into is no file."""
+    made = (each for each in (target, *values.bindings.origins(target)) if isinstance(each, ast.Call))
+    return any(last_name(each.func) in ("BytesIO", "StringIO") for each in made)
+
+
+def is_called_back(call: ast.Call, source: Source) -> bool:
+    """Whether it stands in an heir of a library's class, whose methods that calls."""
+    kind = source.class_of(call)
+    return kind is not None and any(source.origin(base) for base in kind.bases)

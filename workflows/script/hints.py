@@ -1,0 +1,58 @@
+"""Where a script may save, and what may make it go on, by the names of things alone: for whoever has to say it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from argosy.workflows.script.settings import Settings
+from argosy.workflows.script.source import Source, argument, last_name, plain
+
+MOST = 6
+ASKED = ("load_checkpoint", "load_state", "restore", "restore_checkpoint", "load_training_state")
+"""So are the methods called by which a library gives back all that it saved."""
+_FOLDER = re.compile(
+    r"(?i)(^|[_.-])(save|output|out|work|ckpt|checkpoints?|results?|exp\w*|log)[_-]?(dir|folder|path|root)$"
+)
+_WAY = re.compile(
+    r"(?i)(^|[_.-])((auto[_-]?)?(resume|restore|restart)|continue)(?!\w*_(id|optim\w*|only)$)|"
+    r"(^|[_.-])load_(latest|path|checkpoint|ckpt)|^(autoresume|read_checkpoint)"
+)
+_NEWEST = re.compile(r"(?i)resume|latest|continue")
+_HELP = re.compile(r"(?i)\b(resum|continu)\w*\b.{0,20}\b(train|checkpoint|from)")
+
+
+def folders(arguments: Sequence[str], settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Words of the command line and keys of its files that are called as a folder is, and the folder of each."""
+    told = dict[str, str]()
+    for word, after in zip(arguments, (*arguments[1:], ""), strict=False):
+        name, equals, value = word.partition("=")
+        if _FOLDER.search(name) and (equals or name.startswith("-")):
+            told.setdefault(name.lstrip("+"), value if equals else after)
+    for key, file in settings.keys.items():
+        if _FOLDER.search(key):
+            told.setdefault(f"{key} of {file}", settings.values.get(key, ""))
+    return tuple(
+        (name, value) for name, value in told.items() if "://" not in value and "." not in value.rpartition("/")[2]
+    )[:MOST]
+
+
+def ways(source: Source, settings: Settings) -> tuple[str, ...]:
+    """Flags, keys of settings and fields of classes that are called, or described, as what makes a script go on."""
+    found = [f"{key} of {file}" for key, file in settings.keys.items() if _WAY.search(key.rpartition(".")[2])]
+    found += _declared(source)
+    return tuple(sorted(dict.fromkeys(found), key=lambda name: not _NEWEST.search(name)))[:MOST]
+
+
+def _declared(source: Source) -> Iterator[str]:
+    for call in source.calls:
+        names = [text for each in call.args if (text := plain(each) or "").startswith("-")]
+        if last_name(call.func) == "add_argument" and names:
+            told = (plain(argument(call, "help")) or "").partition("\n")[0]
+            if any(_WAY.search(name.lstrip("-")) for name in names) or _HELP.search(told):
+                yield f"{max(names, key=len)} ({source.where(call)})"
+    for node in source.nodes:
+        name = node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else ""
+        if _WAY.search(name) and source.class_of(node) is not None and source.function_of(node) is None:
+            yield f"{name} ({source.where(node)})"
