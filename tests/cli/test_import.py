@@ -138,6 +138,12 @@ def test_what_cannot_be_imported_is_exit_2_and_one_line(argosy: Argosy, tmp_path
     assert argosy("import", "absent.yaml")[0] == 2
 
 
+def test_a_script_and_a_module_are_not_both_started(argosy: Argosy, manifest: Path) -> None:
+    code, out, err = argosy("import", str(manifest), "--script", "a.py", "--module", "b")
+    assert (code, out) == (2, "")
+    assert "--script a.py and --module b: a rank starts one of them" in err
+
+
 def test_a_folder_and_standard_input_are_read(argosy: Argosy, manifest: Path, tmp_path: Path) -> None:
     assert argosy("import", str(tmp_path))[0] == 0
     done = subprocess.run(

@@ -57,6 +57,8 @@ def command(
       argosy import pytorchjob.yaml -o run.toml
       argosy compile run.toml -o workflow.yaml
     """
+    if script and module:
+        raise InputError(f"--script {script} and --module {module}: a rank starts one of them; leave the other out")
     imported = convert(_read(files), workload, script, module)
     _check(imported)
     if output is not None:
