@@ -250,3 +250,12 @@ def test_a_file_of_its_own_that_names_the_newest(written: str, read: str, name: 
     assert found["checkpoint"]["include"] == ["step_*.pt", *filter(None, [name])], out
     assert ("goes on by itself" in out) is bool(name), out
     assert (f"reads {name} to go on" in out) is bool(name), out
+
+
+@pytest.mark.parametrize(("name", "itself"), [("state.json", True), ("other.json", False)])
+def test_a_script_that_reads_the_files_which_are_named_goes_on_by_itself(name: str, itself: bool, said) -> None:
+    """Of a save that init does not see, it said that nothing looks for the files."""
+    script = f"import json\nfrom pathlib import Path\np = Path('out/{name}')\n"
+    script += "state = json.loads(p.read_text()) if p.exists() else {}\np.with_suffix('.part').rename(p)\n"
+    _, out = said(script, "--opaque", "out", "--include", "state.json")
+    assert ("line 4 looks for it and goes on by itself" in out) is itself, out
