@@ -240,3 +240,17 @@ def test_a_start_whose_workflow_nobody_has_created_is_told_as_that(argosy, tmp_p
     journal.mark_done(1)
     _, out, _ = argosy("events", f"{tmp_path.as_uri()}/r")
     assert "-> r-1: new" in out
+
+
+def test_a_question_about_no_uri_or_a_run_without_a_trigger_is_answered_as_such(argosy, tmp_path: Path) -> None:
+    """It asked "which data?" for data that were named, and offered a watch that refuses the run."""
+    (tmp_path / "train.py").write_text("print(1)\n")
+    run = tmp_path / "run.toml"
+    run.write_text('name = "r"\nscript = "train.py"\n')
+    code, _, err = argosy("events", "why", "corpus/v1", str(run))
+    assert code == 2
+    assert "why 'corpus/v1': no uri" in err
+    code, out, _ = argosy("events", str(run))
+    assert code == 0
+    assert "has no [trigger], so nothing starts it" in out
+    assert "argosy watch" not in out
