@@ -153,6 +153,9 @@ class Checkpointer:
         try:
             step, state = read_state(lambda name: bytearray((folder / name).read_bytes()))
         except (OSError, ValueError, KeyError) as error:
+            if (folder / "log").is_dir():
+                remedy = f"fetch one with argosy checkpoint get {folder} FOLDER, and load FOLDER"
+                raise InputError(f"{folder} is where a Checkpointer saves, with many states; {remedy}") from error
             raise InputError(f"{folder} holds no state saved by Checkpointer: {error}") from error
         return Restored(step, state)
 

@@ -95,6 +95,8 @@ def test_a_change_after_save_is_not_stored_and_the_next_save_waits(tmp_path: Pat
     assert [(found.step, found.digest) for found in store.commits()] == [(1, digest), (2, second[0].digest)]
     store.fetch(store.commits()[0], tmp_path / "first")
     assert same(Checkpointer.load(tmp_path / "first").state, state_of(1))
+    with pytest.raises(InputError, match=f"fetch one with argosy checkpoint get {tmp_path} FOLDER"):
+        Checkpointer.load(tmp_path)
     late = Checkpointer(tmp_path)
     late.save(5, state)
     with pytest.raises(InputError, match="steps never go back"):

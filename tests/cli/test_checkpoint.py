@@ -90,6 +90,8 @@ def test_a_run_is_found_by_name_folder_and_uri(run: Run, argosy: Argosy, tmp_pat
         assert (code, err) == (0, "")
         assert json.loads(out)["checkpoints"] == by_name
         assert argosy("explain-resume", where)[0] == 0
+    (tmp_path / "ckpts").symlink_to(run.uri.removeprefix("file://"))  # as Checkpointer("ckpts") names it
+    assert json.loads(argosy("checkpoint", "list", "ckpts", "--json")[1])["checkpoints"] == by_name
 
 
 @pytest.mark.parametrize(

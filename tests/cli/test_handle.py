@@ -68,6 +68,10 @@ def test_a_run_from_a_thread_is_killed_resumes_and_tells_all_of_itself(work: Pat
     assert len(handle.status()["attempts"]) == 2
     assert handle.status()["loss"] == 0.05
     assert any(line.endswith("all done") for line in handle.logs(rank=0))
+    logs: Any = handle.logs
+    for wrong in ({"rank": -1}, {"rank": "0"}, {"tail": -1}):
+        with pytest.raises(InputError, match="a whole number from 0 on"):
+            logs(**wrong)
     assert handle.report().read_text().startswith("<!doctype html>")
     again = argosy.find(handle.name, state_dir=work / ".argosy")
     assert (again.phase, repr(again).startswith("<argosy run gpt-")) == ("Succeeded", True)

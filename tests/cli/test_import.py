@@ -136,6 +136,15 @@ def test_what_cannot_be_imported_is_exit_2_and_one_line(argosy: Argosy, tmp_path
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert err.startswith("argosy: service.yaml: no training in it (it holds Service); name a file")
     assert argosy("import", "absent.yaml")[0] == 2
+    # It was called a template, to be rendered by helm.
+    wrong = "argosy: run.toml: is a run's description already; argosy compile run.toml makes its YAML\n"
+    assert argosy("import", "run.toml") == (2, "", wrong)
+
+
+def test_a_script_and_a_module_are_not_both_started(argosy: Argosy, manifest: Path) -> None:
+    code, out, err = argosy("import", str(manifest), "--script", "a.py", "--module", "b")
+    assert (code, out) == (2, "")
+    assert "--script a.py and --module b: a rank starts one of them" in err
 
 
 def test_a_folder_and_standard_input_are_read(argosy: Argosy, manifest: Path, tmp_path: Path) -> None:

@@ -250,3 +250,23 @@ def test_a_file_of_its_own_that_names_the_newest(written: str, read: str, name: 
     assert found["checkpoint"]["include"] == ["step_*.pt", *filter(None, [name])], out
     assert ("goes on by itself" in out) is bool(name), out
     assert (f"reads {name} to go on" in out) is bool(name), out
+
+
+@pytest.mark.parametrize(("name", "itself"), [("state.json", True), ("other.json", False)])
+def test_a_script_that_reads_the_files_which_are_named_goes_on_by_itself(name: str, itself: bool, said) -> None:
+    """Of a save that init does not see, it said that nothing looks for the files."""
+    script = f"import json\nfrom pathlib import Path\np = Path('out/{name}')\n"
+    script += "state = json.loads(p.read_text()) if p.exists() else {}\np.with_suffix('.part').rename(p)\n"
+    _, out = said(script, "--opaque", "out", "--include", "state.json")
+    assert ("line 4 looks for it and goes on by itself" in out) is itself, out
+
+
+def test_files_that_are_called_by_their_rank_are_kept_of_every_node(said) -> None:
+    """Only the first node's were committed, and a restart missed the others."""
+    script = "import os, torch, torch.distributed as dist\ndist.init_process_group()\nr = dist.get_rank()\n"
+    script += "for s in range(9):\n    torch.save({}, f'out/step_{s}/rank{r}.pt')\n"
+    found, _ = said(script, "-j", "2x1")
+    assert found["checkpoint"]["expect"] == ["rank*{rank}.pt"]
+    assert (found["checkpoint"]["writers"], found["checkpoint"]["reshard"]) == ("every", "all")
+    alone, _ = said(script, "-j", "1x2", "--force")
+    assert "writers" not in alone["checkpoint"]

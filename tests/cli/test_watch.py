@@ -187,6 +187,7 @@ def test_a_run_that_fails_is_told_and_is_the_exit_code(watched: Watched) -> None
     bad = once()
     name = bad.stderr.splitlines()[-1].partition(":")[0]
     assert (bad.returncode, bad.stderr.splitlines()[-1]) == (1, f"{name}: Failed; argosy explain {name} tells why")
+    assert f"{name}: runs; argosy logs -f {name} shows what it writes" in bad.stderr.splitlines()
 
 
 def test_decisions_are_read_where_the_runs_own_env_says_that_its_bucket_is(argosy, tmp_path: Path, monkeypatch) -> None:
@@ -248,3 +249,23 @@ def test_a_start_whose_workflow_nobody_has_created_is_told_as_that(argosy, tmp_p
     journal.mark_done(1)
     _, out, _ = argosy("events", f"{tmp_path.as_uri()}/r")
     assert "-> r-1: new" in out
+
+
+def test_an_address_that_cannot_be_listened_on_is_refused_with_a_way_out(watched: Watched) -> None:
+    refused = argosy(watched.folder, "watch", "run.toml", "--listen", "127.0.0.1:99999")
+    assert refused.returncode == 2
+    assert "a free port, at most 65535" in refused.stderr
+
+
+def test_a_question_about_no_uri_or_a_run_without_a_trigger_is_answered_as_such(argosy, tmp_path: Path) -> None:
+    """It asked "which data?" for data that were named, and offered a watch that refuses the run."""
+    (tmp_path / "train.py").write_text("print(1)\n")
+    run = tmp_path / "run.toml"
+    run.write_text('name = "r"\nscript = "train.py"\n')
+    code, _, err = argosy("events", "why", "corpus/v1", str(run))
+    assert code == 2
+    assert "why 'corpus/v1': no uri" in err
+    code, out, _ = argosy("events", str(run))
+    assert code == 0
+    assert "has no [trigger], so nothing starts it" in out
+    assert "argosy watch" not in out

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError
 from argosy.steps.pods.processes import carrying, start_time
 from argosy.workflows.engine.api import RunOptions, latest_unfinished, run
+from argosy.workflows.engine.state import write_file
 
 TEMPLATES = """
 - name: main
@@ -186,3 +189,18 @@ def test_a_pod_that_dies_with_its_first_process_is_deleted(file: Path, tmp_path:
     saved = json.loads((tmp_path / "state/runs/wf/state.json").read_text())
     node = next(node for node in saved["nodes"] if node["name"] == "wf[1].b(0)")
     assert (node["phase"], node["message"], node["exitCode"]) == ("Error", "pod deleted", None)
+
+
+def test_a_state_that_cannot_be_written_names_its_file_and_leaves_the_old_one(tmp_path: Path) -> None:
+    """On a full disk the last word was "a file or the standard output", and a half of one stayed there."""
+    path = tmp_path / "state.json"
+    path.write_text("old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    try:
+        with pytest.raises(OSError, match=re.escape(str(path))):
+            write_file(path, b"0" * 4096)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
+    assert path.read_text() == "old"

@@ -152,6 +152,18 @@ def test_variables_are_those_that_hold_where_it_is_started(imported: Imported, j
     assert "env[1]" in account.why("set for each rank")
 
 
+def test_a_variable_of_an_argument_list_is_said_to_be_kept(imported: Imported) -> None:
+    """It stood in [env], and the account said that argosy starts the script without a shell."""
+    manifest = yaml.safe_load(MANIFEST.read_text())
+    launcher = manifest["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    launcher.pop("args", None)
+    launcher["command"] = ["mpirun", "-np", "4", "-x", "A=1", "-x", "RANK=0", "python", "/a/t.py"]
+    run, account = imported(manifest)
+    assert run["env"]["A"] == "1"
+    assert "kept" in account.why("command[4]: env.A")
+    assert "set for each rank" in account.why("command[6]")
+
+
 @pytest.mark.parametrize(
     ("script", "part", "fate", "why"),
     [

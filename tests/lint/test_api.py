@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from argosy.workflows.compile import compile_run
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.manifests.reading import read_text
+from argosy.workflows.spec.load import parse_run
 from tests.lint.manifests import GROUP, JOB, JOBSET, PYTORCH, VOLCANO, found, rules
 
 
@@ -145,3 +147,12 @@ def test_a_gauge_without_realtime_is_refused_by_argos_full_crd_alone() -> None:
     gauge += "  templates: [{name: a, suspend: {}}]\n"
     read = lint([read_text(gauge.encode(), "a.yaml")])
     assert [(each.rule, each.level.word) for each in read] == [("API005", "note")]
+
+
+@pytest.mark.parametrize("runtime", ["jobset", "job", "trainjob", "pytorchjob", "mpijob", "tfjob", "rayjob"])
+def test_nothing_is_found_in_a_gang_that_we_compile(runtime: str) -> None:
+    """A TrainJob's container was to be named node, an MPIJob's pods to be deleted before their logs are read."""
+    memory = '[gang.resources]\nmemory = "8Gi"\n'
+    run = parse_run(f'name = "a"\nscript = "/t.py"\ncode = ""\n[gang]\nnnodes = 2\nruntime = "{runtime}"\n{memory}')
+    findings = lint([read_text(compile_run(run), "workflow.yaml")])
+    assert [each for each in findings if each.level > 1] == []

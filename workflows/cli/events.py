@@ -55,6 +55,9 @@ def command(words: tuple[str, ...], last: int, as_json: bool, state_dir: Path) -
     for each in decisions:
         say(_row(each, undone))
     if not decisions:
+        if source is not None and source.run is not None and source.run.trigger is None:
+            say(f"no decision: {run} has no [trigger], so nothing starts it (argosy explain-config trigger)")
+            return 0
         looked = journal.note("baseline") is not None
         found = "the looks have found nothing new" if looked else "nobody has looked"
         say(f"no decision yet: nothing was announced, and {found}")
@@ -66,8 +69,11 @@ def command(words: tuple[str, ...], last: int, as_json: bool, state_dir: Path) -
 
 def _words(words: Sequence[str]) -> tuple[str, str]:
     if words[:1] == (WHY,):
-        if not 2 <= len(words) <= 3 or "://" not in words[1]:
-            raise InputError("why: which data? write for example argosy events why s3://bucket/corpus/v7 run.toml")
+        example = "write for example argosy events why s3://bucket/corpus/v7 run.toml"
+        if not 2 <= len(words) <= 3:
+            raise InputError(f"why: which data? {example}")
+        if "://" not in words[1]:
+            raise InputError(f"why {words[1]!r}: no uri, by which data are announced; {example}")
         return words[1], words[2] if len(words) == 3 else _RUN
     if len(words) > 1:
         raise InputError(f"{' '.join(words)}: one run is named, or why and a uri")

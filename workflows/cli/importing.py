@@ -57,6 +57,8 @@ def command(
       argosy import pytorchjob.yaml -o run.toml
       argosy compile run.toml -o workflow.yaml
     """
+    if script and module:
+        raise InputError(f"--script {script} and --module {module}: a rank starts one of them; leave the other out")
     imported = convert(_read(files), workload, script, module)
     _check(imported)
     if output is not None:
@@ -81,6 +83,9 @@ def _read(paths: Sequence[str]) -> list[SourceFile]:
     for path in paths:
         if path == "-":
             found.append(read_text(sys.stdin.buffer.read(LARGEST + 1), "<stdin>"))
+        elif path.endswith(".toml"):
+            compiled = typed("argosy", "compile", path)
+            raise InputError(f"{path}: is a run's description already; {compiled} makes its YAML")
         else:
             found.extend(read_file(each) for each in find_files(Path(path)))
     return found

@@ -20,6 +20,7 @@ from argosy.workflows.script.alone import told
 from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts, read_script
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.settings import RUN_DIR
 from argosy.workflows.script.trainer import RAY_TRAIN
 
@@ -77,7 +78,8 @@ def command(
       argosy init train.py -- --steps 2000
       argosy init train.py --opaque out --include 'ckpt_*.pt' --resume-arg=--resume
     """
-    facts, args, environ = _read(script, args, opaque is None)
+    named = () if opaque is None else tuple(SavedAt(opaque, each, "--opaque") for each in include or ("*",))
+    facts, args, environ = _read(script, args, named)
     path = output if output is not None else _default_output(script)
     guess = Guess()
     guess.put("name", _name(name, script), "" if name else "from the script's path; change it with --name")
@@ -122,13 +124,15 @@ def command(
     )
 
 
-def _read(script: Path, args: tuple[str, ...], alone: bool) -> tuple[ScriptFacts, tuple[str, ...], dict[str, str]]:
+def _read(
+    script: Path, args: tuple[str, ...], named: tuple[SavedAt, ...]
+) -> tuple[ScriptFacts, tuple[str, ...], dict[str, str]]:
     """What the script shows; its arguments with those that it needs; the variables that say where it writes."""
-    facts, environ = read_script(script, args, [Path.cwd()]), dict[str, str]()
+    facts, environ = read_script(script, args, [Path.cwd()], named=named), dict[str, str]()
     if facts.launcher is not None:
         args = (facts.launcher.name, "pytorch", *args)
-        facts = read_script(script, args, [Path.cwd()])
-    if facts.variables and alone and facts.trainer is None and not places(facts):
+        facts = read_script(script, args, [Path.cwd()], named=named)
+    if facts.variables and not named and facts.trainer is None and not places(facts):
         variable = {facts.variables[0]: OUT}
         found = read_script(script, args, [Path.cwd()], variable)
         facts, environ = (found, variable) if places(found) else (facts, environ)

@@ -28,6 +28,8 @@ CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 
 _AVERAGE = re.compile(r"(?i)(^|[_.-])(ema|swa|avg|averaged?)(?![a-z])")
 """So is a file called that has another model than the one in training."""
+_OF_RANK = re.compile(r"(?i)(rank[_-]?)\*")
+"""So does a file call itself of which each rank writes its own."""
 
 
 @dataclass
@@ -103,6 +105,8 @@ def put_checkpoint(
                         and each.library and not each.unless), None):  # fmt: skip
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
+    elif ranks != (1, 1):
+        _completeness(guess, "the script", _rank_files(patterns), "", ranks)
     arguments, because = resume(facts, resume_arg, folder, patterns)
     if arguments:
         guess.put("resume_args", arguments, because)
@@ -166,6 +170,15 @@ def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: S
 
 def _inside(paths: Iterable[str]) -> bool:
     return not any(path.startswith(OUTSIDE) for path in paths)
+
+
+def _rank_files(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Of files in a folder per checkpoint those that are numbered by rank, as the script calls them: rank*.pt.
+
+    The * stays for zeros before the number; among ten ranks of a node no other's name ends so.
+    """
+    names = (Path(each).name for each in patterns if "/" in each)
+    return tuple(_OF_RANK.sub(r"\1*{rank}", each) for each in names if _OF_RANK.search(each))
 
 
 def _completeness(guess: Guess, library: str, expect: tuple[str, ...], marker: str, ranks: tuple[int, int]) -> None:

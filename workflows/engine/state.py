@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,11 +76,17 @@ class WorkflowState:
 def write_file(path: Path, data: bytes) -> None:
     """Replace a file's content durably."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with part.open("wb") as target:
-        target.write(data)
-        target.flush()
-        os.fsync(target.fileno())
-    part.replace(path)
+    try:
+        with part.open("wb") as target:
+            target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+        part.replace(path)
+    except OSError as error:  # of a full disk: a write does not know its file
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        error.filename = str(path)
+        raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -114,9 +114,16 @@ class Handle:
         return self.phase
 
     def logs(self, *, rank: int | None = None, tail: int | None = None, follow: bool = False) -> Iterator[str]:
-        """Lines that pods and ranks wrote: of one rank, of each pod the last ``tail``, or as they come."""
+        """Lines that pods and ranks wrote: of one rank, of each pod the last ``tail``, or as they come.
+
+        Raises:
+            InputError: no such number.
+        """
         from argosy.workflows.cli.logs import records
 
+        for name, number in (("rank", rank), ("tail", tail)):
+            if number is not None and (not isinstance(number, int) or number < 0):
+                raise InputError(f"{name} = {number!r}: a whole number from 0 on is needed")
         return (str(each["text"]) for each in records(self._run, follow, rank, None, tail))
 
     def checkpoints(self) -> list[SavedCheckpoint]:

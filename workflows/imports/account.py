@@ -61,6 +61,7 @@ class Account:
                 self._places.setdefault(id(node.yaml), {})[number, node.path] = node
         self._entries: dict[Key, list[Entry]] = {}
         self._advice: list[Entry] = []
+        self._rest: list[tuple[Node, str]] = []
 
     # ---- saying
 
@@ -94,10 +95,8 @@ class Account:
         self._say(Fate.LOST, what, "", why)
 
     def rest(self, what: Node, why: str) -> None:
-        """What was said of nothing in it is done in another way."""
-        found = self._place(what)
-        if found is not None and found[0] not in self._entries:
-            self.changed(what, why)
+        """What nothing is said of until the end is done in another way."""
+        self._rest.append((what, why))
 
     def advise(self, near: Node, why: str, into: str = "") -> None:
         """The author has to do something that no value of the manifest says; ``near`` is where it belongs."""
@@ -138,6 +137,10 @@ class Account:
 
     def close(self, later: Sequence[Node] = ()) -> None:
         """Whatever nobody looked at has no place in a run: say so by name; ``later`` is looked at afterwards."""
+        for what, why in self._rest:
+            found = self._place(what)
+            if found is not None and found[0] not in self._entries:
+                self.changed(what, why)
         spoken = {*self._entries, *((self._number(node), node.path) for node in later)}
         above: set[Key] = set()
         for held in list(self._entries.values()):

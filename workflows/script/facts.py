@@ -155,15 +155,20 @@ class ScriptFacts:
         )
 
 
+Places = Sequence[SavedAt]
+
+
 def read_script(
     path: Path,
     arguments: Sequence[str] = (),
     folders: Sequence[Path] = (),
     environ: Mapping[str, str] = MappingProxyType({}),
+    named: Places = (),
 ) -> ScriptFacts:
     """Parse the script and the modules beside it, or in ``folders``, that it imports.
 
-    ``arguments`` are what it will be called with, they win over the flags' defaults; ``environ``: what it will find.
+    ``arguments`` are what it will be called with, they win over the flags' defaults; ``environ``: what it will find;
+    ``named``: where somebody says that it saves.
 
     Raises:
         InputError: no such file, a folder, too large, not text, or not Python.
@@ -172,7 +177,7 @@ def read_script(
     known = len(source.roots)
     for _ in range(2):  # modules in folders that the script adds to its path have flags, too
         source.calls = reached_calls(source)
-        facts = _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ)
+        facts = _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ, named)
         if len(source.roots) == known:
             break
         source = read_source(path, [*folders, *source.roots[known:]])
@@ -181,7 +186,7 @@ def read_script(
 
 
 def _facts(
-    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str]
+    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str], named: Places
 ) -> ScriptFacts:
     flags, reached = declared(source, arguments), [*source.calls]
     settings = settings_of(source, folder, arguments, flags)
@@ -204,7 +209,7 @@ def _facts(
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
-        loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer)), pointed.values()),
+        loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values()),
         removed=removed(source, values, fixed(places)),
         links=links(source, values),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),

@@ -18,7 +18,7 @@ from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
-_TRIES = ("open", "load", "load_state", "read_bytes")
+_TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
 _NEWEST = "latest_checkpoint"
 _RESTORES = (

@@ -59,22 +59,29 @@ def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
         InputError: there is no such run, or it has no commit log.
     """
     if run is not None and ("://" in run or "/" in run or run.startswith(".")):
-        uri = run if "://" in run else Path(run).resolve().as_uri()
-        found = CheckpointedRun(run, CheckpointStore(open_store(uri, retry_seconds=PERSON_SECONDS), ""))
-        if found.store.log.read(1) is None:
-            remedy = "name the folder or uri of one run, which ends in /NAME/runs/RUN_ID"
-            raise InputError(f"RUN {run!r}: no commit log (log/0000000001.json) there; {remedy}")
-        return found
+        return _in_store(run)
     try:
         folder = find_run(state_dir, run)
     except InputError as error:
         if run is None:
             raise
+        if Path(run).is_dir():  # what Checkpointer("ckpts") writes, named as the script does
+            return _in_store(run)
         raise InputError(f"{error}; one of a cluster is named by its store's uri: STORE/NAME/runs/{run}") from None
     store, prefix = folder.store(), prefix_of(folder.state())
     if store is None or not prefix:
         raise InputError(f"RUN {folder.path.name!r}: a workflow without a training has no checkpoints; name another")
     return CheckpointedRun(folder.path.name, CheckpointStore(store, prefix), folder)
+
+
+def _in_store(run: str) -> CheckpointedRun:
+    """The run whose folder or uri this is."""
+    uri = run if "://" in run else Path(run).resolve().as_uri()
+    found = CheckpointedRun(run, CheckpointStore(open_store(uri, retry_seconds=PERSON_SECONDS), ""))
+    if found.store.log.read(1) is None:
+        remedy = "name the folder or uri of one run, which ends in /NAME/runs/RUN_ID"
+        raise InputError(f"RUN {run!r}: no commit log (log/0000000001.json) there; {remedy}")
+    return found
 
 
 def choose(commits: Iterable[Commit], text: str) -> Commit:

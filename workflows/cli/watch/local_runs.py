@@ -111,6 +111,7 @@ class LocalRuns:
         self._current = path
         with self._log.open("ab") as log:
             self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ)
+        self._tell(f"{workflow}: runs; {folder.command('logs', '-f', workflow)} shows what it writes")
 
     def _judge(self, code: int) -> None:
         path, self._child, self._current = self._current, None, None

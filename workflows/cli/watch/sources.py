@@ -94,7 +94,8 @@ class Webhook:
         try:
             self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), _handler(secret.encode(), hear))
         except (OSError, OverflowError) as error:
-            raise InputError(f"--listen {where}: {error}") from error
+            remedy = "name an address of this machine and a free port, at most 65535"
+            raise InputError(f"--listen {where}: {error}; {remedy}") from error
         self._server.daemon_threads = True
         self.url = f"http://{host}:{self._server.server_address[1]}/"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

@@ -33,7 +33,9 @@ _ONE: Final = {"PyTorchJob": "Master", "XGBoostJob": "Master", "MPIJob": "Launch
 def container_name(workload: Workload) -> Iterator[Problem]:
     """The Training Operator looks for its container by name, to set the environment of the ranks."""
     wanted = _CONTAINERS.get(workload.document.kind)
-    if workload.document.kind in ("TrainingRuntime", "ClusterTrainingRuntime"):
+    # In a run of argosy's, launch gives the ranks their variables.
+    ours = bool(workload.document.labels["argosy.dev/run"])
+    if workload.document.kind in ("TrainingRuntime", "ClusterTrainingRuntime") and not ours:
         yield from _of_runtime(workload)
     if wanted is None or workload.document.group != "kubeflow.org":
         return

@@ -17,6 +17,8 @@ def workers_stay(workload: Workload) -> Iterator[Problem]:
     workers = [role for role in workload.roles if not role.launcher]
     if workload.family != "mpi" or policy.open or policy.text not in ("", "None") or not workers:
         return
+    if workload.document.labels["argosy.dev/run"]:  # its supervisor deletes it, and reads the pods' logs before
+        return
     edits: list[Edit] = [SetValue(policy, "Running")] if policy.exists else []
     if not policy.exists and run.is_mapping:
         edits = [AddKey(run, "cleanPodPolicy", "Running")]
