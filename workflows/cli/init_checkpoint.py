@@ -93,9 +93,8 @@ def put_checkpoint(
         _say_what_is_left(guess, facts, folder, patterns)
     if trainer is not None:
         if trainer.unit:
-            guess.put(
-                "unit", list(trainer.unit), "each of them is a checkpoint of its own; what lies beside goes along"
-            )
+            told = "each of them is a checkpoint of its own; what lies beside goes along"
+            guess.put("unit", list(trainer.unit), told)
         expect = trainer.expect if ranks != (1, 1) else ()
         _completeness(guess, trainer.library, expect, trainer.marker, ranks)
         if callback := CALLBACKS.get(trainer.library.partition(".")[0]):

@@ -1,0 +1,195 @@
+"""A training script is read, from its syntax tree; it is never run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
+from argosy.workflows.script.alone import trains_alone
+from argosy.workflows.script.asked import asked_for, numbered
+from argosy.workflows.script.beside import beside
+from argosy.workflows.script.data import data_facts, output_variables
+from argosy.workflows.script.end import end_of
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
+from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
+from argosy.workflows.script.hints import ASKED, folders, ways
+from argosy.workflows.script.lines import loop_of
+from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
+from argosy.workflows.script.pointer import pointers
+from argosy.workflows.script.ranks import launched, launcher, own_ranks, spread
+from argosy.workflows.script.reached import reached_calls
+from argosy.workflows.script.resuming import (
+    endings,
+    file_flags,
+    finds_a_state,
+    folder_flags,
+    goes_on,
+    loading_flag,
+    loads_models_only,
+    looks_beside,
+    model_flag,
+    reads_number,
+    stops,
+    switches_with,
+    words_for_newest,
+)
+from argosy.workflows.script.saves import SavedAt, fixed, saves
+from argosy.workflows.script.settings import RUN_DIR, settings_of
+from argosy.workflows.script.source import Source, last_name, read_source
+from argosy.workflows.script.trainer import TrainerFacts
+from argosy.workflows.script.trainers import lightning_alone, trainer_facts
+from argosy.workflows.script.values import Values
+
+Places = Sequence[SavedAt]
+
+
+def read_script(
+    path: Path,
+    arguments: Sequence[str] = (),
+    folders: Sequence[Path] = (),
+    environ: Mapping[str, str] = MappingProxyType({}),
+    named: Places = (),
+) -> ScriptFacts:
+    """Parse the script and the modules beside it, or in ``folders``, that it imports.
+
+    ``arguments`` are what it will be called with, they win over the flags' defaults; ``environ``: what it will find;
+    ``named``: where somebody says that it saves.
+
+    Raises:
+        InputError: no such file, a folder, too large, not text, or not Python.
+    """
+    source = read_source(path, folders)
+    known = len(source.roots)
+    for _ in range(2):  # modules in folders that the script adds to its path have flags, too
+        source.calls = reached_calls(source)
+        facts = _facts(source, arguments, path.parent, folders[0] if folders else path.parent, environ, named)
+        if len(source.roots) == known:
+            break
+        source = read_source(path, [*folders, *source.roots[known:]])
+        known = len(source.roots)
+    return replace(facts, alone=trains_alone(source))
+
+
+def _facts(
+    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str], named: Places
+) -> ScriptFacts:
+    flags, reached = declared(source, arguments), [*source.calls]
+    settings = settings_of(source, folder, arguments, flags)
+    flags = (*flags, *settings.flags)
+    told = {**by_place(arguments, source, flags), **given(arguments, flags)}
+    settings.values |= {name: value for name, value in told.items() if value is not None}
+    known = {name: settings.resolved(value) for name, value in settings.values.items()}
+    values = Values(source, flags, {**known, **told}, cwd, arguments, environ)
+    source.calls = _come_to(source, {*reached, *values.machine.calls})
+    places, unclear = saves(source, values)
+    ranks = spread(source, values)
+    trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
+    whole = goes_on(source)
+    pointed = pointers(source, values, fixed(places)) if trainer is None else {}
+    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None else ()))
+    facts = ScriptFacts(
+        flags=flags,
+        unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
+        saves=places,
+        unclear_saves=unclear,
+        checkpointer=_checkpointer(source),
+        init_from=_init_from(source),
+        loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values()),
+        removed=removed(source, values, fixed(places)),
+        links=links(source, values),
+        end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
+        trainer=trainer,
+        data=data_facts(source),
+        own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
+        ranks=ranks,
+        launched=launched(source, flags, settings),
+        launcher=launcher(source, values),
+        inside=put_inside(source, values, places),
+        skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
+        sure=frozenset(map(source.where, values.machine.sure)),
+        restored_by=loading_flag(source, values, whole),
+        finds=finds_a_state(source, values),
+        of_model=model_flag(source, values, whole),
+        asked_for=asked_for(source, flags, settings.keys, whole),
+        numbered=numbered(source, values),
+        keys=settings.keys,
+        written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
+        variables=output_variables(source, values.machine.calls),
+        folders=folder_flags(source, values),
+        files=file_flags(source, values),
+        endings=endings(source, values),
+        stops=stops(source, values, told),
+        loop=loop_of(source, values, ranks.by is not None) if ranks.by is None or ranks.alike else None,
+        newest=words_for_newest(source),
+        seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
+        restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
+        may_save=folders(arguments, settings),
+        may_go_on=ways(source, settings),
+        started=source.started(cwd),
+        stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
+    )
+    facts = replace(facts, beside={path: source.where(call) for path, call in pointed.items()})
+    return _of_its_resume(facts, source, values, fixed(places))
+
+
+def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
+    """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
+    flag = facts.resume_flag()
+    return replace(
+        facts,
+        no_folder=folder_lacks(source, values, places),
+        ended=ended_by(source, values),
+        copies=copies_all(source),
+        seen_loads=loaded_by(source, values),
+        set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
+        counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
+        beside={**facts.beside, **beside(source, values, flag)},
+        enough=enough(source, values, places, flag),
+        reads_beside=looks_beside(source, values, flag),
+        switches=switches_with(source, values, flag),
+        models_only=facts.trainer is None and loads_models_only(source, values),
+    )
+
+
+def _of_trainer(trainer: TrainerFacts | None) -> tuple[SavedAt, ...]:
+    """The folders that it writes, where the script may look for the newest by itself."""
+    known = trainer is not None and trainer.folder is not None and bool(trainer.marker)
+    return (SavedAt(trainer.folder or "", "checkpoint-*", ""),) if known and trainer is not None else ()
+
+
+def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:
+    """Flags without use, where the script was gone through as far as a save."""
+    saved = values.machine.parsed and values.machine.followed
+    return frozenset({flag.attribute for flag in flags} - values.machine.read) if saved else frozenset()
+
+
+def _come_to(source: Source, calls: set[ast.Call]) -> list[ast.Call]:
+    """Them in the order of the source."""
+    return [node for node in source.nodes if isinstance(node, ast.Call) and node in calls]
+
+
+def _checkpointer(source: Source) -> tuple[str, bool] | None:
+    """Argosy's own: others have a class of that name too."""
+    final = any(isinstance(node, ast.keyword) and node.arg in ("final", None) for node in source.nodes)
+    for node in source.nodes:
+        own = isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "argosy"
+        if own and any(alias.name == "Checkpointer" for alias in node.names):  # type: ignore[attr-defined]
+            return source.where(node), final
+        owner = node.value if isinstance(node, ast.Attribute) and node.attr == "Checkpointer" else None
+        if isinstance(owner, ast.Name) and owner.id == "argosy":
+            return source.where(node), final
+    return None
+
+
+def _init_from(source: Source) -> str | None:
+    for node in source.nodes:
+        if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name) or node.left.id != "init_from":
+            continue
+        if any(isinstance(each, ast.Constant) and each.value == "resume" for each in node.comparators):
+            return source.where(node)
+    return None
