@@ -92,9 +92,14 @@ def _not_begun(record: RunRecord) -> str:
 
 
 def _held_up(record: RunRecord) -> str:
-    """Which pod of the workflow cannot begin, and why."""
+    """Which pod of the workflow cannot begin, or could not, and why."""
     found = [(each.name, why) for each in record.nodes if (why := held_up(each.phase, each.message))]
-    return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}." if found else ""
+    if found:
+        return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}."
+    last = record.nodes[-1] if record.nodes and not record.done else None
+    if last is None or last.phase != "Error" or not last.message:
+        return ""
+    return f" The step {last.name} ended in an error: {last.message.rstrip('.')}."
 
 
 def _failure(record: RunRecord) -> str:

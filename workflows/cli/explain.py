@@ -83,6 +83,8 @@ def story(record: RunRecord) -> list[str]:
     """Paragraphs, one line each; a quoted line is indented."""
     label, _ = outcome(record)
     told = [f"{record.workflow}: {label}. {headline(record)}"]
+    if record.message and record.restarts and not record.done:
+        told.append(f"{record.message}.")
     if record.dataset_digest:
         told.append(
             f"The dataset was pinned as {short(record.dataset_digest)} ({count(record.dataset_objects, 'object')})."
