@@ -88,6 +88,9 @@ def _without_training(record: RunRecord) -> str:
 def _not_begun(record: RunRecord) -> str:
     if record.outline and any(node.template == "train" and node.phase != "Pending" for node in record.nodes):
         return "How far it came stands in its event log alone."
+    if record.stillborn and not record.done:
+        often = count(len(record.stillborn), "start")
+        return f"Training has not begun: {often} failed, the last for {ending(record.stillborn[-1])}."
     return "Training has not begun."
 
 

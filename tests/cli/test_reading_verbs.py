@@ -196,6 +196,18 @@ def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: in
     assert (told, "it has not ended, and its last event is" in err) == (code, code == 2), err
 
 
+@pytest.mark.parametrize("age", [30, 1000])
+def test_a_run_whose_workflow_was_deleted_is_not_said_to_run_for_ever(age: int, story, argosy) -> None:
+    """Nobody ran finalize: its store said Running, and nothing else."""
+    uri = f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12"
+    began = json.dumps({"time": time.time() - age, "kind": "restart_began", "attempt": 1, "restart": 0})
+    story.store.put("gpt/runs/gpt-abc12/events/train-1/00000001.jsonl", f"{began}\n".encode())
+    for verb in ("status", "explain"):
+        _, out, err = argosy(verb, uri)
+        said = "nobody wrote down its end: its Workflow may be gone"
+        assert (said in out) == (age > 900), out + err
+
+
 @pytest.mark.parametrize("end", ["/gpt/runs/..", "/gpt/runs/.", "/./runs/gpt-abc12", "//runs/gpt-abc12", "/gpt/runs"])
 def test_a_uri_that_names_no_run_is_wrong_input(end: str, story, tell, argosy) -> None:
     tell.killed_and_resumed(story)

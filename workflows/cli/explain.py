@@ -85,6 +85,8 @@ def story(record: RunRecord) -> list[str]:
     told = [f"{record.workflow}: {label}. {headline(record)}"]
     if record.message and record.restarts and not record.done:
         told.append(f"{record.message}.")
+    if record.stillborn and not record.restarts and not record.done:
+        told.append(f"    | {record.stillborn[-1].quote}")
     if record.dataset_digest:
         told.append(
             f"The dataset was pinned as {short(record.dataset_digest)} ({count(record.dataset_objects, 'object')})."

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from argosy.steps.contract.arguments import AdmitArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.wording import duration
 from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectMissing, ObjectStore
 from argosy.steps.store.opening import check_uri
@@ -64,9 +67,14 @@ class StoredRun:
         return last_of_each(kept_lines(self.store(), prefix_of(self.state())), wanted, pod, tail)
 
     def record(self) -> RunRecord:
-        """What is known now."""
+        """What is known now; of a run that ended with its Workflow, without ``finalize``, only that it is silent."""
         state = self.state()
-        return build_record(read_events(self.store(), prefix_of(state)), state)
+        events = read_events(self.store(), prefix_of(state))
+        age = time.time() - max((event.time for event in events), default=0.0)
+        if state["phase"] == "Running" and age > AdmitArgs.lease_seconds:
+            told = f"Its last event is {duration(age)} old and nobody wrote down its end: its Workflow may be gone"
+            state = {**state, "message": told}
+        return build_record(events, state)
 
 
 def find_stored_run(uri: str) -> StoredRun:
