@@ -194,7 +194,9 @@ def test_retries_are_explicit(path: Path) -> None:
         (143, "", True),
     ],
 )
-def test_a_pod_taken_away_as_argos_executor_starts_is_tried_again(path: Path, code: int, words: str, again: bool) -> None:
+def test_a_pod_taken_away_as_argos_executor_starts_is_tried_again(
+    path: Path, code: int, words: str, again: bool
+) -> None:
     last = {"status": "Failed", "exitCode": str(code), "message": f"main: Error (exit code {code}){words}"}
     for template in containers(load(path)):
         expression = template["retryStrategy"]["expression"]
