@@ -54,7 +54,7 @@ class KubernetesHost:
             StepError: the API server refuses us, or stays away.
         """
         self._api, self._manifest, self._owner = api, manifest, owner
-        self._given = token
+        self._token = token
         self._runtime = manifest.runtime
         self._changed = threading.Event()
         self._pods = Watched(api, POD, owner.selector, self._changed.set)
@@ -78,15 +78,19 @@ class KubernetesHost:
         Raises:
             StepError: forbidden; or the Secret is there and we were started before it was (75: the next pod has it).
         """
-        token = self._given or secrets.token_urlsafe(32)
-        if not self._given and self._create(channel_secret(self._owner, token)) is None:
+        token = self._token or secrets.token_urlsafe(32)
+        if self._create(channel_secret(self._owner, token)) is None and not self._token:
             text = f"Secret {self._owner.channel} is there already, and this pod was started without it"
             raise StepError(Cause.UNKNOWN, text, quote=text)
+        self._token = token
+        self._open_channel()
+        url = f"http://{self._owner.channel}:{CHANNEL_PORT}"
+        return Endpoint(host="", port=CHANNEL_PORT, url=url, token=token, metrics_port=METRICS_PORT)
+
+    def _open_channel(self) -> None:
         self._create(channel_service(self._owner))
         for policy in policies(self._owner):
             self._create(policy)
-        url = f"http://{self._owner.channel}:{CHANNEL_PORT}"
-        return Endpoint(host="", port=CHANNEL_PORT, url=url, token=token, metrics_port=METRICS_PORT)
 
     # The gang.
 
@@ -103,6 +107,9 @@ class KubernetesHost:
             labels=labels,
         )
         self._name_pods(self._runtime.pods_in(documents))
+        if self._token:  # what somebody tidied away under the gang before
+            self._create(channel_secret(self._owner, self._token))
+            self._open_channel()
         self.put(documents)
 
     def replenish(self, manifest: GangManifest, identity: Identity) -> None:

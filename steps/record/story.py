@@ -100,13 +100,21 @@ def _without_training(record: RunRecord) -> str:
 def _not_begun(record: RunRecord) -> str:
     if record.outline and any(node.template == "train" and node.phase != "Pending" for node in record.nodes):
         return "How far it came stands in its event log alone."
+    if record.stillborn and not record.done:
+        often = count(len(record.stillborn), "start")
+        return f"Training has not begun: {often} failed, the last for {ending(record.stillborn[-1])}."
     return "Training has not begun."
 
 
 def _held_up(record: RunRecord) -> str:
-    """Which pod of the workflow cannot begin, and why."""
+    """Which pod of the workflow cannot begin, or could not, and why."""
     found = [(each.name, why) for each in record.nodes if (why := held_up(each.phase, each.message))]
-    return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}." if found else ""
+    if found:
+        return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}."
+    last = record.nodes[-1] if record.nodes and not record.done else None
+    if last is None or last.phase != "Error" or not last.message:
+        return ""
+    return f" The step {last.name} ended in an error: {last.message.rstrip('.')}."
 
 
 def _failure(record: RunRecord) -> str:
@@ -277,19 +285,3 @@ def streaming_sentence(record: RunRecord) -> str:
     where = f" on {told.node}" if told.node else ""
     longest = f"rank {told.rank}{where} waited longest, {duration(told.waited_seconds)}"
     return f"{size(told.bytes)} of samples by {count(told.ranks, 'rank')}, {fetched}; {longest}"
-
-
-def waiting_sentence(record: RunRecord) -> str:
-    """``3 min in the queue; 1.2 node-minutes held by gangs that were not whole (0/3 nodes ...)``; empty: no wait.
-
-    One that lasts begins with the gang that waits.
-    """
-    told = record.waiting
-    if told is None:
-        return ""
-    parts = [told.now] if told.now else []
-    parts += [f"{duration(told.queued_seconds)} in the queue"] if told.queued_seconds else []
-    if told.held_node_seconds:
-        parts.append(f"{told.held_node_seconds / 60:.1f} node-minutes held by gangs that were not whole")
-    why = f" ({told.why})" if told.why else ""
-    return "; ".join(parts) + why if parts else ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy.steps.record.facts import Waiting
+from argosy.steps.record.facts import RunRecord, Waiting
 from argosy.steps.record.reading import text, whole
+from argosy.steps.record.wording import duration
 from argosy.steps.runlog import Event
 
 _ENDS = ("restart_began", "gang_deleted", "gang_created")
@@ -52,3 +53,19 @@ def _is_over(event: Event, wait: Event) -> bool:
 def _ends(event: Event, wait: Event) -> bool:
     same = text(event.fields, "gang") == text(wait.fields, "gang")
     return event.kind in _ENDS or (event.kind == "gang_waits" and same)
+
+
+def waiting_sentence(record: RunRecord) -> str:
+    """``3 min in the queue; 1.2 node-minutes held by gangs that were not whole (0/3 nodes ...)``; empty: no wait.
+
+    One that lasts begins with the gang that waits.
+    """
+    told = record.waiting
+    if told is None:
+        return ""
+    parts = [told.now] if told.now else []
+    parts += [f"{duration(told.queued_seconds)} in the queue"] if told.queued_seconds else []
+    if told.held_node_seconds:
+        parts.append(f"{told.held_node_seconds / 60:.1f} node-minutes held by gangs that were not whole")
+    why = f" ({told.why})" if told.why else ""
+    return "; ".join(parts) + why if parts else ""

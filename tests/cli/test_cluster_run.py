@@ -105,6 +105,25 @@ def test_of_a_training_whose_log_cannot_be_read_nobody_says_how_far_it_came(phas
     assert "progress_pattern" not in out
 
 
+def test_a_suspended_workflow_is_said_to_be_one(argosy, tmp_path, no_keys) -> None:
+    """Its phase is Running, and nothing of it ran: a person waited for what somebody has to resume."""
+    node = {**NODES["3"], "displayName": "train", "phase": "Succeeded"}
+    suspended = workflow(nodes={"3": node}, phase="Running", finishedAt=None)
+    suspended["spec"]["suspend"] = True
+    del suspended["status"]["finishedAt"]
+    with serving(FakeApi(suspended), tmp_path) as kubeconfig:
+        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+    assert "The Workflow is suspended, no further step begins: argo resume w-1 -n research" in out
+
+
+def test_why_a_step_has_no_pod_is_said_before_argo_gives_it_up(argosy, tmp_path, no_keys) -> None:
+    refused = 'pods "w-1-admit" is forbidden: failed quota: q: must specify limits.memory for: init,wait'
+    node = {**NODES["3"], "displayName": "admit(0)", "templateName": "admit", "phase": "Error", "message": refused}
+    with serving(FakeApi(workflow(nodes={"3": node}, phase="Running")), tmp_path) as kubeconfig:
+        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+    assert f"The step admit ended in an error: {refused}." in out
+
+
 def test_nodes_in_a_database_are_refused_by_name(argosy, tmp_path) -> None:
     with serving(FakeApi(workflow(offloadNodeStatusVersion="fnv:1")), tmp_path) as kubeconfig:
         code, out, err = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from argosy.steps.record.building import build_record
-from argosy.steps.record.story import headline, waiting_sentence
+from argosy.steps.record.story import headline
 from argosy.steps.record.tally import Tally, node_line
+from argosy.steps.record.waiting import waiting_sentence
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.explain import story
 from argosy.workflows.cli.status import lines as status
@@ -70,6 +71,16 @@ def test_a_step_whose_pod_cannot_begin_says_why(message: str, waits: bool) -> No
     state = {"name": "w", "phase": "Running", "annotations": {"argosy.dev/run-name": "r"}, "nodes": [node]}
     said = f" The step admit waits: {message.rstrip('.')}." if waits else ""
     assert headline(build_record([], state)) == "Training has not begun." + said
+
+
+def test_gangs_that_did_not_start_are_told_before_the_run_gives_up() -> None:
+    """Three gangs ended for want of the image while status said that training had not begun."""
+    ended = event(9, "restart_ended", restart=0, cause="image_pull", node="node-b", quote="Back-off pulling image")
+    record = build_record([ended], {"name": "w", "phase": "Running", "annotations": {"argosy.dev/run-name": "r"}})
+    said = "Training has not begun: 1 start failed, the last for image_pull: node-b."
+    assert headline(record) == said
+    assert story(record)[:2] == [f"w: Running. {said}", "    | Back-off pulling image"]
+    assert f"  {said}" in status(record, 10)
 
 
 def test_a_gang_that_got_no_pod_that_far_is_no_attempt() -> None:

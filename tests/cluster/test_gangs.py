@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from argosy.steps.contract.objects import UID_LABEL
 from tests.cluster.cluster import Cluster
 from tests.cluster.contention import SLOT, WAYS, contend, offer_slots
 from tests.cluster.faults import rank_killed
@@ -76,6 +77,8 @@ def test_an_indexed_job_trains_and_survives_a_lost_pod(
     training.submit()
     training.until_committed(3)
     deleted = training.pods()[0]["metadata"]["name"]
+    # Who tidies up takes the token, too: the next gang's pods waited for it in vain.
+    training.kubectl("delete", "secret,service,networkpolicy", "-l", UID_LABEL)
     training.kubectl("delete", "pod", deleted, "--wait=false")
     assert training.ended() == "Succeeded", training.tale()
     assert len(training.events("gang_created")) == 2

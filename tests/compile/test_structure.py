@@ -17,6 +17,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.objects import SPARES_ANNOTATION
 from argosy.workflows.code import CodeArchive
 from argosy.workflows.compile import build_workflow, compile_run
+from argosy.workflows.engine.expression.evaluate import evaluate_boolean
 from argosy.workflows.gang.documents import REPLACED_PODS
 from argosy.workflows.spec.run import TrainingRun, warnings
 from tests.compile.unfactored import in_one_order, loaded, unfactored
@@ -180,6 +181,27 @@ def test_retries_are_explicit(path: Path) -> None:
         never = ("70", "73", "77", "78")
         codes = re.findall(r"\d+", strategy["expression"])
         assert not set(codes) & set(never), f"{template['name']} would retry what must not be retried"
+
+
+@golden
+@pytest.mark.parametrize(
+    ("code", "words", "again"),
+    [
+        (64, ": failed to start command: context canceled", True),  # told to stop before it started the step
+        (64, ': failed to find name in PATH: exec: "argosy": executable file not found in $PATH', False),
+        (2, "", True),  # and before it listened to signals: Go's runtime, as process 1
+        (2, ': {"exit_code":2,"message":"wrong"}', False),
+        (1, "", False),
+        (143, "", True),
+    ],
+)
+def test_a_pod_taken_away_as_argos_executor_starts_is_tried_again(
+    path: Path, code: int, words: str, again: bool
+) -> None:
+    last = {"status": "Failed", "exitCode": str(code), "message": f"main: Error (exit code {code}){words}"}
+    for template in containers(load(path)):
+        expression = template["retryStrategy"]["expression"]
+        assert evaluate_boolean(expression, {"retries": "0", "lastRetry": {**last, "duration": "1"}}) is again
 
 
 @golden

@@ -20,12 +20,12 @@ from argosy.steps.record.story import (
     meaning,
     outcome,
     silence,
-    waiting_sentence,
     way_on,
 )
 from argosy.steps.record.summary import summary
 from argosy.steps.record.supervisors import supervisors_lost
 from argosy.steps.record.transport import latest_transports, remedies, transport_lines
+from argosy.steps.record.waiting import waiting_sentence
 from argosy.steps.record.wording import count, duration, short
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
@@ -84,6 +84,10 @@ def story(record: RunRecord) -> list[str]:
     """Paragraphs, one line each; a quoted line is indented."""
     label, _ = outcome(record)
     told = [" ".join(filter(None, (f"{record.workflow}: {label}.", headline(record), silence(record))))]
+    if record.message and record.restarts and not record.done:
+        told.append(f"{record.message}.")
+    if record.stillborn and not record.restarts and not record.done:
+        told.append(f"    | {record.stillborn[-1].quote}")
     if record.dataset_digest:
         told.append(
             f"The dataset was pinned as {short(record.dataset_digest)} ({count(record.dataset_objects, 'object')})."

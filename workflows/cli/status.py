@@ -17,10 +17,10 @@ from argosy.steps.record.story import (
     outcome,
     silence,
     streaming_sentence,
-    waiting_sentence,
 )
 from argosy.steps.record.summary import summary
 from argosy.steps.record.transport import latest_transports, transport_lines
+from argosy.steps.record.waiting import waiting_sentence
 from argosy.steps.record.wording import count, duration, figure, short, size
 from argosy.workflows.cli.finding import Run, as_far_as_known, find
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir

@@ -29,7 +29,7 @@ Rule = tuple[str, tuple[str, ...], tuple[str, ...], str]
 
 
 def _gang(kind: Kind, runtime: str) -> Rule:
-    return kind.group, (kind.plural,), ("create", "get", "list", "watch", "delete"), f"the gang, with runtime {runtime}"
+    return kind.group, (kind.plural,), ("create", "list", "watch", "delete"), f"the gang, with runtime {runtime}"
 
 
 RULES: tuple[Rule, ...] = (

@@ -33,12 +33,21 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
         "annotations": annotations,
         "parameters": _parameters(workflow),
         "phase": text(status, "phase"),
-        "message": text(status, "message"),
+        "message": text(status, "message") or _suspended(workflow),
         "progress": text(status, "progress"),
         "started": moment(status, "startedAt"),
         "finished": moment(status, "finishedAt"),
         "nodes": [_node(node) for node in _nodes(status)],
     }
+
+
+def _suspended(workflow: Mapping[str, Any]) -> str:
+    """Argo lets the pods that run go on and starts no other; its phase stays Running."""
+    if _map(workflow, "spec").get("suspend") is not True or "finishedAt" in _map(workflow, "status"):
+        return ""
+    metadata = _map(workflow, "metadata")
+    resume = f"argo resume {text(metadata, 'name')} -n {text(metadata, 'namespace')}"
+    return f"The Workflow is suspended, no further step begins: {resume}"
 
 
 def facts_of(workflow: Mapping[str, Any]) -> dict[str, str]:

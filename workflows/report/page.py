@@ -23,10 +23,10 @@ from argosy.steps.record.story import (
     meaning,
     outcome,
     streaming_sentence,
-    waiting_sentence,
     way_on,
 )
 from argosy.steps.record.transport import latest_transports
+from argosy.steps.record.waiting import waiting_sentence
 from argosy.workflows.report.gate_chart import gate_flags
 from argosy.workflows.report.loss import loss_chart
 from argosy.workflows.report.timeline import attempt_end, timeline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Final
 
@@ -14,18 +15,26 @@ from argosy.workflows.spec.run import TrainingRun
 KILLED: Final = (-1, 137, 143)
 """SIGKILL and SIGTERM of a container whose pod was taken away; -1 is Argo's word for no exit code: the pod was evicted
 or refused by its node before the container could start."""
+UNSTARTED: Final = (
+    f"main: Error (exit code {int(ExitCode.USAGE)})",
+    "main: Error (exit code 64): failed to start command: context canceled",
+)
+"""Of a pod that is taken away before Argo's emissary, process 1 of each container, has started the step: a SIGTERM that
+comes before it listens cannot end process 1, and Go's runtime then exits with 2; a little later it ends with 64
+(cmd/argoexec/main.go and commands/emissary.go of 4.0.7). A step that ends with 2 itself says why behind it."""
 STEP_LIMIT: Final = 3
 STEP_BACKOFF_SECONDS: Final = 5.0
 STEP_BACKOFF_CAP_SECONDS: Final = 60.0
 
 
 def _strategy(limit: int, codes: Iterable[int], first: float, cap: float) -> RetryStrategy:
-    listed = ", ".join(str(int(code)) for code in codes)
+    listed = ", ".join(str(int(code)) for code in (*codes, *KILLED))
     return RetryStrategy(
         limit=limit,
         # Explicit: the default depends on whether there is an expression, and both must hold.
         retry_policy="Always",
-        expression=f'lastRetry.status == "Error" || asInt(lastRetry.exitCode) in [{listed}]',
+        expression=f'lastRetry.status == "Error" || asInt(lastRetry.exitCode) in [{listed}] '
+        f"|| lastRetry.message in {json.dumps(UNSTARTED)}",
         # Never maxDuration: it counts from the first start and becomes the retried pod's deadline.
         backoff=Backoff(duration=duration(first), factor=IntOrString(root=2), cap=duration(cap)),
     )
@@ -33,14 +42,13 @@ def _strategy(limit: int, codes: Iterable[int], first: float, cap: float) -> Ret
 
 def step_retries() -> RetryStrategy:
     """For every step but train: lost pods and transient causes, a few times."""
-    return _strategy(STEP_LIMIT, (ExitCode.TRANSIENT, *KILLED), STEP_BACKOFF_SECONDS, STEP_BACKOFF_CAP_SECONDS)
+    return _strategy(STEP_LIMIT, (ExitCode.TRANSIENT,), STEP_BACKOFF_SECONDS, STEP_BACKOFF_CAP_SECONDS)
 
 
 def train_retries(run: TrainingRun) -> RetryStrategy:
     """For the supervisor: its own loss, and the classes it hands up."""
     retry = run.retry
-    codes = (*RETRIED_BY_ARGO, *KILLED)
-    return _strategy(retry.supervisor_limit, codes, retry.backoff_seconds, retry.backoff_cap_seconds)
+    return _strategy(retry.supervisor_limit, RETRIED_BY_ARGO, retry.backoff_seconds, retry.backoff_cap_seconds)
 
 
 def duration(seconds: float) -> str:
