@@ -62,6 +62,8 @@ class Conditions:
         if other is None and isinstance(test.left, ast.Attribute):
             here = self._is_set(test.left)
             return None if here is None else here != isinstance(how, ast.Is | ast.Eq)
+        if isinstance(test.left, ast.Name) and test.left.id == "__name__":
+            return isinstance(test.ops[0], ast.Eq)  # of a module that is imported nothing there is reached
         value = self.flag(last_name(test.left))
         if not value or not isinstance(other, str) or not isinstance(how, ast.Eq | ast.NotEq):
             return None
