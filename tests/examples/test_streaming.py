@@ -57,7 +57,9 @@ def test_a_killed_run_reads_the_same_samples(tmp_path: Path) -> None:
     lines = [(int(rank), int(step), read) for rank, step, read in LINE.findall(printed)]
     assert {(rank, step) for rank, step, _ in lines} == {(rank, step) for rank in (0, 1) for step in range(1, 25)}
     assert all(read == hashed(step, rank) for rank, step, read in lines if step < 24)
-    assert len(lines) > 2 * 24, "what was lost was read again"
+    killed, resumed = told["attempts"]  # the kill comes a little after its step, on a busy machine after the next save
+    lost = range(resumed["restored_step"] + 1, killed["last_step"] + 1)
+    assert all(sum((rank, step) == (0, each) for rank, step, _ in lines) == 2 for each in lost), "read again"
     assert "of samples," in printed
     (run,) = (folder / ".argosy/volumes").rglob("runs/*/events")
     store = open_store(f"file://{run.parents[2]}")
