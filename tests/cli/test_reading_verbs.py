@@ -209,6 +209,13 @@ def test_a_wrong_value_is_mended_where_it_stands_and_not_by_other_keys(story, ar
     assert "credentials" not in out
 
 
+def test_a_step_that_ended_without_a_word_has_no_line_to_mend(story, argosy) -> None:
+    """As Go's runtime ends Argo's executor, when its pod is taken away again and again."""
+    story.node("snapshot", 0, 1, "Failed", message="main: Error (exit code 2)", exitCode=2)
+    story.finish("Failed", 2.0)
+    assert "this line names" not in argosy("explain")[1]
+
+
 @pytest.mark.parametrize("sign", ["event", "beat", "commit"])
 @pytest.mark.parametrize(("age", "silent"), [(600, False), (4000, True)])
 def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign, story, tell, argosy) -> None:

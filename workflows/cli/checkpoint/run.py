@@ -10,6 +10,7 @@ from pathlib import Path
 from argosy.steps.checkpoint.history import Commit
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.layout import seq_name
 from argosy.steps.record.building import prefix_of
 from argosy.steps.record.heard import last_beat, last_commit
 from argosy.steps.record.wording import duration, short
@@ -60,7 +61,7 @@ def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
     except InputError as error:
         if run is None:
             raise
-        if Path(run).is_dir():  # what Checkpointer("ckpts") writes, named as the script does
+        if (Path(run) / "log" / seq_name(1)).is_file():  # what Checkpointer("ckpts") writes, named as the script does
             return _in_store(run)
         raise InputError(f"{error}; one of a cluster is named by its store's uri: STORE/NAME/runs/{run}") from None
     store, prefix = folder.store(), prefix_of(folder.state())
