@@ -23,6 +23,7 @@ from argosy.steps.checkpointer.saving import Saving
 from argosy.steps.checkpointer.stopping import stop_for
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.layout import seq_name
 from argosy.steps.paths import resolve
 from argosy.steps.state.files import read_state
 from argosy.steps.store.opening import open_store
@@ -153,7 +154,7 @@ class Checkpointer:
         try:
             step, state = read_state(lambda name: bytearray((folder / name).read_bytes()))
         except (OSError, ValueError, KeyError) as error:
-            if (folder / "log").is_dir():
+            if (folder / "log" / seq_name(1)).is_file():
                 remedy = f"fetch one with argosy checkpoint get {folder} FOLDER, and load FOLDER"
                 raise InputError(f"{folder} is where a Checkpointer saves, with many states; {remedy}") from error
             raise InputError(f"{folder} holds no state saved by Checkpointer: {error}") from error

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiError, connect
+from argosy.steps.cluster.api import Api, ApiError, ApiSilent, connect
 from argosy.steps.cluster.kinds import JOB, NOT_SEEN_YET, POD, kind_of
 from argosy.steps.cluster.watching import Watched
 from argosy.steps.contract import env as names
@@ -78,19 +78,37 @@ class KubernetesHost:
         Raises:
             StepError: forbidden; or the Secret is there and we were started before it was (75: the next pod has it).
         """
-        token = self._token or secrets.token_urlsafe(32)
-        if self._create(channel_secret(self._owner, token)) is None and not self._token:
-            text = f"Secret {self._owner.channel} is there already, and this pod was started without it"
-            raise StepError(Cause.UNKNOWN, text, quote=text)
-        self._token = token
-        self._open_channel()
+        if self._token:
+            self._renew_channel()
+        else:
+            self._token = secrets.token_urlsafe(32)
+            secret, *others = self._channel()
+            if self._create(secret) is None:
+                text = f"Secret {self._owner.channel} is there already, and this pod was started without it"
+                raise StepError(Cause.UNKNOWN, text, quote=text)
+            for document in others:
+                self._create(document)
         url = f"http://{self._owner.channel}:{CHANNEL_PORT}"
-        return Endpoint(host="", port=CHANNEL_PORT, url=url, token=token, metrics_port=METRICS_PORT)
+        return Endpoint(host="", port=CHANNEL_PORT, url=url, token=self._token, metrics_port=METRICS_PORT)
 
-    def _open_channel(self) -> None:
-        self._create(channel_service(self._owner))
-        for policy in policies(self._owner):
-            self._create(policy)
+    def _channel(self) -> list[dict[str, Any]]:
+        return [channel_secret(self._owner, self._token), channel_service(self._owner), *policies(self._owner)]
+
+    def _renew_channel(self) -> None:
+        """Make again what somebody tidied away.
+
+        Asked by a dry run: a quota counts each object that is to be made, for minutes also one that is there already;
+        and a full one refuses that, which is no reason to end a run.
+        """
+        for document in self._channel():
+            try:
+                if self._api.create(document, dry_run=True) is not None:
+                    self._api.create(document)
+            except ApiSilent:
+                raise
+            except (ApiError, StepError) as error:
+                what = f"{document['kind']} {document['metadata']['name']}"
+                print(f"argosy: whether {what} is still there is not known: {error}", file=sys.stderr, flush=True)
 
     # The gang.
 
@@ -107,9 +125,8 @@ class KubernetesHost:
             labels=labels,
         )
         self._name_pods(self._runtime.pods_in(documents))
-        if self._token:  # what somebody tidied away under the gang before
-            self._create(channel_secret(self._owner, self._token))
-            self._open_channel()
+        if self._token:
+            self._renew_channel()
         self.put(documents)
 
     def replenish(self, manifest: GangManifest, identity: Identity) -> None:

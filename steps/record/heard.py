@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.claims import beat_at, last_event
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
 from argosy.steps.store.base import ObjectStore
 
 
@@ -11,6 +14,19 @@ def last_beat(store: ObjectStore, prefix: str) -> float:
     return max((beat_at(store, info.key) for info in store.list(f"{prefix}/alive".lstrip("/"))), default=0.0)
 
 
+def last_commit(store: ObjectStore, prefix: str) -> float:
+    """When the log's end is a commit, its time: what a person decided is no sign of life, nor a log that is damaged."""
+    try:
+        tail = CommitLog(store, prefix).tail()
+    except StepError as error:
+        if error.cause != Cause.CHECKPOINT_CORRUPT:
+            raise
+        return 0.0
+    return tail.created if tail is not None and tail.kind == "commit" else 0.0
+
+
 def last_heard(store: ObjectStore, prefix: str) -> float:
-    """The same, or its newest event: between two steps nobody's heart beats."""
-    return max(last_beat(store, prefix), last_event(store, prefix))
+    """The newest of all: between two steps nobody's heart beats, and ranks train and commit without their supervisor,
+    whose next pod may wait for a node.
+    """
+    return max(last_beat(store, prefix), last_event(store, prefix), last_commit(store, prefix))

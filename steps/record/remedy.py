@@ -41,7 +41,8 @@ def what_to_do(record: RunRecord) -> list[str]:
     between = bool(record.nodes) and step is None and not record.message
     cause = cause or ("sigterm" if stopped or between else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
-    if record.name and step is not None and step.exit_code == ExitCode.USAGE:
+    wrong = step is not None and step.exit_code == ExitCode.USAGE
+    if record.name and wrong and step is not None and not step.message.endswith("Error (exit code 2)"):
         advice = (
             "mend the value that this line names, in run.toml, in the Secret of its variables, or in the environment."
         )

@@ -92,6 +92,8 @@ def test_a_run_is_found_by_name_folder_and_uri(run: Run, argosy: Argosy, tmp_pat
         assert argosy("explain-resume", where)[0] == 0
     (tmp_path / "ckpts").symlink_to(run.uri.removeprefix("file://"))  # as Checkpointer("ckpts") names it
     assert json.loads(argosy("checkpoint", "list", "ckpts", "--json")[1])["checkpoints"] == by_name
+    (tmp_path / "gpt").mkdir()  # the code's own folder, and a run's name that was cut off
+    assert "RUN_ID 'gpt': no such run" in argosy("checkpoint", "list", "gpt")[2]
 
 
 @pytest.mark.parametrize(

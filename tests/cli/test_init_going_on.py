@@ -266,7 +266,31 @@ def test_files_that_are_called_by_their_rank_are_kept_of_every_node(said) -> Non
     script = "import os, torch, torch.distributed as dist\ndist.init_process_group()\nr = dist.get_rank()\n"
     script += "for s in range(9):\n    torch.save({}, f'out/step_{s}/rank{r}.pt')\n"
     found, _ = said(script, "-j", "2x1")
-    assert found["checkpoint"]["expect"] == ["rank*{rank}.pt"]
+    assert found["checkpoint"]["expect"] == ["rank{rank}.pt"]
     assert (found["checkpoint"]["writers"], found["checkpoint"]["reshard"]) == ("every", "all")
     alone, _ = said(script, "-j", "1x2", "--force")
     assert "writers" not in alone["checkpoint"]
+
+
+@pytest.mark.parametrize(
+    ("number", "expect"),
+    [
+        ("r:03d", ["rank{rank:03d}.pt"]),
+        ("dist.get_rank()", ["rank{rank}.pt"]),
+        ("me.rank", ["rank{rank}.pt"]),
+        ("dist.get_rank(nodes)", None),
+        ("r + 1", None),
+        ("n", None),  # on its node: no file of the second node's was ever found
+        ("lowest(s)", None),  # of an adapter
+    ],
+)
+def test_only_the_rank_among_all_numbers_files_that_are_waited_for(number: str, expect: list[str] | None, said) -> None:
+    """What nobody writes was waited for: nothing was ever kept, and the run failed at its end."""
+    script = "import os, torch, torch.distributed as dist\ndist.init_process_group()\nr = dist.get_rank()\n"
+    script += "n = int(os.environ['LOCAL_RANK'])\nme.rank = dist.get_rank()\nfor s in range(9):\n"
+    found, out = said(f"{script}    torch.save({{}}, f'out/step_{{s}}/rank{{{number}}}.pt')\n", "-j", "2x8")
+    assert found["checkpoint"].get("expect") == expect
+    assert ("no expect: only the first node's files are kept" in out) is (expect is None), out
+    script += "    if dist.get_rank() == 0:\n        torch.save({}, f'out/step_{s}/rank{r}.pt')\n"
+    found, _ = said(script, "-j", "2x8", "--force")
+    assert "expect" not in found["checkpoint"]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
 from argosy.workflows.handle.handle import find
@@ -208,7 +209,14 @@ def test_a_wrong_value_is_mended_where_it_stands_and_not_by_other_keys(story, ar
     assert "credentials" not in out
 
 
-@pytest.mark.parametrize("sign", ["event", "beat"])
+def test_a_step_that_ended_without_a_word_has_no_line_to_mend(story, argosy) -> None:
+    """As Go's runtime ends Argo's executor, when its pod is taken away again and again."""
+    story.node("snapshot", 0, 1, "Failed", message="main: Error (exit code 2)", exitCode=2)
+    story.finish("Failed", 2.0)
+    assert "this line names" not in argosy("explain")[1]
+
+
+@pytest.mark.parametrize("sign", ["event", "beat", "commit"])
 @pytest.mark.parametrize(("age", "silent"), [(600, False), (4000, True)])
 def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign, story, tell, argosy) -> None:
     """A power cut ends all that could write down the end: the store alone had said "Running" for ever."""
@@ -219,9 +227,14 @@ def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign,
     line = {"time": story.now, "kind": "admission", "decision": "start"}
     if sign == "event":
         story.store.put(f"{at}/events/admit-1/00000001.jsonl", f"{json.dumps(line)}\n".encode())
+    elif sign == "commit":  # of ranks whose supervisor was evicted, and has no node yet
+        log = CommitLog(story.store, at)
+        log.writer(log.claim("first")).append(kind="commit", step=200, digest="a" * 64)
     else:  # of a supervisor whose gang waits in a queue
         story.store.put(f"{at}/alive/u-1.json", json.dumps(line).encode())
     story.now += age
+    if silent and sign == "beat":
+        story.store.put(f"{at}/log/0000000001.json", b"damaged")
     code, out, err = argosy("status", f"file://{root}/{at}")
     said = json.loads(argosy("status", f"file://{root}/{at}", "--json")[1])
     row = json.loads(argosy("ls", f"file://{root}", "--json")[1])["runs"][0]

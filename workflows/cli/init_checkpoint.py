@@ -19,6 +19,7 @@ from argosy.workflows.cli.init_refused import is_empty, refused
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
+from argosy.workflows.script.ranks import rank_files
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
 
@@ -28,8 +29,6 @@ CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 
 _AVERAGE = re.compile(r"(?i)(^|[_.-])(ema|swa|avg|averaged?)(?![a-z])")
 """So is a file called that has another model than the one in training."""
-_OF_RANK = re.compile(r"(?i)(rank[_-]?)\*")
-"""So does a file call itself of which each rank writes its own."""
 
 
 @dataclass
@@ -105,7 +104,7 @@ def put_checkpoint(
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     elif ranks != (1, 1):
-        _completeness(guess, "the script", _rank_files(patterns), "", ranks)
+        _by_rank(guess, facts, patterns, ranks)
     arguments, because = resume(facts, resume_arg, folder, patterns)
     if arguments:
         guess.put("resume_args", arguments, because)
@@ -171,13 +170,12 @@ def _inside(paths: Iterable[str]) -> bool:
     return not any(path.startswith(OUTSIDE) for path in paths)
 
 
-def _rank_files(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Of files in a folder per checkpoint those that are numbered by rank, as the script calls them: rank*.pt.
-
-    The * stays for zeros before the number; among ten ranks of a node no other's name ends so.
-    """
-    names = (Path(each).name for each in patterns if "/" in each)
-    return tuple(_OF_RANK.sub(r"\1*{rank}", each) for each in names if _OF_RANK.search(each))
+def _by_rank(guess: Guess, facts: ScriptFacts, patterns: Sequence[str], ranks: tuple[int, int]) -> None:
+    expect, likely = rank_files(patterns, facts.ranks.written)
+    _completeness(guess, "the script", expect, "", ranks)
+    if likely and not expect and ranks[0] > 1:
+        told = f'if each rank writes one, add expect = {json.dumps(likely)} and writers = "every"'
+        guess.why.append(("no expect", f"only the first node's files are kept; {told}"))
 
 
 def _completeness(guess: Guess, library: str, expect: tuple[str, ...], marker: str, ranks: tuple[int, int]) -> None:

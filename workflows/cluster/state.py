@@ -43,7 +43,7 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
 
 def _suspended(workflow: Mapping[str, Any]) -> str:
     """Argo lets the pods that run go on and starts no other; its phase stays Running."""
-    if _map(workflow, "spec").get("suspend") is not True or "finishedAt" in _map(workflow, "status"):
+    if _map(workflow, "spec").get("suspend") is not True or _map(workflow, "status").get("finishedAt"):
         return ""
     metadata = _map(workflow, "metadata")
     resume = f"argo resume {text(metadata, 'name')} -n {text(metadata, 'namespace')}"

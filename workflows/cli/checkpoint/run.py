@@ -10,8 +10,9 @@ from pathlib import Path
 from argosy.steps.checkpoint.history import Commit
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.layout import seq_name
 from argosy.steps.record.building import prefix_of
-from argosy.steps.record.heard import last_beat
+from argosy.steps.record.heard import last_beat, last_commit
 from argosy.steps.record.wording import duration, short
 from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.run_folder import RunFolder, find_run
@@ -43,13 +44,8 @@ class CheckpointedRun:
         """Why the run may still be training, "" when nothing says so."""
         if self.folder is not None:
             return "its engine runs on this machine" if self.folder.engine_runs() else ""
-        age = time.time() - max(last_beat(self.store.store, self.store.prefix), self._last_entry())
+        age = time.time() - max(sign(self.store.store, self.store.prefix) for sign in (last_beat, last_commit))
         return f"its last sign of life is {duration(max(age, 0))} old" if age < ALIVE_SECONDS else ""
-
-    def _last_entry(self) -> float:
-        tail = self.store.log.tail()
-        # What a person decided is no sign of a training.
-        return tail.created if tail is not None and tail.kind == "commit" else 0.0
 
 
 def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
@@ -65,7 +61,7 @@ def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
     except InputError as error:
         if run is None:
             raise
-        if Path(run).is_dir():  # what Checkpointer("ckpts") writes, named as the script does
+        if (Path(run) / "log" / seq_name(1)).is_file():  # what Checkpointer("ckpts") writes, named as the script does
             return _in_store(run)
         raise InputError(f"{error}; one of a cluster is named by its store's uri: STORE/NAME/runs/{run}") from None
     store, prefix = folder.store(), prefix_of(folder.state())
