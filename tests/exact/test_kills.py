@@ -20,4 +20,4 @@ def test_twenty_kills_leave_the_same_bits(seed: int, zygote: Zygote) -> None:
     assert case["held"]
     assert case["kills"] == 20
     assert case["S3 faults"] > 5
-    assert case["steps"] >= 9  # how far it gets depends on the machine; kills that hit nothing would prove nothing
+    assert case["commits"] >= 2  # how far it gets depends on the machine; it has to have gone on from what it saved
