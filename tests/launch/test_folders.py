@@ -16,7 +16,7 @@ from tests.launch.nodes import EVERY, Cluster
 
 
 def test_each_node_gives_its_files_and_gets_them_back(
-    cluster: Callable[..., Cluster], capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[str], cluster: Callable[..., Cluster]
 ) -> None:
     gang = cluster(**EVERY)
     gang.begin()
@@ -57,7 +57,7 @@ def test_a_slow_rank_is_waited_for(cluster: Callable[..., Cluster]) -> None:
 
 
 def test_torn_files_make_one_save_fail_by_the_node_s_name(
-    cluster: Callable[..., Cluster], capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[str], cluster: Callable[..., Cluster]
 ) -> None:
     gang = cluster(**{**EVERY, "checkpoint_timeout_seconds": 1})
     gang.begin()
@@ -80,7 +80,7 @@ def test_torn_files_make_one_save_fail_by_the_node_s_name(
 
 
 def test_an_answer_to_an_older_save_belongs_to_nothing(
-    cluster: Callable[..., Cluster], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("argosy.steps.launch.gathering.SLACK_SECONDS", 0.0)
     gang = cluster(**{**EVERY, "checkpoint_timeout_seconds": 1})
