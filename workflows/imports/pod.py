@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.besides import STAGED, TRANSFERS
 from argosy.workflows.imports.draft import Draft
@@ -60,7 +61,7 @@ _OPERATORS: Final = (
     *("volcano.sh/", "scheduling.volcano.sh/", "scheduling.k8s.io/group-name", "scheduling.x-k8s.io/pod-group"),
     *("trainer.kubeflow.org/", "pod-group.scheduling.sigs.k8s.io", "kai.scheduler/", "scheduling.run.ai/"),
 )
-_OPERATORS_LABELS: Final = ("app", "job-name", "controller-uid", "pytorch-job-name", "argosy.dev/run")
+_OPERATORS_LABELS: Final = ("app", "job-name", "controller-uid", "pytorch-job-name", RUN_LABEL)
 
 
 def take_pod(pod: Pod, container: Container, draft: Draft, account: Account) -> None:

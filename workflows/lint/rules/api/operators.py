@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
+from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows.lint.finding import Level, Problem, RenameKey, SetValue
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
@@ -34,7 +35,7 @@ def container_name(workload: Workload) -> Iterator[Problem]:
     """The Training Operator looks for its container by name, to set the environment of the ranks."""
     wanted = _CONTAINERS.get(workload.document.kind)
     # In a run of argosy's, launch gives the ranks their variables.
-    ours = bool(workload.document.labels["argosy.dev/run"])
+    ours = bool(workload.document.labels[RUN_LABEL])
     if workload.document.kind in ("TrainingRuntime", "ClusterTrainingRuntime") and not ours:
         yield from _of_runtime(workload)
     if wanted is None or workload.document.group != "kubeflow.org":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
@@ -69,7 +70,7 @@ def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     if not workload.gang or not workload.gpus or workload.family not in _TRAINS or all_or_nothing(workload):
         return
     with_gpus = sum(role.replicas or 0 for role in workload.roles if role.pod.gpus)
-    if workload.document.labels["argosy.dev/run"]:  # its supervisor gives up a gang that is not whole in time
+    if workload.document.labels[RUN_LABEL]:  # its supervisor gives up a gang that is not whole in time
         return
     if any(role.pod.spec["schedulingGates"] for role in workload.roles):  # who opens them looks at all pods
         return

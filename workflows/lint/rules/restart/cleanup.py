@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.workload import Workload
@@ -17,7 +18,7 @@ def workers_stay(workload: Workload) -> Iterator[Problem]:
     workers = [role for role in workload.roles if not role.launcher]
     if workload.family != "mpi" or policy.open or policy.text not in ("", "None") or not workers:
         return
-    if workload.document.labels["argosy.dev/run"]:  # its supervisor deletes it, and reads the pods' logs before
+    if workload.document.labels[RUN_LABEL]:  # its supervisor deletes it, and reads the pods' logs before
         return
     edits: list[Edit] = [SetValue(policy, "Running")] if policy.exists else []
     if not policy.exists and run.is_mapping:
