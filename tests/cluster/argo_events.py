@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import yaml
 
 from tests.cluster import binaries
 from tests.cluster.cluster import Cluster
-from tests.cluster.component import Component
+from tests.cluster.component import DIRECT, Component
 from tests.cluster.images import USERS, Archive
 from tests.cluster.instance import cache_folder
+from tests.cluster.operators import wait_served
 from tests.cluster.pin import Pin
 
 PINS = Path(__file__).with_name("events.toml")
@@ -34,12 +36,21 @@ def bus(cluster: Cluster, name: str) -> dict[str, Any]:
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "EventBus", "metadata": {"name": name}, "spec": spec}
 
 
+def listeners(events: Mapping[str, Component]) -> int:
+    """How many consumers JetStream has: a Sensor is told of what comes once it has its own, after its pod is Ready."""
+    asked = events["nats-server"].health.replace("/healthz", "/jsz")
+    with DIRECT.open(asked, timeout=20) as answer:
+        return int(json.load(answer)["consumers"])
+
+
 @contextmanager
 def argo_events(cluster: Cluster) -> Iterator[dict[str, Component]]:
     """Controller and JetStream, running; ended afterwards."""
     folders = obtain()
     crds = folders["argo-events"] / "manifests" / "argo-events" / "manifests" / "base"
-    cluster.api.apply(yaml.safe_load(path.read_text()) for path in sorted((crds / "crds").glob("argoproj.io_*.yaml")))
+    definitions = [yaml.safe_load(path.read_text()) for path in sorted((crds / "crds").glob("argoproj.io_*.yaml"))]
+    cluster.api.apply(definitions)
+    wait_served(cluster.api, definitions)
     _load_image(cluster, folders["argo-events"] / "argo-events")
     made = {"nats-server": _nats(cluster, folders), "argo-events": _controller(cluster, folders, crds)}
     try:

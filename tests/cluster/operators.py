@@ -43,10 +43,7 @@ def install(api: Api, folders: dict[str, Path]) -> None:
     for crd in crds:
         _store_newest(crd)
         api.create(crd)
-    for crd in crds:
-        version = f"{crd['spec']['group']}/{crd['spec']['versions'][-1]['name']}"
-        kind = crd["spec"]["names"]["kind"]
-        wait_for(f"{version} {kind} to be served", partial(serves, api, version, kind), 120)
+    wait_served(api, crds)
     api.apply(yaml.safe_load_all(CONTROLLER.read_text()))
 
 
@@ -58,8 +55,14 @@ def _store_newest(crd: dict[str, Any]) -> None:
             version["storage"] = version is newest
 
 
-def serves(api: Api, version: str, kind: str) -> bool:
-    """Whether the kind is there."""
+def wait_served(api: Api, crds: list[dict[str, Any]]) -> None:
+    """Until their kinds are there: the API server takes a CRD some time before it serves it."""
+    for crd in crds:
+        version, kind = f"{crd['spec']['group']}/{crd['spec']['versions'][-1]['name']}", crd["spec"]["names"]["kind"]
+        wait_for(f"{version} {kind} to be served", partial(_serves, api, version, kind), 120)
+
+
+def _serves(api: Api, version: str, kind: str) -> bool:
     try:
         return bool(api.path(version, kind, "default"))
     except (ApiError, KeyError):

@@ -16,7 +16,7 @@ from argosy.workflows.cluster.installation import namespace_manifest
 from tests.cluster import binaries
 from tests.cluster.cluster import Cluster
 from tests.cluster.component import Component
-from tests.cluster.operators import FURTHER, register_webhooks, serves
+from tests.cluster.operators import FURTHER, register_webhooks, wait_served
 from tests.cluster.pin import Pin
 from tests.cluster.progress import wait_for
 
@@ -218,9 +218,7 @@ def _read(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 def _serve(cluster: Cluster, crds: list[dict[str, Any]]) -> None:
     cluster.api.apply(crds)
-    for crd in crds:
-        version, kind = f"{crd['spec']['group']}/{crd['spec']['versions'][-1]['name']}", crd["spec"]["names"]["kind"]
-        wait_for(f"{version} {kind} to be served", partial(serves, cluster.api, version, kind), 120)
+    wait_served(cluster.api, crds)
 
 
 OPERATORS = {
