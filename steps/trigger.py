@@ -21,7 +21,8 @@ def trigger(args: TriggerArgs) -> None:
         StepError: the store or the cluster failed; a retry goes on where this stopped.
     """
     starter = ClusterStarter(connect(), args.name, args.while_running == "queue")
-    hearing = Hearing(Admission(args, Journal(open_store(args.store_uri), args.name), starter))
+    admission = Admission(args, Journal(open_store(args.store_uri), args.name), starter)
+    hearing = Hearing(admission, starter.installed)
     decisions = hearing.hear(args.payload, args.source) if args.payload else hearing.look(args.source)
     for decision in decisions:
         print(line(decision), flush=True)

@@ -13,7 +13,7 @@ STORE/NAME/trigger/data/KEY.json            by content: the number of its decisi
 STORE/NAME/trigger/done/SEQ.json            decisions that were carried out
 STORE/NAME/trigger/told/SUBJECT/TIME-ID.json  every decision, by what it is about
 STORE/NAME/trigger/listings/DIGEST.json.gz  what a decision saw
-STORE/NAME/trigger/baseline.json            what was there before the first look
+STORE/NAME/trigger/baseline.json            what was there before the trigger
 STORE/NAME/trigger/pending.json             since when nothing has changed
 STORE/NAME/runs/RUN/log/SEQ.json            commit log
 STORE/NAME/runs/RUN/data/STEP-UUID/...      shards

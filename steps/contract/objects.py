@@ -29,6 +29,11 @@ METRICS_PORT = 9464
 METRICS_PORT_NAME = "metrics"
 
 
+def trigger_name(run: str) -> str:
+    """Name of everything that belongs to the trigger of the run of that name."""
+    return f"{run}-trigger"
+
+
 def channel_name(workflow_uid: str) -> str:
     """Name of the control channel's Service and Secret."""
     return f"argosy-channel-{workflow_uid}"

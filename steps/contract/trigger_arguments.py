@@ -33,4 +33,4 @@ class TriggerArgs(StepArgs):
     max_starts_per_hour: int = option("more wait", default=4)
     while_running: str = option("queue, skip or replace", default="queue")
     continue_from: str = option("promotion pointer that a new run goes on from; empty: it begins anew", default="")
-    backfill: bool = option("start what was there before the first look, too", default=False)
+    backfill: bool = option("start what was there before the trigger, too", default=False)

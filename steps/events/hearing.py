@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ class Hearing:
     """Hears events of one run's trigger and looks at its data."""
 
     admission: Admission
+    installed: Callable[[], float | None] = lambda: None
+    """When what decides was installed, in seconds since 1970; None where the first look is what counts."""
     pages: int = 1
     """Requests that the last look's listing took: a store lists a thousand objects at a time."""
     _settled: str = ""
@@ -57,7 +60,8 @@ class Hearing:
     def look(self, source: str = "look") -> list[Decision]:
         """Look at all of the dataset; end what was begun, start what an event lost. Only what changed is told.
 
-        What lay there before the first look starts nothing, unless the trigger says ``backfill``.
+        What lay there before the trigger was installed, or else before the first look, starts nothing, unless the
+        trigger says ``backfill``.
 
         Raises:
             StepError: the store or the cluster failed; the next look does the same.
@@ -104,12 +108,16 @@ class Hearing:
         return data_key(self.admission.args.name, found.digest)
 
     def _before(self, found: list[Found]) -> set[str]:
-        """Digests of what the first look of all saw."""
+        """Digests of what was there before the trigger."""
         args, journal = self.admission.args, self.admission.journal
         if args.backfill or args.on == "schedule":
             return set()
         note = journal.note("baseline")
         if note is None:
+            if (installed := self.installed()) is not None:
+                # What was announced before the sensor listened is lost: it is told of what comes after (DeliverNew).
+                old = Look(args, before=installed)
+                found = old.marked() if args.on == "marker" else [old.whole()]
             whole = found[0] if found else None
             seen: dict[str, Any] = {
                 "data": [each.digest for each in found],

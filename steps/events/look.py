@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -52,10 +53,14 @@ class _Sum:
 
 @dataclass
 class Look:
-    """One listing below ``folder`` of the trigger's dataset ("" for all of it); keys are relative to the dataset."""
+    """One listing below ``folder`` of the trigger's dataset ("" for all of it); keys are relative to the dataset.
+
+    With ``before`` (seconds since 1970) it sees what was there at that time and has not changed since.
+    """
 
     args: TriggerArgs
     folder: str = ""
+    before: float = math.inf
     seen: int = 0
     _sums: dict[str, _Sum] = field(default_factory=lambda: defaultdict(_Sum))
     _markers: dict[str, str] = field(default_factory=dict)
@@ -68,6 +73,8 @@ class Look:
         markers = self.args.marker or MARKERS
         for info in infos:
             self.seen += 1
+            if info.stored >= self.before:
+                continue
             key = f"{self.folder}/{info.key}" if self.folder else info.key
             folder, _, name = key.rpartition("/")
             if is_marker(key, markers) and wanted(self.args, key):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from argosy.steps.cluster.kinds import WORKFLOW
-from argosy.steps.contract.objects import RUN_LABEL
+from argosy.steps.cluster.kinds import WORKFLOW, WORKFLOW_TEMPLATE
+from argosy.steps.contract.objects import RUN_LABEL, trigger_name
 from argosy.steps.events.journal import Decision
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class ClusterStarter:
         """By the label that compile writes."""
         found = self._api.list(WORKFLOW, selector=f"{RUN_LABEL}={self._name},{UNFINISHED}")
         return [str(each["metadata"]["name"]) for each in found["items"]]
+
+    def installed(self) -> float | None:
+        """When the WorkflowTemplate that decides was created, in seconds since 1970; None when it is not there."""
+        found = self._api.get(WORKFLOW_TEMPLATE, trigger_name(self._name))
+        return datetime.fromisoformat(found["metadata"]["creationTimestamp"]).timestamp() if found else None
 
     def start(self, decision: Decision) -> None:
         """A Workflow is there once by its name."""

@@ -48,12 +48,16 @@ def refused(action: str, uri: str, said: str, quote: str) -> StoreError:
 
 
 class ObjectInfo(NamedTuple):
-    """One object of a listing: key below the store's root, size in bytes, ETag and version as the store has them."""
+    """One object of a listing: key below the store's root, size in bytes, ETag and version as the store has them.
+
+    ``stored`` is when it came there as it is, in seconds since 1970; 0 where a listing does not tell.
+    """
 
     key: str
     size: int
     etag: str = ""
     version: str = ""
+    stored: float = 0.0
 
 
 def check_key(key: str, uri: str) -> None:

@@ -18,7 +18,8 @@ def listed(client: Any, prefix: str) -> Iterator[ObjectInfo]:
 
 def info_of(meta: Any) -> ObjectInfo:
     """Of an object of the client's."""
-    return ObjectInfo(str(meta["path"]), int(meta["size"]), meta.get("e_tag") or "", meta.get("version") or "")
+    stored = meta["last_modified"].timestamp()
+    return ObjectInfo(str(meta["path"]), int(meta["size"]), meta.get("e_tag") or "", meta.get("version") or "", stored)
 
 
 def folders_of(keys: Iterator[str]) -> set[str]:

@@ -218,7 +218,7 @@ class FileStore:
                 found = path.stat()
         except ObjectMissing:
             return None
-        return ObjectInfo(key, found.st_size, file_etag(found)) if path.is_file() else None
+        return _info(key, found) if path.is_file() else None
 
     def delete(self, key: str) -> None:
         """Remove the file, if there is one, and its folder once that is empty; durable on return."""
@@ -236,6 +236,11 @@ class FileStore:
                     break
                 folder.rmdir()
                 self._durable.discard(folder)
+
+
+def _info(key: str, found: os.stat_result) -> ObjectInfo:
+    # A copy may keep the time of what it copies; that of the inode is when it came here.
+    return ObjectInfo(key, found.st_size, file_etag(found), stored=found.st_ctime)
 
 
 def _changed(uri: str, etag: str) -> StoreError:
@@ -276,7 +281,7 @@ def _files(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> Iter
                         folders.append(entry.name)
                     elif entry.is_file():
                         found = entry.stat()
-                        yield ObjectInfo(f"{prefix}{entry.name}", found.st_size, file_etag(found))
+                        yield _info(f"{prefix}{entry.name}", found)
     except (FileNotFoundError, NotADirectoryError):
         return
     for name in folders:

@@ -222,7 +222,7 @@ def test_before_anybody_has_looked_a_look_is_not_said_to_start_what_is_there(arg
         code, out, _ = argosy("events", "why", uri, str(tmp_path / "run.toml"))
         assert code == 1
         told.append(out.splitlines()[1])
-    assert told[0].startswith("now: nobody has looked yet: what the first look finds there starts nothing")
+    assert told[0].startswith("now: nobody has looked yet: what was there before the trigger starts nothing")
     assert told[1] == "now: an event of this object, or a look, starts the run (on = marker)"
 
 

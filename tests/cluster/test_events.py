@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import yaml
 
 from argosy.steps.events.journal import Journal
 from argosy.steps.store import open_store
-from tests.cluster.argo_events import argo_events, bus
+from tests.cluster.argo_events import argo_events, bus, listeners
 from tests.cluster.cluster import Cluster
 from tests.cluster.component import Component
 from tests.cluster.progress import wait_for
@@ -56,7 +56,7 @@ def events(cluster: Cluster) -> Iterator[dict[str, Component]]:
 class Fed:
     """One namespace with the trigger installed, and its bucket."""
 
-    def __init__(self, cluster: Cluster, namespace: str, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, namespace: str, folder: Path, events: Mapping[str, Component]) -> None:
         self.cluster, self.namespace, self.folder = cluster, namespace, folder
         cluster.create_bucket(namespace)
         cluster.create_s3_secret(namespace)
@@ -64,9 +64,14 @@ class Fed:
         cluster.api.apply([{**secret, "stringData": {"token": TOKEN}}, bus(cluster, "bus")], namespace)
         text = RUN.format(endpoint=cluster.s3_endpoint, bucket=namespace).replace('script = "train.py"\n', "")
         (folder / "run.toml").write_text(text.replace('module = ""', 'module = "json.tool"'))
+        self.put("old")
+        put_in = int(time.time())
+        # The API server writes down when a template was created in whole seconds.
+        wait_for("the next second", lambda: int(time.time()) > put_in, 5)
         self.argosy("install", "-n", namespace, "--trigger", "run.toml", "--apply")
         for kind in ("eventsource", "sensor"):
             wait_for(f"the pod of the {kind}", lambda kind=kind: self.pod(kind) is not None, 180, every=1)  # type: ignore[misc]
+        wait_for("the sensor to listen", lambda: listeners(events) > 0, 120, every=0.5)
         wait_for("the event source to answer", lambda: self.announce(b"{}", token="nobody") != 0, 120, every=1)
 
     def argosy(self, *words: str) -> str:
@@ -113,15 +118,22 @@ class Fed:
         found = self.cluster.kubectl("get", "workflows", "-n", self.namespace, "-l", "argosy.dev/run=fed", "-o", "json")
         return list(json.loads(found)["items"])
 
+    def subjects(self) -> list[str]:
+        """The data of each of them, sorted."""
+        given = [run["spec"]["arguments"]["parameters"] for run in self.runs()]
+        return sorted(each["value"] for parameters in given for each in parameters if each["name"] == "dataset-uri")
+
     def journal(self) -> Journal:
         return Journal(open_store(f"s3://{self.namespace}/store"), "fed")
 
 
 @pytest.fixture
-def fed(cluster: Cluster, events: object, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fed:
+def fed(
+    cluster: Cluster, events: dict[str, Component], namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Fed:
     for key, value in cluster.s3_environment.items():
         monkeypatch.setenv(key, value)
-    return Fed(cluster, namespace, tmp_path)
+    return Fed(cluster, namespace, tmp_path, events)
 
 
 @pytest.mark.timeout(1800)
@@ -140,12 +152,11 @@ def test_each_dataset_starts_once_while_what_announces_it_is_killed(fed: Fed, ev
         if victim := killed_before.get(number):
             kill(fed, events, victim)
         wait_for("an announcement to be taken", lambda body=body: fed.announce(body) == 200, 120, every=0.5)  # type: ignore[misc]
-    wait_for("every dataset to be started", lambda: len(fed.runs()) >= DATASETS, 900, every=2)
-    subjects = sorted(
-        next(each["value"] for each in run["spec"]["arguments"]["parameters"] if each["name"] == "dataset-uri")
-        for run in fed.runs()
-    )
-    assert subjects == sorted(f"s3://{fed.namespace}/corpus/{name}" for name in names)
+    try:
+        wait_for("every dataset to be started", lambda: len(fed.runs()) >= DATASETS, 900, every=2)
+    finally:
+        print(fed.argosy("events", "run.toml"), fed.cluster.argo("list", namespace=fed.namespace), sep="\n")
+    assert fed.subjects() == sorted(f"s3://{fed.namespace}/corpus/{name}" for name in names)
     journal = fed.journal()
     assert journal.last() == DATASETS
     assert journal.undone() == []
@@ -178,15 +189,14 @@ def test_an_event_is_an_admitted_workflow_within_seconds(fed: Fed) -> None:
 
 
 def test_the_reconciler_starts_what_no_event_told_of(fed: Fed) -> None:
-    fed.put("before")
-    look = fed.cluster.argo("submit", "--from", "workflowtemplate/fed-trigger", "-o", "name", namespace=fed.namespace)
-    fed.cluster.wait_workflow(look.strip().rpartition("/")[2], fed.namespace, 120)
-    assert fed.runs() == []  # the first look only learns what there is
-    fed.put("after")
-    look = fed.cluster.argo("submit", "--from", "workflowtemplate/fed-trigger", "-o", "name", namespace=fed.namespace)
-    ended = fed.cluster.wait_workflow(look.strip().rpartition("/")[2], fed.namespace, 120)
-    assert ended["status"]["phase"] == "Succeeded"
-    assert len(fed.runs()) == 1
+    for number in (1, 2):  # the first look, too: what came since the installation is new, and what was there is not
+        fed.put(f"v{number}")
+        look = fed.cluster.argo(
+            "submit", "--from", "workflowtemplate/fed-trigger", "-o", "name", namespace=fed.namespace
+        )
+        ended = fed.cluster.wait_workflow(look.strip().rpartition("/")[2], fed.namespace, 120)
+        assert ended["status"]["phase"] == "Succeeded"
+        assert fed.subjects() == [f"s3://{fed.namespace}/corpus/v{each}" for each in range(1, number + 1)]
 
 
 def test_what_compiles_is_accepted_strictly(cluster: Cluster, events: object, namespace: str, tmp_path: Path) -> None:

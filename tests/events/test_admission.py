@@ -150,6 +150,27 @@ def test_what_was_there_before_the_first_look_starts_when_it_is_announced(world:
     assert told(world.hearing().hear(new, "s3")) == ["duplicate"]
 
 
+@pytest.mark.parametrize("on", ["marker", "quiet", "count"])
+def test_what_comes_after_the_installation_and_before_the_first_look_is_new(world: World, on: str) -> None:
+    """Its event was lost, because the Sensor did not listen yet, and the reconciler took it for old."""
+    world.settings = {"on": on, "quiet_seconds": 1, "new_objects": 2}
+    world.dataset("old")
+    last = world.folder / "bucket/corpus/old/_SUCCESS"
+    world.dataset("new")
+    first, marker = (world.folder / "bucket/corpus/new" / name for name in ("part-0", "_SUCCESS"))
+    while first.stat().st_ctime <= last.stat().st_ctime:
+        first.touch()
+    world.put("new/part-1")
+    marker.touch()
+    world.installed = first.stat().st_ctime
+    looked = [told(world.hearing().look())]
+    world.clock += 2
+    looked.append(told(world.hearing().look()))
+    assert looked == ([["waiting"], ["start"]] if on == "quiet" else [["start"], []])
+    (started,) = world.cluster.started.values()
+    assert started["dataset-uri"] == world.dataset_uri + ("/new" if on == "marker" else "")
+
+
 @pytest.mark.parametrize("policy", ["queue", "skip", "replace"])
 def test_while_a_run_trains(world: World, policy: str) -> None:
     world.settings = {"while_running": policy}

@@ -43,6 +43,7 @@ class World:
     cluster: Cluster = field(default_factory=Cluster)
     clock: float = 1_000_000.0
     settings: dict[str, Any] = field(default_factory=dict)
+    installed: float | None = None
 
     @property
     def store_uri(self) -> str:
@@ -57,7 +58,7 @@ class World:
         given = {"max_starts_per_hour": 100} | self.settings
         args = TriggerArgs(store_uri=self.store_uri, name="run", dataset_uri=self.dataset_uri, **given)
         journal = Journal(store or open_store(self.store_uri), "run")
-        return Hearing(Admission(args, journal, self.cluster, now=lambda: self.clock))
+        return Hearing(Admission(args, journal, self.cluster, now=lambda: self.clock), lambda: self.installed)
 
     def put(self, key: str, text: str = "x") -> None:
         path = self.folder / "bucket" / "corpus" / key

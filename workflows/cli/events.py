@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.objects import trigger_name
 from argosy.workflows.cli.options import as_json, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import open_embedded
@@ -61,7 +62,7 @@ def command(words: tuple[str, ...], last: int, as_json: bool, state_dir: Path) -
         looked = journal.note("baseline") is not None
         found = "the looks have found nothing new" if looked else "nobody has looked"
         say(f"no decision yet: nothing was announced, and {found}")
-        look = typed("argo", "submit", "--from", f"workflowtemplate/{name}-trigger")
+        look = typed("argo", "submit", "--from", f"workflowtemplate/{trigger_name(name)}")
         here = [(typed("argosy", "watch", run), "look at the data from here")] if source else []
         next_commands([*here, (look, "look now, where argosy install put the trigger")])
     return 0
@@ -125,10 +126,10 @@ def _outlook(journal: Journal, source: Source | None, uri: str) -> str:
 
     args = trigger_args(source.run)
     if was_there_before(args, journal, uri):
-        return "it was there before the first look; trigger.backfill = true starts it, and so does announcing it again"
+        return "it was there before the trigger was; trigger.backfill = true starts it, and so does announcing it again"
     told = name_decision(args, uri)
     if journal.note("baseline") is None and not args.backfill and told.startswith(MAY_START):
-        return f"nobody has looked yet: what the first look finds there starts nothing; {MAY_START} starts the run"
+        return f"nobody has looked yet: what was there before the trigger starts nothing; {MAY_START} starts the run"
     return told
 
 

@@ -79,7 +79,7 @@ class Trigger(Table):
         default="",
         description="Promotion pointer whose checkpoint a new run goes on from, as production. Empty: it begins anew.",
     )
-    backfill: bool = Field(default=False, description="Start what was there before the first look, too.")
+    backfill: bool = Field(default=False, description="Start what was there before the trigger, too.")
     poll_seconds: Annotated[WholeNumber, Field(ge=1)] = Field(
         default=60, description="Time between two looks of argosy watch, seconds per thousand objects."
     )

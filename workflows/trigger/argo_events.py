@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.objects import trigger_name
 from argosy.steps.events.payload import MAX_EVENT_BYTES
 from argosy.workflows.gang.pod import CONTAINER_SECURITY, POD_SECURITY
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.templates.trigger import need_trigger
-from argosy.workflows.trigger.deciding import API, trigger_name
+from argosy.workflows.trigger.deciding import API
 
 SENSOR_ACCOUNT, SOURCE_ACCOUNT = "argosy-sensor", "argosy-source"
 BUS = "argosy"
@@ -67,11 +68,11 @@ def _source(run: TrainingRun, kind: str, fields: Mapping[str, Any], bus: str) ->
         given = {**own, **given, "maxPayloadSize": MAX_EVENT_BYTES}
         spec["service"] = {"ports": [{"port": int(port), "targetPort": int(port)}]}
     spec[kind] = {EVENT: given}
-    return {"apiVersion": API, "kind": "EventSource", "metadata": {"name": trigger_name(run)}, "spec": spec}
+    return {"apiVersion": API, "kind": "EventSource", "metadata": {"name": trigger_name(run.name)}, "spec": spec}
 
 
 def _sensor(run: TrainingRun, kind: str, bus: str) -> dict[str, Any]:
-    name = trigger_name(run)
+    name = trigger_name(run.name)
     announced = _ANNOUNCED.get(kind, ".Input")
     values = {"payload": "", "source": f"argo-events:{kind}"}
     workflow = {

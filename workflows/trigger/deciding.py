@@ -7,6 +7,7 @@ from typing import Any
 from hera.workflows import Parameter, WorkflowTemplate
 from hera.workflows.models import PodGC, TTLStrategy
 
+from argosy.steps.contract.objects import trigger_name
 from argosy.workflows.spec.run import TrainingRun
 from argosy.workflows.templates.container import step_container
 from argosy.workflows.templates.inputs import given
@@ -20,18 +21,13 @@ _KEPT_SECONDS = 24 * 3600
 _EMPTY = {"payload": "", "source": "reconciler"}
 
 
-def trigger_name(run: TrainingRun) -> str:
-    """Name of everything that belongs to the run's trigger."""
-    return f"{run.name}-trigger"
-
-
 def deciding_documents(run: TrainingRun) -> list[dict[str, Any]]:
     """The WorkflowTemplate that decides, the CronWorkflow that finds what an event lost, the WorkflowEventBinding.
 
     Raises:
         InputError: the run has no trigger.
     """
-    trigger, name = need_trigger(run), trigger_name(run)
+    trigger, name = need_trigger(run), trigger_name(run.name)
     usual = RECONCILE_MARKERS if trigger.on == "marker" else RECONCILE_OTHERS
     cron = {
         "schedules": [trigger.schedule or usual],
