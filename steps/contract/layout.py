@@ -14,6 +14,7 @@ STORE/NAME/trigger/done/SEQ.json            decisions that were carried out
 STORE/NAME/trigger/told/SUBJECT/TIME-ID.json  every decision, by what it is about
 STORE/NAME/trigger/listings/DIGEST.json.gz  what a decision saw
 STORE/NAME/trigger/baseline.json            what was there before the trigger
+STORE/NAME/trigger/again/FINGERPRINT.json   what of it was announced and has to wait
 STORE/NAME/trigger/pending.json             since when nothing has changed
 STORE/NAME/runs/RUN/log/SEQ.json            commit log
 STORE/NAME/runs/RUN/data/STEP-UUID/...      shards

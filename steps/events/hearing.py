@@ -98,7 +98,10 @@ class Hearing:
         found = next((each for each in Look(args, folder).marked() if each.uri == uri), None)
         if found is None:
             return self._refused(event.uri, "it was announced and is not there any more", source)
-        return self.admission.admit(found, source)
+        decision = self.admission.admit(found, source)
+        if decision.decision == WAITING:  # no look would come back to what was there before the trigger
+            self.admission.journal.remind(found.digest)
+        return decision
 
     def _refused(self, subject: str, why: str, source: str) -> Decision:
         made = Decision(REFUSED, why, subject if len(subject) < 2048 else shown(subject), source=source)
@@ -116,8 +119,8 @@ class Hearing:
         if note is None:
             if (installed := self.installed()) is not None:
                 # What was announced before the sensor listened is lost: it is told of what comes after (DeliverNew).
-                old = Look(args, before=installed)
-                found = old.marked() if args.on == "marker" else [old.whole()]
+                look = Look(args, before=installed)
+                found = look.marked() if args.on == "marker" else [look.whole()]
             whole = found[0] if found else None
             seen: dict[str, Any] = {
                 "data": [each.digest for each in found],
@@ -125,7 +128,8 @@ class Hearing:
                 "size": whole.size if whole else 0,
             }
             note = journal.note("baseline", seen) or seen
-        return set(note["data"])
+        old = set(note["data"])
+        return old - journal.reminded() if old else old
 
     def _ripe(self, new: list[Found], source: str) -> list[Decision]:
         """Whether the dataset as a whole has rested, or grown, enough."""

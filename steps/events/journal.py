@@ -125,6 +125,14 @@ class Journal:
 
     # Memory of the looks.
 
+    def remind(self, fingerprint: str) -> None:
+        """Have the looks come back to data that were announced and have to wait."""
+        self._put(f"again/{fingerprint}.json", {})
+
+    def reminded(self) -> set[str]:
+        """Fingerprints of such data, also of those that have started since."""
+        return {info.key.rpartition("/")[2].removesuffix(".json") for info in self.store.list(f"{self._prefix}/again")}
+
     def note(self, name: str, once: dict[str, Any] | None = None) -> dict[str, Any] | None:
         """The note of that name; ``once`` is written if there is none yet."""
         if once is not None:

@@ -150,6 +150,20 @@ def test_what_was_there_before_the_first_look_starts_when_it_is_announced(world:
     assert told(world.hearing().hear(new, "s3")) == ["duplicate"]
 
 
+@pytest.mark.parametrize("looked", ["before", "after"])
+def test_what_was_there_before_and_has_to_wait_when_it_is_announced_starts_later(world: World, looked: str) -> None:
+    """It was said to wait until the hour was over, and no look ever came back to it."""
+    world.settings = {"max_starts_per_hour": 1}
+    events = [world.dataset(f"old{number}") for number in range(2)]
+    if looked == "before":
+        assert world.hearing().look() == []
+    assert [told(world.hearing().hear(event, "s3")) for event in events] == [["start"], ["waiting"]]
+    assert told(world.hearing().look()) == ["waiting"]
+    world.clock += 3601
+    assert told(world.hearing().look()) == ["start"]
+    assert len(world.cluster.started) == 2
+
+
 @pytest.mark.parametrize("on", ["marker", "quiet", "count"])
 def test_what_comes_after_the_installation_and_before_the_first_look_is_new(world: World, on: str) -> None:
     """Its event was lost, because the Sensor did not listen yet, and the reconciler took it for old."""
