@@ -28,7 +28,7 @@ def metaflow_python() -> Path:
 
 
 def frameworks_python() -> Path:
-    """The interpreter of a venv with argosy, and transformers, Lightning and DeepSpeed beside the locked torch.
+    """The interpreter of a venv with argosy, and transformers, Lightning, DeepSpeed and JAX beside the locked torch.
 
     Raises:
         BenchError: it cannot be installed (no network and no cache).

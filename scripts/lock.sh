@@ -11,5 +11,5 @@ echo uv | uv pip compile "${options[@]}" - -o requirements/uv.txt
 uv pip compile "${options[@]}" pyproject.toml --group docs -o requirements/docs.txt
 # What the suites of unaware scripts need beside all that; the same torch, so only the difference is listed.
 known="$(sed -nE 's/^([a-z0-9._-]+)==.*/--no-emit-package \1/p' requirements/dev.txt)"
-printf 'transformers\naccelerate\nlightning\ndeepspeed==0.19.8\n' |
+printf 'transformers\naccelerate\nlightning\ndeepspeed==0.19.8\njax\noptax\norbax-checkpoint\n' |
   uv pip compile "${options[@]}" -c requirements/dev.txt $known pyproject.toml --extra local --group dev - -o requirements/frameworks.txt

@@ -33,7 +33,9 @@ _FILES = 8
 
 @dataclass(frozen=True)
 class FileStep:
-    """``step`` or ``epoch`` (None: not told); ``source`` is ``name`` or ``file``."""
+    """``step`` or ``epoch`` (None: not told); ``source`` is ``name``, ``file``, or ``number``: one without a word
+    beside it and without siblings, so it may count epochs or saves.
+    """
 
     step: int | None
     epoch: int | None
@@ -41,7 +43,7 @@ class FileStep:
 
 
 def file_step(folder: Path, unit: Unit, globs: Sequence[str] = ()) -> FileStep:
-    """What the unit's names and files tell; a file that cannot be read tells nothing. ``globs``: whose * counts up."""
+    """What the unit's names and files tell; a file that cannot be read tells nothing. ``globs``: whose * may count."""
     if unit.step is not None:
         return FileStep(unit.step, None, "name")
     newest = sorted(unit.files, key=lambda name: unit.files[name][1], reverse=True)
@@ -55,19 +57,19 @@ def file_step(folder: Path, unit: Unit, globs: Sequence[str] = ()) -> FileStep:
         if step is not None:
             return FileStep(step, _first(values, _EPOCH_KEYS), "file")
         epoch = _first(values, _EPOCH_KEYS) if epoch is None else epoch
-    if epoch is None and (named := _numbered(newest, globs)) is not None:
+    if unit.name.isdecimal():
+        return FileStep(int(unit.name), None, "number")
+    if epoch is None and (named := _numbered(newest)) is not None:
         return FileStep(named, None, "name")
+    patterns = (re.escape(glob).replace(r"\*", r"(\d+)") for glob in globs if glob.count("*") == 1)
+    counted = [int(found[1]) for each in patterns for name in newest[:1] if (found := re.fullmatch(each, name))]
+    if epoch is None and counted:
+        return FileStep(counted[0], None, "number")
     return FileStep(None, epoch, "file")
 
 
-def _numbered(newest: list[str], globs: Sequence[str]) -> int | None:
-    """The number by which the newest file differs from its siblings: 20 of ``model_20.pt`` beside ``model_10.pt``, or
-    from those that ``model_*.pt`` says will come.
-    """
-    patterns = (re.escape(glob).replace(r"\*", r"(\d+)") for glob in globs if glob.count("*") == 1)
-    counted = [int(found[1]) for each in patterns for name in newest[:1] if (found := re.fullmatch(each, name))]
-    if counted:
-        return counted[0]
+def _numbered(newest: list[str]) -> int | None:
+    """The number by which the newest file differs from its siblings: 20 of ``model_20.pt`` beside ``model_10.pt``."""
     kinds: dict[str, set[int]] = {}
     for name in newest:
         if len(numbers := numbers_in(name)) == 1:

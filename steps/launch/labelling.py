@@ -62,8 +62,15 @@ class Labelling:
         if self._committed == (unit.name, unit.files):
             return self._label
         self.look([unit])
-        known = file_step(self._folder, unit, self._globs if self._clock.is_mute else ())
+        known = file_step(self._folder, unit, self._globs)
+        if known.step is None and self._adds(unit) and self._clock.is_mute:
+            return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
+
+    def _adds(self, unit: Unit) -> bool:
+        """Whether these are the restored files, and more: as of a script that had no step left to make."""
+        name, files = self._committed or (None, {})
+        return self._saves == 0 and name == unit.name and files.items() <= unit.files.items()
 
     def is_new(self, content: Content) -> bool:
         """Whether these files were neither restored nor committed last."""

@@ -16,6 +16,8 @@ from argosy.steps.child_python import die_with_parent
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.agent import Agent, shim
 
+_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
 
 class Plain(Agent):
     """Ranks without a torchrun above them."""
@@ -29,7 +31,10 @@ class Plain(Agent):
 
     def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
         """Each in a session of its own; an operator's TF_CONFIG would be of the gang's pods, and not of the ranks."""
-        kept = {name: value for name, value in environ.items() if name != "TF_CONFIG"}
+        # JAX asks the API server which rank a pod is, whatever a script says, and fails in a pod that may not ask.
+        # https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/k8s_cluster.py
+        foreign = {"TF_CONFIG", *(() if _TOKEN.exists() else ("KUBERNETES_SERVICE_HOST",))}
+        kept = {name: value for name, value in environ.items() if name not in foreign}
         workers = _workers(assignment.peers[1:] if self._nproc == 1 else [], environ)
         for local_rank in range(self._nproc):
             self._shims.append(

@@ -93,10 +93,10 @@ class StepClock:
         """
         word = self._nearest(began, changed)
         told, relative = (None, False) if word is None else (word.step, word.relative)
-        if known.step is not None and self._plausible(known, word):
-            if word is not None and self._counts_alike(known.step, word, began, changed):
-                told = known.step
-            return Label(max(known.step, self._last), "name" if known.source == "name" else "file", told, relative)
+        alike = known.step is not None and word is not None and self._counts_alike(known.step, word, began, changed)
+        if known.step is not None and self._plausible(known, word, alike):
+            told = known.step if alike else told
+            return Label(max(known.step, self._last), "file" if known.source == "file" else "name", told, relative)
         if word is not None and self._believed(word):
             step = max(self._of_epoch(word, known.epoch, began), self._last)
             return Label(step, "print", step, relative)
@@ -130,10 +130,12 @@ class StepClock:
             return word.kind != "epoch" or word.step > self.last
         return word.step > self._saved_at and not (self._saved_at == 0 and word.step == word.end and not word.per_epoch)
 
-    def _plausible(self, known: FileStep, word: Word | None) -> bool:
+    def _plausible(self, known: FileStep, word: Word | None, alike: bool) -> bool:
         """Names may count tokens or samples: where the script tells steps in words, twice at least, a name's number is
-        not further ahead of them than they lie apart.
+        not further ahead of them than they lie apart. A number alone is ``alike``: near them.
         """
+        if known.source == "number":
+            return alike or word is None or word.relative
         if known.source == "file" or word is None or word.kind not in _SURE or self._stride == 0 or word.relative:
             return True
         return known.step is not None and known.step <= max(word.step + self._stride, self._words[-1].step)

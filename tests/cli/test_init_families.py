@@ -63,6 +63,21 @@ fit(FLAGS.logs)
         ("--", "--logs", "out"),
         ("out", ["checkpoint_*/**/*"], None, "line 6 looks for it and goes on by itself"),
     ),
+    "orbax's manager, whose path is made where it is, and that is asked for the newest": (
+        {
+            "main.py": """import orbax.checkpoint as ocp
+p = argparse.ArgumentParser()
+p.add_argument("--out", default="runs")
+args = p.parse_args()
+manager = ocp.CheckpointManager(os.path.abspath(args.out))
+if manager.latest_step() is not None:
+    state = manager.restore(manager.latest_step())
+manager.save(1, state)
+"""
+        },
+        (),
+        ("runs", ["*[0-9]/**/*"], None, "looks for it and goes on by itself"),
+    ),
     "ignite, and a folder that is made longer": (
         {
             "main.py": f"""from ignite.handlers import DiskSaver

@@ -215,3 +215,18 @@ def test_a_model_that_lies_over_ranks_gets_as_many(read) -> None:
     assert ranks(read(script, "--", "--tensor-model-parallel-size", "2")[1]) == (2, 2)
     _, found, said = read(script, "--", "--tensor-model-parallel-size", "8", "--context-parallel-size=2")
     assert (ranks(found), "one copy of the model lies over 16 ranks" in said) == ((2, 8), True), said
+
+
+@pytest.mark.parametrize("address", ["", "'head:1234', 2, 0"])
+def test_jax_is_started_without_torchrun_and_told_where_it_meets(address: str, read) -> None:
+    """torchrun comes with torch, and such a script's image has none: No module named 'torch'."""
+    script = f"import os, jax, numpy as np\njax.distributed.initialize({address})\nos.makedirs('o')\n"
+    _, found, said = read(f"{script}np.savez(f'o/state_{{step}}.npz', step=step, optimizer=o)\n")
+    assert (ranks(found), found["gang"]["launcher"], found["checkpoint"]["include"]) == (
+        (2, 1),
+        "plain",
+        ["state_*.npz"],
+    )
+    assert ("let it say initialize(f\"{os.environ['MASTER_ADDR']}:" in said) == (not address), said
+    _, found, _ = read(f"import torch, {script[7:]}torch.save({{'optimizer': o}}, 'o/a.pt')\n")
+    assert "launcher" not in found["gang"]

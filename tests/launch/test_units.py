@@ -135,6 +135,11 @@ NOTHING = FileStep(None, None, "file")
         (FileStep(30, None, "name"), [(step, 200.04) for step in range(25, 37)], (30, "name", 30)),
         (FileStep(30, None, "name"), [(step, 150.0 + step) for step in range(25, 37)], (30, "name", 36)),
         (FileStep(500, None, "name"), [], (500, "name", None)),
+        # Orbax's folders are named by a number alone, others' so by the epoch.
+        (FileStep(30, None, "number"), [(29, 100), (31, 199)], (30, "name", 30)),
+        (FileStep(8, None, "number"), [(299, 100), (300, 199)], (300, "print", 300)),
+        (FileStep(8, None, "number"), [(300, 199)], (300, "print", 300)),
+        (FileStep(30, None, "number"), [], (30, "name", None)),
         (NOTHING, [(28, 100), (29, 199)], (29, "print", 29)),
         (NOTHING, [(28, 100), (29, 300)], (28, "print", 28)),
         (NOTHING, [(5, 100), (10, 201.01)], (10, "print", 10)),  # saved, then told
@@ -183,6 +188,13 @@ def test_a_save_that_names_its_epoch_is_of_its_end(epoch: int, words: list[tuple
     assert clock.label(FileStep(None, epoch, "file"), 200.0, 201.0).step == expected
 
 
+def test_a_first_file_that_bears_a_number_may_tell_its_step(tmp_path: Path) -> None:
+    """It was taken for the step that was printed while the file was written."""
+    (tmp_path / "state_000020.npz").write_bytes(b"x")
+    found = file_step(tmp_path, Unit("", signature(tmp_path, ()), None), ("state_*.npz",))
+    assert (found.step, found.source) == (20, "number")
+
+
 def saved_after(restored: Checkpoint | None, saves: list[tuple[bool, int | None]], *, moving: bool = False) -> int:
     """The count of progress after these saves: whether each holds new bytes, and the step in its name."""
     labelling = Labelling(Path("nowhere"), restored)
@@ -215,6 +227,19 @@ def test_progress_is_new_content_from_a_later_save(saves: Any, moving: bool, exp
     )  # fmt: skip
     assert saved_after(restored, saves, moving=moving) == expected
     assert saved_after(None, [(True, None)] * 3) == 3
+
+
+def test_a_script_without_a_step_left_keeps_the_restored_step(tmp_path: Path) -> None:
+    """It writes its model only, and the last commit bore a step more than there was."""
+    restored = Checkpoint(
+        step=300, digest="", uri="", bytes=0, final=False, generation=1, created=0.0, files=(), kind="files", name="",
+        seq=1, world_size=1, meta={},
+    )  # fmt: skip
+    (tmp_path / "state.npz").write_bytes(b"x")
+    found = signature(tmp_path, ())
+    labelling = Labelling(tmp_path, restored, Unit("", found, None))
+    (tmp_path / "final.npz").write_bytes(b"y")
+    assert labelling.label(Unit("", signature(tmp_path, ()), None)).step == 300
 
 
 def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(one_node: Callable[..., Cluster]) -> None:

@@ -14,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -90,15 +91,27 @@ def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
             f"--nproc-per-node={style.nodes * style.ranks}",
         ]
         environ = {**os.environ, **_environ(folder), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-        ran = subprocess.run(
-            [*command, "train.py", *arguments],
-            cwd=work, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            timeout=LIMIT_SECONDS, check=False,
-        )  # fmt: skip
-        if ran.returncode != 0:
-            raise SystemExit(f"{style.name} fails without argosy:\n{ran.stdout[-3000:]}")
-        kept.write_text(json.dumps(dict(style.losses(ran.stdout))))
+        told = [environ]
+        if style.launcher == "plain":
+            command, told = [str(python)], [{**environ, **each} for each in _ranks(style.nodes * style.ranks)]
+        first, *others = [
+            subprocess.Popen([*command, "train.py", *arguments], cwd=work, env=each, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
+            for each in told
+        ]  # fmt: skip
+        printed, _ = first.communicate(timeout=LIMIT_SECONDS)
+        for each in others:
+            each.communicate(timeout=LIMIT_SECONDS)
+        if first.returncode != 0:
+            raise SystemExit(f"{style.name} fails without argosy:\n{printed[-3000:]}")
+        kept.write_text(json.dumps(dict(style.losses(printed))))
     return {int(step): loss for step, loss in json.loads(kept.read_text()).items()}
+
+
+def _ranks(count: int) -> list[dict[str, str]]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        meet = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": str(count)}
+    return [{**meet, "RANK": str(rank)} for rank in range(count)]
 
 
 def kill_some(

@@ -107,7 +107,8 @@ def test_nodes_of_one_rank_are_told_of_each_other_as_tensorflow_reads_it(rig: Ri
 
 def test_nodes_of_one_rank_are_told_of_the_workers_as_lightgbm_reads_it(rig: Rig) -> None:
     """In place of what an operator tells, whose port the restart before may hold yet."""
-    for each in ran(rig, 1, ("WORKER_ADDRS=r-worker-0", "WORKER_PORT=9991")):
+    for each in ran(rig, 1, ("WORKER_ADDRS=r-worker-0", "WORKER_PORT=9991", "KUBERNETES_SERVICE_HOST=10.96.0.1")):
+        assert "KUBERNETES_SERVICE_HOST" not in each  # JAX would ask there, without a token
         _, worker = json.loads(each["TF_CONFIG"])["cluster"]["worker"]
         assert f"{each['WORKER_ADDRS']}:{each['WORKER_PORT']}" == worker
 

@@ -34,6 +34,10 @@ RANKS_OF_A_NODE = 8
 """As most nodes with GPUs have."""
 CLI_OF_FABRIC = "LT_CLI_USED"
 """So ``fabric run`` tells a script that the ranks are started, where it does not launch them itself."""
+OF_JAX = (
+    "initialize(f\"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}\", int(os.environ['WORLD_SIZE']), "
+    "int(os.environ['RANK']))"
+)
 OF_TORCHRUN = ("local_rank", "rank", "world_size")
 """What its ranks are told without being asked."""
 PLAIN_STEMS = ("train", "main", "__main__", "run", "pretrain", "finetune")
@@ -231,6 +235,9 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         nodes, each = facts.ranks.told[0], facts.ranks.told[1] or here or 1
         known = "its devices say" if facts.ranks.told[1] else "there are GPUs; change it with -j NxP"
         why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; Fabric takes as many ranks as {known}"
+    elif facts.ranks.plain:
+        nodes, each, why = 2, 1, f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}: a process for all devices of a node"
+        why = f"{why}; let it say {OF_JAX} there, or else it meets nobody" if facts.ranks.unmet else why
     else:
         nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
@@ -246,6 +253,8 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         guess.put("launcher", "ray", f"{facts.trainer.where} makes a trainer of Ray Train")
     elif facts.ranks.mpi:
         guess.put("launcher", "mpirun", f"{facts.ranks.mpi} asks MPI which rank it is; the image needs Open MPI")
+    elif facts.ranks.plain:
+        guess.put("launcher", "plain", f"the script uses {facts.ranks.plain} and no torch, with which torchrun comes")
     if here and ranks is None:
         guess.lines.append(f"resources = {{ gpu = {here} }}")
     return nodes, each

@@ -22,6 +22,7 @@ from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.ranks import rank_files
 from argosy.workflows.script.saves import DCP, SavedAt, fixed
 from argosy.workflows.script.values import OUTSIDE
+from argosy.workflows.script.writers import NUMBERED
 
 CALLBACKS = {"transformers": "HFCallback", "lightning": "LightningCallback"}
 """What argosy.integrations has for a library."""
@@ -90,10 +91,10 @@ def put_checkpoint(
         guess.put("include", patterns, cost if counted else "")
     if trainer is None and opaque is None and not include:
         _say_what_is_left(guess, facts, folder, patterns)
+    numbered = (NUMBERED,) if patterns == [f"{NUMBERED}/**/*"] else ()
+    if unit := numbered if trainer is None else trainer.unit:
+        guess.put("unit", list(unit), "each of them is a checkpoint of its own; what lies beside goes along")
     if trainer is not None:
-        if trainer.unit:
-            told = "each of them is a checkpoint of its own; what lies beside goes along"
-            guess.put("unit", list(trainer.unit), told)
         expect = trainer.expect if ranks != (1, 1) else ()
         _completeness(guess, trainer.library, expect, trainer.marker, ranks)
         if callback := CALLBACKS.get(trainer.library.partition(".")[0]):

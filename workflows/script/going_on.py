@@ -114,8 +114,11 @@ def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.
     saves = (
         place
         for place, call in enumerate(come_to)
-        if source.where(call) in at and last_name(call.func)[:1].islower() and not values.machine.calls[call][0]
-    )  # no callback that is only made
+        if source.where(call) in at
+        and last_name(call.func)[:1].islower()
+        and not values.machine.calls[call][0]
+        and not any(isinstance(each, ast.Call) and source.where(each) in at for each in source.above(call))
+    )  # no callback that is only made, and not what makes its path
     first = next(saves, len(come_to))
     return {*come_to[first + 1 :]}
 

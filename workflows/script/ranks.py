@@ -31,6 +31,11 @@ _ZEROS = re.compile(r"0[1-9]d?")
 _PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
 _DIGITS = 5
 _STARTERS = ("detectron2.engine.launch",)  # of a library, with the number of GPUs that its flags say
+_BY_JAX = "jax.distributed.initialize"
+_WITHOUT_TORCH = ("jax", "flax", "tensorflow", "xgboost", "lightgbm")
+_WITH_TORCH = frozenset(
+    {"torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "timm", "ray"}
+)
 _TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
 
@@ -50,6 +55,8 @@ class Spread:
     unlaunched: bool = False  # whether that is left to whoever starts the script
     parts: int = 1  # over how many ranks one copy of the model lies, as the flags say
     mpi: str = ""  # where MPI tells each rank which it is
+    plain: str = ""  # the package that it trains with, if that needs no torch
+    unmet: bool = False  # whether jax.distributed is not told where to meet
     written: Mapping[str, str] = field(default_factory=dict)
     """How its files are called, up to the number of the rank that wrote them, and with that: rank to rank{rank}."""
 
@@ -77,9 +84,15 @@ def spread(source: Source, values: Values) -> Spread:
                    and call in values.machine.calls), None)  # fmt: skip
     told = None if fabric is None else _of_fabric(fabric, values)
     unlaunched = told is not None and all(last_name(call.func) != "launch" for call in source.calls)
-    by = by or (("MPI", mpi) if mpi else None)
+    jax = next((call for call in source.calls if source.origin(call.func) == _BY_JAX), None)
+    by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
+                  _plain(source), jax is not None and argument(jax, "coordinator_address", 0) is None,
                   _numbered(source, values))  # fmt: skip
+
+
+def _plain(source: Source) -> str:
+    return "" if source.packages & _WITH_TORCH else next(filter(source.packages.__contains__, _WITHOUT_TORCH), "")
 
 
 def _parts(values: Values) -> int:

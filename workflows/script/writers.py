@@ -17,6 +17,8 @@ SAVER = "-*"
 """What TensorFlow's Saver adds to a name; beside it lies a file ``checkpoint`` that names the newest."""
 BY_SAVER = (SAVER, ".*")
 """So it does with a step, and without."""
+NUMBERED = "*[0-9]"
+"""Folders that are named by a number, and perhaps a word before it; while they are written another follows it."""
 _TF = ("keras", "tensorflow", "tf_keras")
 _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".ModelCheckpoint", 0, "filepath", ""),
@@ -27,7 +29,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (_TF, ".RunConfig", 0, "model_dir", f"/model.ckpt{SAVER}"),
     (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
-    (("orbax",), ".CheckpointManager", 0, "directory", "/*[0-9]/**/*"),
+    (("orbax",), ".CheckpointManager", 0, "directory", f"/{NUMBERED}/**/*"),
     (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
     (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt*"),
     (("timm",), ".CheckpointSaver", 7, "checkpoint_dir", "/last.pth.tar"),
@@ -72,6 +74,8 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield folder, "/**/*"
     elif name in ("save", "async_save") and "checkpoint_id" in keywords:
         yield keywords["checkpoint_id"], "/**/*"
+    elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
+        yield call.args[0], ""  # beside torch such a file is more likely data
     elif name in MOVES and base in ("os", "shutil") and len(call.args) == 2:
         yield call.args[1], ""
 

@@ -93,7 +93,7 @@ class Gang(Table):
     launcher: str = Field(
         default="torchrun",
         description="What starts the ranks on a node. torchrun. plain: nothing but us, for scripts without torch "
-        "(XGBoost, TensorFlow): RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TF_CONFIG. mpirun: Open MPI, for "
+        "(XGBoost, JAX, TensorFlow): RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TF_CONFIG. mpirun: Open MPI, for "
         "scripts that meet over MPI (Horovod, mpi4py); the image has it, no sshd. ray: Ray Train (TorchTrainer), whose "
         "workers Ray starts; the image has ray[train].",
     )

@@ -44,6 +44,7 @@ class Style:
     args: tuple[str, ...] = ()
     share: int = 2
     shuffles: bool = False
+    launcher: str = "torchrun"
 
     @property
     def source(self) -> Path:
@@ -118,6 +119,18 @@ def _deepspeed(folder: Path) -> float:
     return float(latest.read_text().removeprefix("global_step")) if latest.exists() else -1.0
 
 
+def _arrays(folder: Path) -> float:
+    import numpy
+
+    with numpy.load(max(folder.glob("state_*.npz"))) as archive:
+        return float(archive["step"])
+
+
+def _orbax(folder: Path) -> float:
+    (told,) = folder.glob("*/told/metadata")
+    return float(json.loads(told.read_text())["step"])
+
+
 def _imagenet(per_epoch: int) -> Callable[[Path], float]:
     return lambda folder: float(_torch(folder, "checkpoint.pth.tar")["epoch"]) * per_epoch
 
@@ -165,5 +178,7 @@ STYLES = (
     Style("ImageNet 2x1", "imagenet", 2, 1, _imagenet(5), "checkpoint.pth.tar", _IMAGENET, per_epoch=5),
     Style("DeepSpeed ZeRO-1 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "1")),
     Style("DeepSpeed ZeRO-3 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "3")),
+    Style("JAX and Orbax 1x1", "jax-orbax", 1, 1, _orbax, "final.npy", launcher="plain"),
+    Style("JAX 2x1", "jax-arrays", 2, 1, _arrays, "final.npz", launcher="plain"),
     Style("DeepSpeed example 2x1", str(EXAMPLE), 2, 1, _deepspeed, MODEL, args=_EXACT, share=1),
 )
