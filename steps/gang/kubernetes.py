@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiError, ApiSilent, connect
+from argosy.steps.cluster.api import Api, ApiError, ApiSilent
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.cluster.kinds import JOB, NOT_SEEN_YET, POD, kind_of
 from argosy.steps.cluster.watching import Watched
 from argosy.steps.contract import env as names

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.contract.errors import StepError
 from tests.cli.api_server import FakeApi, serving
 from tests.s3 import S3Server
@@ -294,6 +294,23 @@ def test_a_pod_that_meets_a_webhook_that_is_down_names_the_cluster_and_may_be_tr
     ):
         connect(kubeconfig=str(kubeconfig), patience=0.1).create({"apiVersion": "v1", "kind": "Pod", "metadata": {}})
     assert (told.value.cause, told.value.code, said in told.value.quote) == ("config_or_rbac", 75, True)
+
+
+def test_whoever_waits_for_a_refused_creation_is_told_the_reason_once(tmp_path: Path, monkeypatch, capsys) -> None:
+    """The train step asked for two minutes before it said a word."""
+    monkeypatch.setattr("argosy.steps.cluster.api.TELLING_SECONDS", 0.1)
+    said, asked = "resource quota evaluation timed out", list[str]()
+
+    class Busy(Cluster):
+        def write(self, *_: Any) -> tuple[int, dict[str, Any]]:
+            asked.append(said)
+            return (500, {"reason": "InternalError", "message": said}) if len(asked) < 3 else (201, {})
+
+    with serving(Busy(), tmp_path) as kubeconfig:
+        connect(kubeconfig=str(kubeconfig), patience=90).create({"apiVersion": "v1", "kind": "Pod", "metadata": {}})
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("argosy: the Kubernetes API does not answer; asked again for 90 s: POST /api/v1/")
+    assert told.endswith(f"500 {said}")
 
 
 def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) -> None:
