@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from argosy.steps.record.story import goodput_sentence, headline, lost_words, ou
 from argosy.steps.record.summary import summary
 from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.termination import read_message
-from argosy.steps.runlog import Event, read_events
+from argosy.steps.runlog import ENGINE_WENT, Event, read_events
 from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
 from argosy.workflows.cli.status import lines as status
@@ -165,6 +166,29 @@ def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) 
     story.log.flush()
     told = build_record(read_events(story.store, "gpt/runs/gpt-abc12"), {"phase": "Succeeded"})
     assert told.ended - told.started == 30021.0
+
+
+@pytest.mark.parametrize(
+    ("back", "counts"),
+    [
+        (("gang_deleted", {"attempt": 1, "gang": "g", "reason": ENGINE_WENT}), False),  # the machine was off
+        (("admission", {"decision": "start", "reason": "taken over"}), False),  # another workflow
+        (("gang_deleted", {"attempt": 1, "gang": "g", "reason": "an older attempt"}), True),  # its next pod
+    ],
+)
+def test_days_in_which_nobody_had_it_run_are_no_time_of_training(back: Any, counts: bool, story) -> None:
+    """An end that was not written down, as of a power cut, made 81 % of goodput 35 %."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 5, 1.0, 1.0)
+    story.at(5.5, "admission", decision="duplicate", reason="it runs")  # who was not let in ends nothing
+    story.steps(1, 0, 6, 10, 6.0, 1.0)
+    story.at(30010.0, back[0], **back[1])
+    story.at(30011.0, "gang_created", attempt=2, gang="h", nnodes=1, nproc_per_node=1)
+    story.at(30011.0, "restart_began", attempt=2, restart=0, generation=2, restored_step=10)
+    story.steps(2, 0, 11, 20, 30012.0, 1.0)
+    story.at(30021.0, "train_ended", exit_code=0)
+    assert story.record(seconds=30030.0).goodput.wall == pytest.approx(30021.0 if counts else 20.0)
 
 
 def test_a_word_that_was_read_late_belongs_to_the_save_whose_files_say_it(story) -> None:
