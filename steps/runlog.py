@@ -31,7 +31,7 @@ ENGINE_WENT = "its pods ended with the engine"
 
 KINDS: dict[str, tuple[str, ...]] = {
     "snapshot_taken": ("dataset_digest", "objects", "bytes", "listed", "seconds"),
-    "admission": ("decision", "reason", "key", "event"),
+    "admission": ("decision", "reason", "key", "event", "local"),
     "staging": ("node", "objects", "objects_total", "bytes", "bytes_total", "seconds", "fetched_bytes"),
     "staged": ("node", "bytes", "fetched_bytes", "seconds"),
     "restored": ("node", "rank", "bytes", "fetched_bytes", "seconds"),

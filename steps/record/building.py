@@ -157,7 +157,10 @@ def _nodes(state: Mapping[str, Any]) -> tuple[StepNode, ...]:
 
 def _admission(events: Sequence[Event]) -> Admission | None:
     event = _last(events, "admission")
-    return Admission(*(text(event.fields, key) for key in ("decision", "reason", "event"))) if event else None
+    if event is None:
+        return None
+    decision, reason, came = (text(event.fields, key) for key in ("decision", "reason", "event"))
+    return Admission(decision, reason, came, local=event.fields.get("local") is True)
 
 
 def _staging(events: Sequence[Event]) -> tuple[NodeStaging, ...]:

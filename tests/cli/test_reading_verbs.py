@@ -256,6 +256,17 @@ def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign,
     assert "its end is not recorded: it died, or" in argosy("explain", f"file://{root}/{at}")[1]
 
 
+def test_a_local_run_that_was_left_is_not_looked_for_on_a_cluster(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.at(130.0, "admission", decision="start", reason="taken over", local=True)
+    story.log.close()
+    story.now += 5000
+    _, out, _ = argosy("status", f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12")
+    assert "its end is not recorded: it was interrupted, or died, on the machine that ran it." in out
+    assert "argosy run run.toml --run-id gpt-abc12 " in out
+    assert "cluster" not in out
+
+
 @pytest.mark.parametrize("end", ["/gpt/runs/..", "/gpt/runs/.", "/./runs/gpt-abc12", "//runs/gpt-abc12", "/gpt/runs"])
 def test_a_uri_that_names_no_run_is_wrong_input(end: str, story, tell, argosy) -> None:
     tell.killed_and_resumed(story)
