@@ -549,3 +549,20 @@ def test_what_lies_after_the_last_checkpoint_is_not_counted(story) -> None:
     story.at(43, "train_ended", cause="none", exit_code=0)
     told = "\n".join(status(story.record("Succeeded", 44.0), 44.0))
     assert "Trained to step 40 on 1 node × 1 rank in 1 attempt, the last checkpoint being of step 38." in told
+
+
+def test_a_run_whose_last_save_was_restored_was_trained_as_far_as_it_told(story) -> None:
+    """``chaos`` held it for one that ended at its last save, unlike the calm run."""
+    facts = {"step": 30, "bytes": 1, "generation": 1}
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 34, 1.0, 0.1)
+    story.at(4.1, "checkpoint_committed", digest="a" * 64, step_from="name", told=30, **facts)
+    story.at(5.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=34)
+    story.at(6.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=30, restored_digest="a" * 64)
+    story.steps(1, 1, 31, 40, 7.0, 0.1)
+    story.at(9.0, "checkpoint_committed", digest="b" * 64, step_from="file", final=True, **facts)
+    story.at(9.1, "train_ended", exit_code=0)
+    record = story.record()
+    assert record.last_step == 40
+    assert headline(record).endswith("4 steps done again, the last checkpoint being of step 30.")
