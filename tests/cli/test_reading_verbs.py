@@ -19,7 +19,9 @@ import pytest
 from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
 from argosy.workflows.handle.handle import find
+from tests.s3 import S3Server
 
 SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "silent_since", "run_id", "name", "workflow", "yaml_sha256", "store_uri"],
@@ -196,6 +198,22 @@ def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: in
     story.store.put("gpt/runs/gpt-abc12/events/admit-1/00000001.jsonl", f"{event}\n".encode())
     told, _, err = argosy("rm", uri, "--checkpoints")
     assert (told, "it has not ended, and was last heard of" in err) == (code, code == 2), err
+
+
+def test_what_is_removed_is_asked_for_its_signs_of_life_once(argosy, monkeypatch) -> None:
+    at, old = "gpt/runs/gpt-abc12", time.time() - 5000
+    with S3Server(("lake",)) as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        store = open_store("s3://lake")
+        store.put(f"{at}/alive/u-1.json", json.dumps({"time": old}).encode())
+        event = json.dumps({"time": old, "kind": "admission", "decision": "start"})
+        store.put(f"{at}/events/admit-1/00000001.jsonl", f"{event}\n".encode())
+        began = len(server.requests)
+        code, _, err = argosy("rm", f"s3://lake/{at}", "--checkpoints")
+        seen = server.requests[began:]
+        asked = [each for each in seen if each.operation == "GetObject" and each.path.endswith("alive/u-1.json")]
+    assert (code, len(asked)) == (0, 1), err
 
 
 def test_a_wrong_value_is_mended_where_it_stands_and_not_by_other_keys(story, argosy) -> None:
