@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
 from argosy.steps.claims import ClaimLog, RunClaim, admission_key, admission_note_key
 from argosy.steps.contract.arguments import AdmitArgs
+from argosy.steps.contract.env import GANG_HOST
 from argosy.steps.contract.errors import InputError
 from argosy.steps.outputs import step_main, write_output
 from argosy.steps.runlog import RunLog
@@ -33,7 +35,8 @@ def admit(args: AdmitArgs) -> None:
     _note(store, args, key)
     decision, reason = _decide(ClaimLog(store, args.name, key), args)
     with RunLog(store, args.prefix, "admit") as log:
-        log.append("admission", decision=decision, reason=reason, key=key, event=args.event)
+        here = {"local": True} if os.environ.get(GANG_HOST) else {}
+        log.append("admission", decision=decision, reason=reason, key=key, event=args.event, **here)
     write_output("reason", reason)
     write_output("key", key)
     write_output("decision", decision)

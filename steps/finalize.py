@@ -11,7 +11,8 @@ from dataclasses import asdict
 from typing import Any
 
 from argosy.steps.claims import ClaimLog, State, admission_note_key
-from argosy.steps.cluster.api import ApiError, connect, in_pod
+from argosy.steps.cluster.api import ApiError
+from argosy.steps.cluster.connecting import connect, in_pod
 from argosy.steps.contract.arguments import FinalizeArgs
 from argosy.steps.contract.env import GANG_HOST, WEBHOOK_URL
 from argosy.steps.contract.errors import StepError

@@ -26,10 +26,12 @@ _SHARE = SLOWEST_SECONDS / (4 * 3600)
 _STEADY = frozenset(("step", "staging", "streamed"))
 """What is told all the time. Everything else is written within a second."""
 READERS = 64
+ENGINE_WENT = "its pods ended with the engine"
+"""Reason of a ``gang_deleted``: the machine's engine was killed, and nobody had the run go on until this one did."""
 
 KINDS: dict[str, tuple[str, ...]] = {
     "snapshot_taken": ("dataset_digest", "objects", "bytes", "listed", "seconds"),
-    "admission": ("decision", "reason", "key", "event"),
+    "admission": ("decision", "reason", "key", "event", "local"),
     "staging": ("node", "objects", "objects_total", "bytes", "bytes_total", "seconds", "fetched_bytes"),
     "staged": ("node", "bytes", "fetched_bytes", "seconds"),
     "restored": ("node", "rank", "bytes", "fetched_bytes", "seconds"),

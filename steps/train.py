@@ -9,7 +9,7 @@ import threading
 from contextlib import AbstractContextManager, nullcontext
 
 from argosy.steps.claims import heartbeat
-from argosy.steps.cluster.api import in_pod
+from argosy.steps.cluster.connecting import in_pod
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.contract.errors import InputError

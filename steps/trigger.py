@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.contract.trigger_arguments import TriggerArgs
 from argosy.steps.events.admission import Admission
 from argosy.steps.events.hearing import Hearing

@@ -6,26 +6,24 @@ Watching stands in :mod:`argosy.steps.cluster.watching`.
 from __future__ import annotations
 
 import json
-import logging
-import os
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from argosy.steps.cluster.kinds import Kind, kind_of
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
 PATIENCE_SECONDS = 120.0
 """How long a call is repeated while the API server is away; an upgrade of a control plane takes about a minute."""
+TELLING_SECONDS = 2.0
+"""From then on whoever waits is told what for; most absences are over before."""
 _RETRIED = (429, 500, 502, 503, 504)
 UNHOOKED = "failed calling webhook"
 """How the API server says that one which has to be asked is down; it has answered itself."""
@@ -170,17 +168,21 @@ class Api:
         accept: str = "application/json",
     ) -> dict[str, Any]:
         patience = self.patience if patience is None else patience
-        deadline, pause = time.monotonic() + patience, 0.25
+        began, pause, told = time.monotonic(), 0.25, set[str]()
         while True:
             try:
                 response = self._once(method, path, query or {}, body, content, READ_SECONDS, accept)
                 record: dict[str, Any] = json.loads(response.read())
                 return record
             except (ApiAway, ValueError) as error:
-                if time.monotonic() + pause > deadline:
-                    who, cause = _WEBHOOK if UNHOOKED in str(error) else _SERVER
+                waited, (who, cause) = time.monotonic() - began, _WEBHOOK if UNHOOKED in str(error) else _SERVER
+                if waited + pause > patience:
                     text = f"{who} did not answer for {patience:g} s: {method} {path}: {error}"
                     raise ApiSilent(cause, text, quote=str(error), code=ExitCode.TRANSIENT) from error
+                if waited + pause > TELLING_SECONDS and (why := str(error)) not in told:
+                    told.add(why)
+                    text = f"{who} does not answer; asked again for {patience - waited:.0f} s: {method} {path}: {why}"
+                    print(f"argosy: {text}", file=sys.stderr, flush=True)
                 time.sleep(pause)
                 pause = min(pause * 2, 5.0)
             except ApiError as error:
@@ -218,64 +220,6 @@ class Api:
         if response.status >= 400:
             raise _refusal(response, path)
         return response
-
-
-def connect(*, kubeconfig: str = "", context: str = "", namespace: str = "", patience: float = PATIENCE_SECONDS) -> Api:
-    """The cluster that this pod runs in, or the one that ``kubeconfig`` ($KUBECONFIG, ~/.kube/config) describes.
-
-    ``patience``: for how many seconds a call is repeated while the server is away.
-
-    Raises:
-        InputError: there is no such file or context.
-    """
-    from kubernetes.client.api_client import ApiClient
-    from kubernetes.client.configuration import Configuration
-    from kubernetes.config import config_exception, incluster_config, kube_config
-
-    configuration = Configuration()
-    if in_pod() and not kubeconfig:
-        incluster_config.load_incluster_config(client_configuration=configuration)
-        own = (_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
-        return Api(ApiClient(configuration), namespace or own, patience)
-    tried = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-    try:
-        given = {"config_file": kubeconfig or None, "context": context or None}
-        with _heard() as heard:
-            kube_config.load_kube_config(**given, client_configuration=configuration)
-        contexts, active = kube_config.list_kube_config_contexts(kubeconfig or None)
-    except config_exception.ConfigException as error:
-        told = str(error).removeprefix("Invalid kube-config file. ").rstrip(".")
-        raise InputError(
-            f"kubeconfig = {tried!r}: {told}; set KUBECONFIG or pass --kubeconfig and --context"
-        ) from error
-    except Exception as error:  # the client's loader takes the file's form for granted
-        raise InputError(
-            f"kubeconfig = {tried!r}: no file that kubectl could read ({type(error).__name__}: "
-            f"{' '.join(str(error).split())[:200]}); see `kubectl config view`, or name another with --kubeconfig"
-        ) from error
-    if heard:
-        told = " ".join(heard[-1].split())[:200]
-        raise InputError(f"kubeconfig = {tried!r}: no credentials ({told}); log in until `kubectl auth whoami` answers")
-    chosen = next((each for each in contexts if each["name"] == context), active) if context else active
-    return Api(ApiClient(configuration), namespace or chosen["context"].get("namespace") or "default", patience)
-
-
-@contextmanager
-def _heard() -> Iterator[list[str]]:
-    """What the client's loader logs: a login program that fails is no error to it, it goes on as nobody."""
-    found: list[str] = []
-    handler = logging.Handler(logging.ERROR)
-    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger().addHandler(handler)
-    try:
-        yield found
-    finally:
-        logging.getLogger().removeHandler(handler)
-
-
-def in_pod() -> bool:
-    """Whether this process runs in a pod with a service account."""
-    return (_ACCOUNT / "token").exists()
 
 
 def _away(error: Exception) -> Exception:

@@ -138,6 +138,8 @@ class Save(Message):
     """The file or folder that is saved, or empty."""
     last: bool
     """The ranks ended well, so no other save follows."""
+    again: list[str] = field(default_factory=list)
+    """Writers = every: units up to the restored one that node 0's ranks wrote since."""
 
 
 @dataclass(frozen=True, kw_only=True)

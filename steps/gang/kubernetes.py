@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiError, ApiSilent, connect
+from argosy.steps.cluster.api import Api, ApiError, ApiSilent
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.cluster.kinds import JOB, NOT_SEEN_YET, POD, kind_of
 from argosy.steps.cluster.watching import Watched
 from argosy.steps.contract import env as names
@@ -60,6 +61,8 @@ class KubernetesHost:
         self._pods = Watched(api, POD, owner.selector, self._changed.set)
         self._workloads = Watched(api, self._runtime.kind, owner.selector, self._changed.set)
         self._reasons = Reasons(api, manifest.runtime)
+        self._has_channel = False
+        """Nobody had time to tidy it away since we saw to it."""
         self._deleted: set[str] = set()
         self._probes: set[str] = set()
         self._workloads.start()  # first: where its kind is not there, nothing is left that watches
@@ -88,6 +91,7 @@ class KubernetesHost:
                 raise StepError(Cause.UNKNOWN, text, quote=text)
             for document in others:
                 self._create(document)
+        self._has_channel = True
         url = f"http://{self._owner.channel}:{CHANNEL_PORT}"
         return Endpoint(host="", port=CHANNEL_PORT, url=url, token=self._token, metrics_port=METRICS_PORT)
 
@@ -125,8 +129,9 @@ class KubernetesHost:
             labels=labels,
         )
         self._name_pods(self._runtime.pods_in(documents))
-        if self._token:
+        if self._token and not self._has_channel:
             self._renew_channel()
+        self._has_channel = False
         self.put(documents)
 
     def replenish(self, manifest: GangManifest, identity: Identity) -> None:

@@ -22,11 +22,13 @@ from argosy.steps.checkpoint.manifest import PartRef, Saved, generation_of
 from argosy.steps.checkpoint.node_paths import node_prefix
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment, Part, Save
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
 from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.since_restore import SinceRestore
 from argosy.steps.launch.units import Contents, Unit, contents, step_in
 from argosy.steps.launch.whole_files import Signature, facts, open_for_writing
 
@@ -50,8 +52,9 @@ class Gatherer:
         assignment: Assignment,
         reporter: Reporter,
         of_others: Signature,
+        since: SinceRestore,
     ) -> None:
-        """``of_others``: restored files that, as long as they are so, other nodes save."""
+        """``of_others``: restored files that, as long as they are so, other nodes save. ``since``: it tells them."""
         self._checkpoints = checkpoints
         self._claim = claim
         self._others = assignment.nnodes - 1
@@ -63,6 +66,7 @@ class Gatherer:
         """
         self._below = node_prefix(0) if self._every else ""
         self._of_others = of_others
+        self._since = since
 
     def commit(
         self,
@@ -83,7 +87,7 @@ class Gatherer:
             GivenUp: another node could not give its part. FilesChanged, StepError: see ``store_part`` and ``commit``.
         """
         name = self._checkpoints.new_save(self._claim, step)
-        self._reporter.gather(Save(name=name, unit=unit.name, last=last))
+        self._reporter.gather(Save(name=name, unit=unit.name, last=last, again=sorted(self._since.again)))
         try:
             mine = store_part(self._checkpoints.part(name, 0), folder, _without(files, self._of_others), self._below)
             parts = [mine, *self._gathered(name, go_on)]
@@ -136,6 +140,9 @@ class Contributor:
         self._folder = folder
         self._completeness = completeness
         self._reporter = reporter
+        self._since = SinceRestore(contents(folder, args), completeness.of_others)
+        self._looks = args.checkpoint_writers == "every" and self._since.tells
+        """At what its ranks write meanwhile, until a later save is given: those of a gang that agree once do so on."""
         self._ranks_run: Callable[[], bool] = lambda: True
         self._ended = threading.Event()
         self._closing = threading.Event()
@@ -162,6 +169,8 @@ class Contributor:
 
     def _serve(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):
+            if self._looks:
+                self._since.look(contents(self._folder, self._args))
             save = self._reporter.asked()
             if save is None or save.name == self._answered:
                 continue
@@ -208,6 +217,12 @@ class Contributor:
         found = contents(self._folder, self._args)
         if self._args.checkpoint_writers != "every":
             return self._testimony(save, found, ended=ended, late=late)
+        self._since.look(found)
+        if mixture := self._since.mixture(save.unit, save.again, self._reporter.node):
+            self._reporter.fail(StepError(Cause.CHECKPOINT_MISMATCH, mixture, quote=mixture))
+            return self._flawed(save, mixture)
+        if save.unit in save.again and save.unit not in self._since.again and not (ended or late):
+            return None  # ours is the restored one still: either our ranks write it again too, or a later one
         unit = next((unit for unit in found.units if unit.name == save.unit), None)
         if unit is None:
             has = ", ".join(unit.name for unit in found.units) or "nothing"
@@ -223,6 +238,7 @@ class Contributor:
         self._reporter.answer(self._part(save, "storing"))
         part = self._checkpoints.part(save.name, self._assignment.node_rank)
         stored = store_part(part, self._folder, files, node_prefix(self._assignment.node_rank))
+        self._looks = self._looks and not self._since.is_later(save.unit)
         return self._part(save, "given", ref=asdict(stored))
 
     def _testimony(self, save: Save, found: Contents, *, ended: bool, late: bool) -> Part | None:

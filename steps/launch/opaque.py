@@ -28,6 +28,7 @@ from argosy.steps.launch.gathering import Gatherer, GivenUp
 from argosy.steps.launch.labelling import PROGRESS, Content, Labelling
 from argosy.steps.launch.pruning import Pruning
 from argosy.steps.launch.reporter import Reporter
+from argosy.steps.launch.since_restore import SinceRestore
 from argosy.steps.launch.step_clock import Label, Word
 from argosy.steps.launch.units import Contents, Unit, contents
 from argosy.steps.launch.whole_files import Signature, facts, matching, newest_change
@@ -67,8 +68,9 @@ class FolderWatch:
         self._every = args.checkpoint_writers == "every" and assignment.nnodes > 1
         self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
         """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
-        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, completeness.of_others)
-        digest, found = assignment.resume_digest, restored or contents(folder, args)
+        digest, found, others = assignment.resume_digest, restored or contents(folder, args), completeness.of_others
+        self._since = SinceRestore(found, others)
+        self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, others, self._since)
         checkpoint = checkpoints.by_digest(digest) if digest else None
         last = found.units[-1] if found.units else None
         self._labels = Labelling(folder, checkpoint, last, args.checkpoint_include)
@@ -161,6 +163,7 @@ class FolderWatch:
         while not self._closing.wait(CLOSE_LOOK_SECONDS if self._close else LOOK_SECONDS):
             found = contents(self._folder, self._args)
             self._labels.look(found.units)
+            self._since.look(found)
             unit = self._ready(found)
             if unit is None:
                 continue

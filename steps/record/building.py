@@ -25,7 +25,7 @@ from argosy.steps.record.naming import node_name
 from argosy.steps.record.order import in_order, until_another
 from argosy.steps.record.preflight import latest_preflight
 from argosy.steps.record.reading import moment, number, text, texts, whole
-from argosy.steps.record.restarts import cause_of, restarts_of, set_aside_in, stillborn_of, told_by, training_end_of
+from argosy.steps.record.restarts import cause_of, restarts_of, set_aside_in, stillborn_of, told_at, training_end_of
 from argosy.steps.record.slow_ranks import slow_ranks_of
 from argosy.steps.record.spares import spares_of
 from argosy.steps.record.stalling import stalled_now
@@ -157,7 +157,10 @@ def _nodes(state: Mapping[str, Any]) -> tuple[StepNode, ...]:
 
 def _admission(events: Sequence[Event]) -> Admission | None:
     event = _last(events, "admission")
-    return Admission(*(text(event.fields, key) for key in ("decision", "reason", "event"))) if event else None
+    if event is None:
+        return None
+    decision, reason, came = (text(event.fields, key) for key in ("decision", "reason", "event"))
+    return Admission(decision, reason, came, local=event.fields.get("local") is True)
 
 
 def _staging(events: Sequence[Event]) -> tuple[NodeStaging, ...]:
@@ -215,7 +218,7 @@ def _gangs(events: Sequence[Event]) -> tuple[GangFacts, ...]:
 
 def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[CommittedCheckpoint, ...]:
     by_digest: dict[str, Event] = {}
-    aside = set_aside_in(events)
+    aside, told = set_aside_in(events), told_at(events)
     for event in _all(events, "checkpoint_committed"):
         by_digest.setdefault(text(event.fields, "digest"), event)
     return tuple(
@@ -229,7 +232,7 @@ def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[Committed
             final=bool(event.fields.get("final")),
             restored=bool(digest) and digest in restored,
             step_from=text(event.fields, "step_from"),
-            told=told_by(event),
+            told=told.get(whole(event.fields, "step")),
             set_aside=aside.get(digest, ""),
         )
         for digest, event in by_digest.items()

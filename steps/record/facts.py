@@ -87,6 +87,7 @@ class Admission:
     decision: str
     reason: str
     event: str
+    local: bool = False  # by the engine of one machine
 
 
 @dataclass(frozen=True)
@@ -238,6 +239,11 @@ class RunRecord:
     namespace: str = ""
     outline: bool = False
     """Made without the event log, which could not be read; ``namespace``: of the cluster, where one was asked."""
+
+    @property
+    def was_local(self) -> bool:
+        """Whether one machine ran it last, as far as anybody told."""
+        return self.admission is not None and self.admission.local
 
     @property
     def done(self) -> bool:

@@ -7,7 +7,9 @@ from statistics import median
 
 from argosy.steps.record.facts import Goodput
 from argosy.steps.record.restart import Restart
-from argosy.steps.runlog import Event
+from argosy.steps.runlog import ENGINE_WENT, Event
+
+_TRAINS = ("gang_created", "restart_began", "step", "checkpoint_committed", "restart_ended")
 
 
 def kept_until(restarts: Sequence[Restart], index: int) -> int:
@@ -47,16 +49,27 @@ def redone_steps(restarts: Sequence[Restart], index: int) -> int:
 def worked_from(events: Sequence[Event]) -> float | None:
     """When the first gang was made, later by what lay between the end of a training and the next: nobody had it run.
 
-    ``events`` by time.
+    ``events`` by time. An end that nobody wrote down, as of a machine that was switched off, is the last that was heard
+    before another engine, or another workflow, took the run up.
     """
     began = next((event.time for event in events if event.kind == "gang_created"), None)
-    idle, ended = 0.0, None
+    idle, ended, heard, told = 0.0, None, None, False
     for event in events:
         if event.kind == "train_ended":
-            ended = event.time
+            ended, told = event.time, True
+        elif _takes_up(event):
+            ended = heard if ended is None else ended
         elif ended is not None and event.kind in ("gang_created", "restart_began"):
-            idle, ended = idle + event.time - ended, None
+            idle, ended, told = idle + event.time - ended, None, False
+        elif ended is not None and event.kind in _TRAINS and not told:
+            ended = None  # it runs still: who came was not let in
+        if event.kind in _TRAINS:
+            heard = event.time
     return None if began is None else began + idle
+
+
+def _takes_up(event: Event) -> bool:
+    return event.kind == "admission" or (event.kind == "gang_deleted" and event.fields.get("reason") == ENGINE_WENT)
 
 
 def measure(

@@ -25,8 +25,13 @@ def last_commit(store: ObjectStore, prefix: str) -> float:
     return tail.created if tail is not None and tail.kind == "commit" else 0.0
 
 
-def last_heard(store: ObjectStore, prefix: str) -> float:
+def last_sign(store: ObjectStore, prefix: str) -> float:
+    """The newer of the two: what tells that somebody trains."""
+    return max(last_beat(store, prefix), last_commit(store, prefix))
+
+
+def last_heard(store: ObjectStore, prefix: str, sign: float | None = None) -> float:
     """The newest of all: between two steps nobody's heart beats, and ranks train and commit without their supervisor,
-    whose next pod may wait for a node.
+    whose next pod may wait for a node. ``sign``: :func:`last_sign`, where it has been asked.
     """
-    return max(last_beat(store, prefix), last_event(store, prefix), last_commit(store, prefix))
+    return max(last_sign(store, prefix) if sign is None else sign, last_event(store, prefix))

@@ -78,6 +78,12 @@ def told_by(save: Event) -> int | None:
     return whole(save.fields, "told" if "step_from" in save.fields else "step")
 
 
+def told_at(events: Sequence[Event]) -> dict[int | None, int]:
+    """The same of each step: a save that was restored and is committed again as the end has no word of its own."""
+    saves = [event for event in events if event.kind == "checkpoint_committed"]
+    return {whole(each.fields, "step"): told for each in saves if (told := told_by(each)) is not None}
+
+
 def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
     """Of each step the report of the lowest rank: one curve, whoever else reports. A rank that goes back has begun to
     count something else, or trains again what it had trained.

@@ -73,10 +73,10 @@ def silence(record: RunRecord) -> str:
     """What a run means of which nothing is heard; "" for every other."""
     if record.silent_since is None:
         return ""
-    return (
-        f"Nothing was heard of it since {clock(record.silent_since)}, and its end is not recorded: it died, or its "
-        "next pod waits for a node, which its cluster alone knows."
-    )
+    said = f"Nothing was heard of it since {clock(record.silent_since)}, and its end is not recorded"
+    if record.was_local:
+        return f"{said}: it was interrupted, or died, on the machine that ran it."
+    return f"{said}: it died, or its next pod waits for a node, which its cluster alone knows."
 
 
 def measures(record: RunRecord) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.contract.arguments import SuperviseArgs
 from argosy.steps.outputs import step_main
 from argosy.steps.supervise.run import run

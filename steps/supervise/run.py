@@ -6,7 +6,8 @@ import signal
 import uuid
 from types import FrameType
 
-from argosy.steps.cluster.api import PATIENCE_SECONDS, Api, in_pod
+from argosy.steps.cluster.api import PATIENCE_SECONDS, Api
+from argosy.steps.cluster.connecting import in_pod
 from argosy.steps.contract.arguments import SuperviseArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError

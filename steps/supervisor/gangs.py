@@ -9,6 +9,7 @@ from typing import Any
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import COMMIT_SECONDS
 from argosy.steps.gang.host import GangRecord
+from argosy.steps.runlog import ENGINE_WENT
 from argosy.steps.supervisor.context import Context, SupervisedGang
 from argosy.steps.supervisor.pending import gang_of
 
@@ -35,7 +36,7 @@ class Gangs:
             return None, None
         if any(state.reason == "HostLost" for state in context.host.pods(gang.name)):
             # The machine's engine went and took every pod with it: nobody's fault, nothing is charged.
-            self.delete(gang, "its pods ended with the engine")
+            self.delete(gang, ENGINE_WENT)
             return None, None
         restart = context.ledger.last("restart", "failure")
         began = context.ledger.last("restart")

@@ -106,6 +106,7 @@ def test_of_a_runs_folder_what_happened_to_others_and_what_pods_mount_is_not_rea
     found = told(argosy, str(tmp_path))
     assert found["cause"] == "unknown"
     assert found["runner_up"]["evidence"] is None  # a signal 9 may be that
+    assert "If not that" not in argosy("diagnose", str(tmp_path))[1]
     assert found["consequences"] == []
     (node / "machine/oom-kills.txt").write_text("1 since this start began\n")
     assert told(argosy, str(tmp_path))["cause"] == "host_oom"

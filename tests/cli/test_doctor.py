@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.contract.errors import StepError
+from argosy.workflows.cluster.submission import NO_REHEARSAL
 from tests.cli.api_server import FakeApi, serving
 from tests.s3 import S3Server
 
@@ -296,6 +297,23 @@ def test_a_pod_that_meets_a_webhook_that_is_down_names_the_cluster_and_may_be_tr
     assert (told.value.cause, told.value.code, said in told.value.quote) == ("config_or_rbac", 75, True)
 
 
+def test_whoever_waits_for_a_refused_creation_is_told_the_reason_once(tmp_path: Path, monkeypatch, capsys) -> None:
+    """The train step asked for two minutes before it said a word."""
+    monkeypatch.setattr("argosy.steps.cluster.api.TELLING_SECONDS", 0.1)
+    said, asked = "resource quota evaluation timed out", list[str]()
+
+    class Busy(Cluster):
+        def write(self, *_: Any) -> tuple[int, dict[str, Any]]:
+            asked.append(said)
+            return (500, {"reason": "InternalError", "message": said}) if len(asked) < 3 else (201, {})
+
+    with serving(Busy(), tmp_path) as kubeconfig:
+        connect(kubeconfig=str(kubeconfig), patience=90).create({"apiVersion": "v1", "kind": "Pod", "metadata": {}})
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("argosy: the Kubernetes API does not answer; asked again for 90 s: POST /api/v1/")
+    assert told.endswith(f"500 {said}")
+
+
 def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) -> None:
     own = RUN.format(uri="s3://b/store") + '[dataset]\nuri = "s3://b/c"\n[trigger]\n'
     run.write_text(own + '[trigger.event_source.sqs]\nqueue = "q"\nregion = "eu-west-1"\n')
@@ -508,3 +526,30 @@ def test_a_gang_whose_kind_is_not_there_ends_with_the_cause_and_its_class(argosy
     with serving(WithoutJobs(), tmp_path) as kubeconfig:
         code, _, err = argosy("supervise", str(gang), "-n", "research", "--kubeconfig", str(kubeconfig))
     assert (code, "argosy: config_or_rbac: " in err) == (78, True), err
+
+
+@pytest.mark.parametrize(
+    ("said", "created", "stored"),
+    [("denied by the policy of the house", 0, 0), (f"x {NO_REHEARSAL}", 1, 1), ("", 2, 1)],
+)
+def test_the_code_of_what_the_cluster_refuses_is_not_pushed(
+    said: str, created: int, stored: int, argosy, run: Path, monkeypatch
+) -> None:
+    class Judging(Cluster):
+        def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            if said and not self.seen:
+                self.seen.append({})
+                return 400, {"reason": "BadRequest", "message": said}
+            self.seen.append(document)
+            return 201, document
+
+    cluster = Judging()
+    with S3Server(("lake",)) as server, serving(cluster, run.parent) as kubeconfig:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        run.write_text(RUN.format(uri="s3://lake/store"))
+        code, _, err = argosy("submit", str(run), "--detach", "--kubeconfig", str(kubeconfig))
+        assert (code, said in err) == (int(not created), not created or not said), err
+        assert len(list(filter(None, cluster.seen))) == created
+        assert len(server.buckets["lake"].objects) == stored

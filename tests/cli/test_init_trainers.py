@@ -14,6 +14,18 @@ HF = "from transformers import Trainer, TrainingArguments\n"
 LIGHTNING = "import lightning as L\nfrom lightning.pytorch.callbacks import ModelCheckpoint\n"
 
 
+RAYS = """
+from ray.train.torch import TorchTrainer
+from transformers import HfArgumentParser
+from builder import trainer_of
+args, = HfArgumentParser(Arguments).parse_args_into_dataclasses()
+if args.use_ray:
+    TorchTrainer(trainer_of, train_loop_config=vars(args)).fit()
+else:
+    trainer_of(args).train()
+"""
+
+
 @pytest.fixture
 def written(argosy, tmp_path):
     """The [checkpoint] and [gang] that init writes for a script, and what it said."""
@@ -146,3 +158,10 @@ def test_a_folder_of_each_start_that_no_flag_names_is_written_down(initialized) 
     )
     code, _, said = initialized({"train.py": script})
     assert (code, "write `out = 'out'` before line 5, and call argosy init again" in said) == (2, True), said
+
+
+def test_rays_trainer_is_not_said_to_be_of_transformers(written) -> None:
+    """As in axolotl, which makes the Trainer elsewhere and Ray's around it where a setting asks for it."""
+    _, _, said = written(RAYS, "--", "--output_dir", "out")
+    assert "transformers.Trainer saves there" in said
+    assert "TorchTrainer" not in said

@@ -19,7 +19,9 @@ import pytest
 from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
 from argosy.workflows.handle.handle import find
+from tests.s3 import S3Server
 
 SUMMARY_KEYS = [
     *["phase", "message", "interrupted", "silent_since", "run_id", "name", "workflow", "yaml_sha256", "store_uri"],
@@ -198,6 +200,22 @@ def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: in
     assert (told, "it has not ended, and was last heard of" in err) == (code, code == 2), err
 
 
+def test_what_is_removed_is_asked_for_its_signs_of_life_once(argosy, monkeypatch) -> None:
+    at, old = "gpt/runs/gpt-abc12", time.time() - 5000
+    with S3Server(("lake",)) as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        store = open_store("s3://lake")
+        store.put(f"{at}/alive/u-1.json", json.dumps({"time": old}).encode())
+        event = json.dumps({"time": old, "kind": "admission", "decision": "start"})
+        store.put(f"{at}/events/admit-1/00000001.jsonl", f"{event}\n".encode())
+        began = len(server.requests)
+        code, _, err = argosy("rm", f"s3://lake/{at}", "--checkpoints")
+        seen = server.requests[began:]
+        asked = [each for each in seen if each.operation == "GetObject" and each.path.endswith("alive/u-1.json")]
+    assert (code, len(asked)) == (0, 1), err
+
+
 def test_a_wrong_value_is_mended_where_it_stands_and_not_by_other_keys(story, argosy) -> None:
     said = "AWS_ENDPOINT_URL = 'host:9000': write http://host:port or https://host"
     message = json.dumps({"cause": "s3_access", "exit_code": 2, "message": said})
@@ -254,6 +272,17 @@ def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign,
     assert datetime.fromisoformat(row["silent_since"]).timestamp() == pytest.approx(line["time"], abs=1)
     assert find(f"file://{root}/{at}").phase == "Silent"
     assert "its end is not recorded: it died, or" in argosy("explain", f"file://{root}/{at}")[1]
+
+
+def test_a_local_run_that_was_left_is_not_looked_for_on_a_cluster(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.at(130.0, "admission", decision="start", reason="taken over", local=True)
+    story.log.close()
+    story.now += 5000
+    _, out, _ = argosy("status", f"file://{story.state_dir}/volumes/argosy/gpt/runs/gpt-abc12")
+    assert "its end is not recorded: it was interrupted, or died, on the machine that ran it." in out
+    assert "argosy run run.toml --run-id gpt-abc12 " in out
+    assert "cluster" not in out
 
 
 @pytest.mark.parametrize("end", ["/gpt/runs/..", "/gpt/runs/.", "/./runs/gpt-abc12", "//runs/gpt-abc12", "/gpt/runs"])

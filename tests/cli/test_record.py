@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from argosy.steps.record.story import goodput_sentence, headline, lost_words, ou
 from argosy.steps.record.summary import summary
 from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.termination import read_message
-from argosy.steps.runlog import Event, read_events
+from argosy.steps.runlog import ENGINE_WENT, Event, read_events
 from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
 from argosy.workflows.cli.status import lines as status
@@ -165,6 +166,29 @@ def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) 
     story.log.flush()
     told = build_record(read_events(story.store, "gpt/runs/gpt-abc12"), {"phase": "Succeeded"})
     assert told.ended - told.started == 30021.0
+
+
+@pytest.mark.parametrize(
+    ("back", "counts"),
+    [
+        (("gang_deleted", {"attempt": 1, "gang": "g", "reason": ENGINE_WENT}), False),  # the machine was off
+        (("admission", {"decision": "start", "reason": "taken over"}), False),  # another workflow
+        (("gang_deleted", {"attempt": 1, "gang": "g", "reason": "an older attempt"}), True),  # its next pod
+    ],
+)
+def test_days_in_which_nobody_had_it_run_are_no_time_of_training(back: Any, counts: bool, story) -> None:
+    """An end that was not written down, as of a power cut, made 81 % of goodput 35 %."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 5, 1.0, 1.0)
+    story.at(5.5, "admission", decision="duplicate", reason="it runs")  # who was not let in ends nothing
+    story.steps(1, 0, 6, 10, 6.0, 1.0)
+    story.at(30010.0, back[0], **back[1])
+    story.at(30011.0, "gang_created", attempt=2, gang="h", nnodes=1, nproc_per_node=1)
+    story.at(30011.0, "restart_began", attempt=2, restart=0, generation=2, restored_step=10)
+    story.steps(2, 0, 11, 20, 30012.0, 1.0)
+    story.at(30021.0, "train_ended", exit_code=0)
+    assert story.record(seconds=30030.0).goodput.wall == pytest.approx(30021.0 if counts else 20.0)
 
 
 def test_a_word_that_was_read_late_belongs_to_the_save_whose_files_say_it(story) -> None:
@@ -525,3 +549,20 @@ def test_what_lies_after_the_last_checkpoint_is_not_counted(story) -> None:
     story.at(43, "train_ended", cause="none", exit_code=0)
     told = "\n".join(status(story.record("Succeeded", 44.0), 44.0))
     assert "Trained to step 40 on 1 node × 1 rank in 1 attempt, the last checkpoint being of step 38." in told
+
+
+def test_a_run_whose_last_save_was_restored_was_trained_as_far_as_it_told(story) -> None:
+    """``chaos`` held it for one that ended at its last save, unlike the calm run."""
+    facts = {"step": 30, "bytes": 1, "generation": 1}
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 34, 1.0, 0.1)
+    story.at(4.1, "checkpoint_committed", digest="a" * 64, step_from="name", told=30, **facts)
+    story.at(5.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=34)
+    story.at(6.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=30, restored_digest="a" * 64)
+    story.steps(1, 1, 31, 40, 7.0, 0.1)
+    story.at(9.0, "checkpoint_committed", digest="b" * 64, step_from="file", final=True, **facts)
+    story.at(9.1, "train_ended", exit_code=0)
+    record = story.record()
+    assert record.last_step == 40
+    assert headline(record).endswith("4 steps done again, the last checkpoint being of step 30.")

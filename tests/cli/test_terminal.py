@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,20 @@ def test_in_a_narrow_terminal_a_run_still_has_its_name(story, tell) -> None:
     console = Console(width=50, record=True, file=io.StringIO())
     console.print(_table(rows))
     assert story.workflow in console.export_text()
+
+
+def test_a_full_disk_is_told_once_by_whoever_watches(story, monkeypatch) -> None:
+    """On it neither the event log nor the step's own log could be written: the run was silent for a minute."""
+    from argosy.workflows.cli import live
+    from argosy.workflows.cli.run_folder import RunFolder
+
+    monkeypatch.setattr(live, "FULL_BYTES", 1 << 62)
+    folder, shown = story.finish("Running", None), io.StringIO()
+    with live.Watch(live.PlainScreen(shown), poll_seconds=0.01) as watch:
+        watch.found(RunFolder(folder, story.state_dir))
+        while "disk" not in shown.getvalue():
+            time.sleep(0.01)
+        time.sleep(0.05)
+    (line,) = shown.getvalue().splitlines()
+    assert f"warning: the disk of {folder} is full (" in line
+    assert line.endswith("the run will end; free some")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from argosy.steps.checkpoint.store import CheckpointStore
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.cluster.containers import main_container
 from argosy.steps.cluster.kinds import NOT_SEEN_YET, TRAIN_JOB, Kind
 from argosy.steps.contract.errors import StepError

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
+
 from argosy.steps.contract.channel import Save
+from argosy.steps.contract.trouble import Trouble
 from tests.launch.nodes import EVERY, Cluster
 
 
@@ -93,3 +96,37 @@ def test_a_latest_that_another_node_writes_is_not_asked_where_it_was_only_restor
     gang.save(20, name=UNIT)
     gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "latest", "global_step20")
     gang.until(lambda: gang.committed() == [10, 20], "commit after the restore")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "begins_anew"),
+    [
+        ((30,), (10, 20, 30), "node-1"),
+        ((20,), (30,), "the first node"),
+        ((10, 20, 30), (10, 20, 30), ""),
+    ],
+)
+def test_nodes_that_resume_at_different_steps_have_no_commit_of_both(
+    cluster: Callable[..., Cluster], first: tuple[int, ...], second: tuple[int, ...], begins_anew: str
+) -> None:
+    """A rank that reads what another node's rank wrote begins anew where each node gets its own files back."""
+    gang = cluster(**EVERY)
+    gang.begin()
+    gang.save(20)
+    gang.until(lambda: gang.committed() == [20], "commit")
+    gang.begin()
+    for step in first:
+        gang.save(step, skip=(2, 3))
+    for step in second:
+        gang.save(step, skip=(0, 1))
+    if not begins_anew:
+        gang.until(lambda: 30 in gang.committed(), "commit after the restore")
+        return
+    gang.until(gang.nodes[1].reporter.failed, "refusal")
+    told: list[Trouble] = []
+    gang.until(lambda: told.extend(each.error for each in gang.channel.drain() if each.error) or told, "report of it")
+    error = told[0]
+    assert error.cause == "checkpoint_mismatch"
+    assert f"the ranks of {begins_anew} wrote" in error.message
+    assert 'checkpoint.reshard = "all"' in error.message
+    assert gang.committed() == [20]

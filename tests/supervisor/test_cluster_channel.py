@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.gang.channel_objects import Owner
 from argosy.steps.gang.host import Identity
 from argosy.steps.gang.kubernetes import KubernetesHost
@@ -65,9 +65,10 @@ def test_a_gang_does_not_end_for_what_is_there_already(
         try:
             assert host.endpoint().token == "token"
             assert namespace.made == asked
-            host.create(manifest, Identity(name="w-2", attempt=2, nnodes=2, env={}))
+            for attempt in (1, 2):
+                host.create(manifest, Identity(name=f"w-{attempt}", attempt=attempt, nnodes=2, env={}))
         finally:
             host.close()
             namespace.over.set()
-    assert namespace.made == [*asked, *asked, "jobsets"]
+    assert namespace.made == [*asked, "jobsets", *asked, "jobsets"]
     assert ("is still there is not known" in capfd.readouterr().err) is (status == 403)

@@ -158,9 +158,8 @@ def _tell(found: Diagnosis, files: int, *, empty: bool) -> None:
         say("  No rule knows a line of this log: its words are like those of logs with this cause.")
     say(f"  | {_quoted(root)}")
     say(f"What to do: {remedy_of(root.cause)}")
-    if found.runner_up is not None:
-        proof = f": {_quoted(found.runner_up)}" if found.runner_up.line else ""
-        say(f"If not that: {found.runner_up.cause}{proof}")
+    if found.runner_up is not None and found.runner_up.line:  # without one it is a guess, for programs that weigh it
+        say(f"If not that: {found.runner_up.cause}: {_quoted(found.runner_up)}")
     later = [named for named in found.consequences if named.cause != root.cause]
     if later:
         say("Taken for consequences:")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from argosy.steps.contract.errors import InputError, StepError
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.4
 PLAIN_PROGRESS_SECONDS = 5.0
+FULL_BYTES = 1 << 20
+"""Of a disk with less left nearly every write fails."""
 SIGNS = {"Succeeded": "✓", "Running": "●", "Failed": "✗", "Error": "✗"}
 
 
@@ -35,6 +39,9 @@ class Watched(Protocol):
 
     def store(self) -> ObjectStore | None:
         """Where its event log is."""
+
+    def disks(self) -> tuple[Path, ...]:
+        """Folders of this machine that it is written to."""
 
 
 class Screen(Protocol):
@@ -161,6 +168,9 @@ class Watch:
         self._stopping = False
         self._away = False
         """Whether the store did not answer: then the end does not wait for it once more."""
+        self._disks: tuple[Path, ...] = ()
+        self._full: set[int] = set()
+        """Devices that were told to be full."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
 
@@ -197,6 +207,7 @@ class Watch:
             return
         state = self._run.state()
         self._tell_stop(state)
+        self._guarded(self._tell_full)
         if not (self._away and self._over.is_set()):
             self._away = True
             self._guarded(lambda: self._tell_events(state))
@@ -214,10 +225,25 @@ class Watch:
             self._stopping = True
             self._screen.line(message)
 
+    def _tell_full(self) -> None:
+        # Neither the event log nor a pod's own log could say it: they lie there too.
+        for folder in self._disks:
+            disk, device = os.statvfs(folder), folder.stat().st_dev
+            left = disk.f_bavail * disk.f_frsize
+            if left >= FULL_BYTES:
+                self._full.discard(device)
+            elif device not in self._full:
+                self._full.add(device)
+                self._screen.line(
+                    f"warning: the disk of {folder} is full ({size(left)} left): what happens cannot be written there, "
+                    "and the run will end; free some"
+                )
+
     def _tell_events(self, state: dict[str, Any]) -> None:
         if self._run is not None and self._follower is None and (prefix := prefix_of(state)):
             store = self._run.store()
             self._follower = EventFollower(store, prefix) if store is not None else None
+            self._disks = self._run.disks()
         for event in self._follower.new() if self._follower is not None else ():
             self._tell(event)
         self._away = False

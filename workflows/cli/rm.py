@@ -10,13 +10,14 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
-from argosy.steps.checkpoint.store import CheckpointStore
+from argosy.steps.contract.arguments import AdmitArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.paths import resolve_file_uri
-from argosy.steps.record.building import prefix_of
-from argosy.steps.record.heard import last_heard
+from argosy.steps.record.building import build_record, prefix_of
+from argosy.steps.record.heard import last_heard, last_sign
 from argosy.steps.record.wording import count, duration, size
-from argosy.workflows.cli.checkpoint.run import CheckpointedRun
+from argosy.steps.runlog import read_events
+from argosy.workflows.cli.checkpoint.run import ALIVE_SECONDS
 from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, known_runs, place_or_here, state_dir
@@ -94,15 +95,20 @@ def _check_over(run: Run, *, checkpoints: bool) -> None:
 
 
 def _sign_of_life(run: StoredRun) -> str:
-    """Why it may still go on; "" where nothing says so."""
-    state, store = run.state(), run.store()
-    prefix = prefix_of(state)
-    beats = CheckpointedRun(run.name, CheckpointStore(store, prefix)).sign_of_life()
-    if beats or state["phase"] in ENDED or "silent_since" in state:
-        return beats
+    """Why it may still go on; "" where nothing says so. What tells it is read once: a store may be far away."""
+    store, now = run.store(), time.time()
+    sign = last_sign(store, run.prefix)
+    if now - sign < ALIVE_SECONDS:
+        return f"its last sign of life is {duration(max(now - sign, 0.0))} old"
+    if run.summary().get("phase") in ENDED:
+        return ""
     # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image.
-    age = time.time() - last_heard(store, prefix)
-    return f"it has not ended, and was last heard of {duration(max(age, 0.0))} ago"
+    age = now - last_heard(store, run.prefix, sign)
+    return (
+        f"it has not ended, and was last heard of {duration(max(age, 0.0))} ago"
+        if age < AdmitArgs.lease_seconds
+        else ""
+    )
 
 
 def _remove_run(run: Run) -> int:
@@ -140,10 +146,10 @@ def _remove_stored(run: Run) -> tuple[int, int]:
     Raises:
         InputError: one of its checkpoints was promoted.
     """
-    store, prefix = run.store(), prefix_of(run.state())
+    store, prefix = run.store(), run.prefix if isinstance(run, StoredRun) else prefix_of(run.state())
     if store is None or not prefix:
         return 0, 0
-    if (promotion := run.record().promotion) is not None:
+    if (promotion := build_record(read_events(store, prefix), {}).promotion) is not None:
         remedy = "leave --checkpoints out; argosy checkpoint prune --keep 1 removes the others"
         raise InputError(f"RUN {run.name!r}: pointer {promotion.pointer!r} was moved to a checkpoint of it; {remedy}")
     # By its events a run is found in a store, by its summary it has ended, by its commit log its checkpoints are found:

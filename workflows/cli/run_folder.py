@@ -19,6 +19,7 @@ from argosy.steps.record.building import COMMAND, RUN_NAME, STORE_URI, build_rec
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
+from argosy.steps.store.files import FileStore
 from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
@@ -83,6 +84,11 @@ class RunFolder:
         annotations = self.state().get("annotations")
         uri = annotations.get(STORE_URI) if isinstance(annotations, dict) else None
         return open_embedded(str(uri), self.document(), self.state_dir) if uri else None
+
+    def disks(self) -> tuple[Path, ...]:
+        """Where the engine and the pods write; the store as well, where it is a folder."""
+        store = self.store()
+        return (self.path, store.root) if isinstance(store, FileStore) and store.root.is_dir() else (self.path,)
 
     def document(self) -> dict[str, Any]:
         """The workflow as it was run; empty when it cannot be read."""

@@ -144,6 +144,8 @@ def ways_on(record: RunRecord, run: Run) -> list[tuple[str, str]]:
     if record.silent_since is not None:
         again = typed("argosy", "submit", "run.toml", "-p", f"run-id={record.run_id}")
         here = typed("argosy", "run", "run.toml", "--run-id", record.run_id)
+        if record.was_local:
+            return [(here, "go on from its checkpoints"), explain]
         waits = typed("argosy", "status", record.workflow, "-n", "NAMESPACE")
         return [
             (waits, "whether its cluster still has it, and what it waits for"),

@@ -29,7 +29,7 @@ from argosy.workflows.cluster.place import ClusterPlace
 from argosy.workflows.cluster.run import ClusterRun
 from argosy.workflows.cluster.state import facts_of
 from argosy.workflows.cluster.store import open_run_store
-from argosy.workflows.cluster.submission import check_accounts, create, declaring, started_from
+from argosy.workflows.cluster.submission import check_accounts, create, declaring, named, rehearse, started_from
 
 POLL_SECONDS = 1.0
 UNNOTICED_SECONDS = 20.0
@@ -89,6 +89,8 @@ def start(
 ) -> ClusterRun:
     """Put the code into the store, apply the templates, create the Workflow; ``given`` are parameters as KEY=VALUE.
 
+    The API server judges them first, where there is code to put: the store keeps nothing of what it refuses.
+
     Raises:
         InputError: a wrong parameter, no way to the store. ApiError: the cluster refused.
     """
@@ -96,11 +98,18 @@ def start(
     known = declaring(api, found.workflow, found.templates)
     parameters = read_parameters(Source(found.source.path, b"", dict(known), None, None), given, {})
     check_accounts(api, [found.workflow, *found.templates])
+    document, fixed = (
+        named(found.workflow, parameters, found.source.sha256),
+        bool((found.workflow.get("metadata") or {}).get("name")),
+    )
+    if found.source.archive is not None:
+        rehearse(api, document, found.templates, fixed=fixed)
     _push(found.source, facts_of(known), api.namespace, tell)
     for each in found.templates:
         api.apply(each)
         tell(f"template {each['metadata']['name']}")
-    return ClusterRun(api, place, create(api, found.workflow, parameters, found.source.sha256))
+    create(api, document, fixed=fixed)
+    return ClusterRun(api, place, document["metadata"]["name"])
 
 
 def _read(file: Path, template: bool) -> Submission:

@@ -31,7 +31,7 @@ class ClusterPlace:
         Raises:
             InputError: there is no such kubeconfig or context.
         """
-        from argosy.steps.cluster.api import connect
+        from argosy.steps.cluster.connecting import connect
 
         given = {"kubeconfig": self.kubeconfig, "context": self.context, "namespace": self.namespace}
         return connect(**given, patience=PATIENCE_SECONDS)

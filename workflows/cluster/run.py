@@ -67,6 +67,10 @@ class ClusterRun:
         uri = state_of(workflow)["annotations"].get(STORE_URI)
         return open_run_store(str(uri), workflow, self.api.namespace) if uri else None
 
+    def disks(self) -> tuple[Path, ...]:
+        """None of this machine."""
+        return ()
+
     def record(self) -> RunRecord:
         """What is known now, from the API and the event log.
 

@@ -54,16 +54,30 @@ class StoredRun:
         ``silent_since``: when it was last heard of, after a silence in which another workflow may take over what it
         claims.
         """
+        if summary := self.summary():
+            told = {"name": summary.get("workflow", self.name), "phase": summary.get("phase", "Running")}
+            return {**self._known, **told}
+        heard = last_heard(self.store(), self.prefix)
+        silent = time.time() - heard >= AdmitArgs.lease_seconds
+        return {**self._known, "phase": "Running", **({"silent_since": heard} if silent else {})}
+
+    @property
+    def _known(self) -> dict[str, Any]:
         annotations = {STORE_URI: self.root, RUN_NAME: self.run_name}
-        found: dict[str, Any] = {"name": self.name, "annotations": annotations, "parameters": {"run-id": self.name}}
-        store, prefix = self.store(), prefix_of(found)
+        return {"name": self.name, "annotations": annotations, "parameters": {"run-id": self.name}}
+
+    @property
+    def prefix(self) -> str:
+        """The run's in its store."""
+        return prefix_of(self._known)
+
+    def summary(self) -> dict[str, Any]:
+        """What ``finalize`` left; empty: nothing."""
         try:
-            summary = json.loads(store.get(f"{prefix}/summary.json"))
+            found: dict[str, Any] = json.loads(self.store().get(f"{self.prefix}/summary.json"))
         except (ObjectMissing, ValueError):
-            heard = last_heard(store, prefix)
-            silent = time.time() - heard >= AdmitArgs.lease_seconds
-            return {**found, "phase": "Running", **({"silent_since": heard} if silent else {})}
-        return {**found, "name": summary.get("workflow", self.name), "phase": summary.get("phase", "Running")}
+            return {}
+        return found
 
     def store(self) -> ObjectStore:
         """The run's store."""
@@ -71,12 +85,11 @@ class StoredRun:
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
         """What failed ranks wrote last; nobody keeps the rest."""
-        return last_of_each(kept_lines(self.store(), prefix_of(self.state())), wanted, pod, tail)
+        return last_of_each(kept_lines(self.store(), self.prefix), wanted, pod, tail)
 
     def record(self) -> RunRecord:
         """What is known now."""
-        state = self.state()
-        return build_record(read_events(self.store(), prefix_of(state)), state)
+        return build_record(read_events(self.store(), self.prefix), self.state())
 
 
 def find_stored_run(uri: str) -> StoredRun:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.cluster.kinds import NAMESPACE, SERVICE_ACCOUNT, WORKFLOW_TEMPLATE
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.workflows.cluster.state import YAML_SHA256
 
-if TYPE_CHECKING:
-    from argosy.steps.cluster.api import Api
+NO_REHEARSAL = "does not support dry run"
+"""What the API server says of a webhook that has to be asked and may not be for show."""
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Those of Kubernetes' own random names: no words come of them."""
@@ -90,29 +91,48 @@ def accounts_of(documents: Sequence[Mapping[str, Any]]) -> set[str]:
     return found
 
 
-def create(api: Api, workflow: Mapping[str, Any], parameters: Mapping[str, str], sha256: str) -> str:
-    """Create the Workflow, as it stands but for its name, the given parameters and the digest of its YAML.
+def named(workflow: Mapping[str, Any], parameters: Mapping[str, str], sha256: str) -> dict[str, Any]:
+    """The Workflow to create: as it stands but for its name, the given parameters and the digest of its YAML.
 
     Its name is chosen here: a request that has to be made again must not start a second run.
-
-    Raises:
-        InputError: a Workflow of that fixed name exists.
     """
     metadata = dict(workflow.get("metadata") or {})
-    fixed = metadata.get("name")
     beginning = metadata.pop("generateName", None) or "workflow-"
-    metadata["name"] = fixed or beginning + "".join(secrets.choice(_LETTERS) for _ in range(5))
+    metadata["name"] = metadata.get("name") or beginning + "".join(secrets.choice(_LETTERS) for _ in range(5))
     metadata["annotations"] = {**(metadata.get("annotations") or {}), YAML_SHA256: sha256}
     metadata.pop("namespace", None)
     spec = dict(workflow.get("spec") or {})
     if parameters:
         spec["arguments"] = _arguments(spec.get("arguments") or {}, parameters)
-    if api.create({**workflow, "metadata": metadata, "spec": spec}) is None and fixed:
+    return {**workflow, "metadata": metadata, "spec": spec}
+
+
+def create(api: Api, document: Mapping[str, Any], *, fixed: bool, dry_run: bool = False) -> None:
+    """Create the Workflow; ``fixed``: its name was not chosen here.
+
+    Raises:
+        InputError: a Workflow of that fixed name exists.
+    """
+    if api.create(document, dry_run=dry_run) is None and fixed:
         raise InputError(
-            f"metadata.name {fixed!r}: there is such a Workflow in namespace {api.namespace} already; delete it, or "
-            "write generateName"
+            f"metadata.name {document['metadata']['name']!r}: there is such a Workflow in namespace {api.namespace} "
+            "already; delete it, or write generateName"
         )
-    return str(metadata["name"])
+
+
+def rehearse(api: Api, document: Mapping[str, Any], templates: Sequence[Mapping[str, Any]], *, fixed: bool) -> None:
+    """Have the API server judge what is about to be created, before anything is put anywhere.
+
+    Raises:
+        InputError, ApiError, StepError: as without a rehearsal.
+    """
+    try:
+        for each in templates:
+            api.apply(each, dry_run=True)
+        create(api, document, fixed=fixed, dry_run=True)
+    except ApiError as error:
+        if NO_REHEARSAL not in str(error):
+            raise
 
 
 def _arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:

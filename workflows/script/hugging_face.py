@@ -19,7 +19,8 @@ _PARSED = re.compile(r"(?<!Data)TrainingArguments\b")
 def transformers(source: Source, values: Values) -> TrainerFacts | None:
     """What the script's calls say; None where no Trainer of its saves."""
     calls = surely(source, values)
-    trainer = next((call for call in calls if last_name(call.func).endswith("Trainer")), None)
+    trainers = [call for call in calls if last_name(call.func).endswith("Trainer")]
+    trainer = next((call for call in trainers if not _is_rays(call, source)), next(iter(trainers), None))
     settings = next((call for call in calls if last_name(call.func).endswith(("TrainingArguments", "SFTConfig"))), None)
     parser = next((call for call in calls if last_name(call.func) in PARSERS), None)
     if parser is not None and _PARSED.search(ast.unparse(parser)):
@@ -37,8 +38,10 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
     ways = (resumes_by(calls, "train", name, values) for name in ("resume_from_checkpoint", "model_path"))
     goes_on = next(filter(None, ways), "")
     declared = settings is None and parser is not None and goes_on == "variable"
+    # Ray's is made around one that no call shows.
+    name = "Trainer" if _is_rays(trainer, source) else last_name(trainer.func)
     return TrainerFacts(
-        library=f"transformers.{last_name(trainer.func)}",
+        library=f"transformers.{name}",
         where=source.where(settings or trainer),
         folder=folder,
         remedy=_remedy(source.where(settings or trainer), place if parser is None else None, values),
@@ -52,6 +55,10 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
         start=started(calls, source, "train", "resume_from_checkpoint", f"get_last_checkpoint({folder!r})")
         + "; from transformers.trainer_utils import get_last_checkpoint at its top",
     )
+
+
+def _is_rays(trainer: ast.Call, source: Source) -> bool:
+    return source.origin(trainer.func).startswith("ray.")
 
 
 def _remedy(where: str, place: ast.expr | None, values: Values) -> str:

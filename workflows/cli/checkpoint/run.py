@@ -12,7 +12,7 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import seq_name
 from argosy.steps.record.building import prefix_of
-from argosy.steps.record.heard import last_beat, last_commit
+from argosy.steps.record.heard import last_sign
 from argosy.steps.record.wording import duration, short
 from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.run_folder import RunFolder, find_run
@@ -44,7 +44,7 @@ class CheckpointedRun:
         """Why the run may still be training, "" when nothing says so."""
         if self.folder is not None:
             return "its engine runs on this machine" if self.folder.engine_runs() else ""
-        age = time.time() - max(sign(self.store.store, self.store.prefix) for sign in (last_beat, last_commit))
+        age = time.time() - last_sign(self.store.store, self.store.prefix)
         return f"its last sign of life is {duration(max(age, 0))} old" if age < ALIVE_SECONDS else ""
 
 

@@ -1,0 +1,73 @@
+"""What the ranks of a node wrote since a restore: whether those of two nodes went on from the same step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from argosy.steps.launch.units import Contents, step_in
+from argosy.steps.launch.whole_files import Signature
+
+
+class SinceRestore:
+    """Of one node and one restart. Units whose names tell no order say nothing.
+
+    A unit is written again when none of its files is as it was restored: a script may touch one of them as it resumes.
+    """
+
+    def __init__(self, restored: Contents, of_others: Signature) -> None:
+        """``of_others``: files that other nodes save, as they were put here."""
+        numbers = [number for unit in restored.units if (number := _number(unit.name)) is not None]
+        self._last = max(numbers, default=None)
+        self._restored = set(restored.files.items())
+        self._own = self._restored - set(of_others.items())
+        self.again: set[str] = set()
+        """Units up to the restored one that its ranks wrote since."""
+        self._later = ""
+        """One after it."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything was restored that later units can be compared with."""
+        return self._last is not None
+
+    def is_later(self, unit: str) -> bool:
+        """Whether its name tells that it comes after what was restored."""
+        number = _number(unit)
+        return self._last is not None and number is not None and number > self._last
+
+    def look(self, found: Contents) -> None:
+        """The folder was looked at; called often, as a script may remove its older units."""
+        for unit in found.units if self.tells else ():
+            if self.is_later(unit.name):
+                self._later = unit.name
+            elif _number(unit.name) is not None and self._is_new(unit.files):
+                self.again.add(unit.name)
+
+    def _is_new(self, files: Signature) -> bool:
+        return bool(files.items() - self._restored) and not files.items() & self._own
+
+    def mixture(self, asked: str, others: Collection[str], node: str) -> str:
+        """Node 0 asks ``node``, which is ours, for a unit, and wrote ``others`` again: what tells that the ranks of the
+        two resumed at different steps; "": nothing.
+        """
+        # Only where the one side wrote none again: a look may miss what a script removes at once.
+        if self.again and not others and self.is_later(asked):
+            return _told(node, min(self.again), "the first node", asked)
+        return (
+            _told("the first node", min(others), node, self._later) if others and not self.again and self._later else ""
+        )
+
+
+def _told(behind: str, again: str, before: str, later: str) -> str:
+    return (
+        f"after the restore the ranks of {behind} wrote {again} again while those of {before} went on to {later}: they "
+        "resumed at different steps, so no checkpoint of both is committed. Each node got back only the files that its "
+        'own ranks wrote; if a rank reads what another node writes, set checkpoint.reshard = "all"'
+    )
+
+
+def _number(name: str) -> int | None:
+    step = step_in(name)
+    numbers = re.findall(r"\d+", name)
+    return int(numbers[0]) if step is None and len(numbers) == 1 else step
