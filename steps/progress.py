@@ -103,12 +103,20 @@ def _send(record: dict[str, Any]) -> None:
     handle = _opened(os.environ.get(env.PROGRESS_FD))
     if handle is None:
         return
-    line = (json.dumps({k: v for k, v in record.items() if v is not None}) + "\n").encode()
+    line = (json.dumps({k: v for k, v in record.items() if v is not None}, default=_plain) + "\n").encode()
     if len(line) <= MAX_LINE:
         try:
             os.write(int(handle), line)
         except OSError:
             os.environ.pop(env.PROGRESS_FD)  # the parent is gone; training goes on
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's or torch's as Python's own; of anything else words, which cost the report and no training."""
+    try:
+        return value.item()
+    except (AttributeError, ValueError, RuntimeError, TypeError):
+        return repr(value)[:80]
 
 
 def _opened(handle: str | None) -> str | None:

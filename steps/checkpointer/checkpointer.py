@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import operator
 import os
+import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +24,7 @@ from argosy.steps.checkpointer.stopping import stop_for
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.layout import seq_name
+from argosy.steps.contract.numbers import whole
 from argosy.steps.paths import resolve
 from argosy.steps.state.files import read_state
 from argosy.steps.store.opening import open_store
@@ -60,11 +61,14 @@ class Checkpointer:
         Raises:
             InputError: outside argosy without ``path``; a setting that is not a number.
         """
-        chosen = every if every is None or every == "auto" else str(_from_zero("every", every))
-        wanted = DEFAULT_KEEP if keep is None else _from_zero("keep", keep)
+        chosen = every if every is None or every == "auto" else str(whole("every", every, 0))
+        wanted = DEFAULT_KEEP if keep is None else whole("keep", keep, 0)
         uri = os.environ.get(env.RUN_URI, "")
-        if not uri and path is None:
+        if not uri and (path is None or not str(path)):
             raise InputError(f"Checkpointer outside argosy: {env.RUN_URI} is not set; write Checkpointer(path='ckpts')")
+        if not uri and "://" in str(path):
+            remedy = "name one as 'ckpts'; a run keeps its checkpoints in the store of its [storage] uri"
+            raise InputError(f"path = {str(path)!r}: outside argosy a folder of this machine is needed; {remedy}")
         self._managed = bool(uri)
         store = uri or Path(path or "").absolute().as_uri()
         self._store = CheckpointStore(open_store(store), "")
@@ -76,6 +80,7 @@ class Checkpointer:
         self._schedule = Schedule(0) if setting == "auto" else None
         self._every = 0 if setting == "auto" else _number(env.CHECKPOINT_EVERY, setting, 0)
         self._keep = _number(env.CHECKPOINT_KEEP, os.environ.get(env.CHECKPOINT_KEEP, ""), wanted)
+        self._ended_at: int | None = None
         self._claims = Claims(self._store, managed=self._managed)
         terms = Terms(
             uri=store,
@@ -94,6 +99,7 @@ class Checkpointer:
             Stopped: the checkpoint before could not be stored, or a newer generation rules; on every rank after the
             same step.
         """
+        step = whole("step", step)
         if self._schedule is None and self._every == 0:
             return False
         if self._asynchronous:
@@ -187,9 +193,21 @@ class Checkpointer:
             Stopped: this or the save before was fenced by a newer generation (73), or the store failed (its cause's
             code); on all ranks.
         """
-        step = _whole("step", step)
+        step = whole("step", step, 0)
+        if not isinstance(state, Mapping):
+            raise InputError(
+                f"state = {type(state).__name__}: a dict is needed; write {{'model': model.state_dict(), …}}"
+            )
         progress.entered("save")
         saving = self._saver.save(step, state, final=final)
+        if self._ended_at is not None and not final and self._saver.rank == 0:
+            text = f"step {step} is saved after step {self._ended_at}, which was to be the last (final=True)"
+            print(
+                f"argosy: {text}: give final=True to the last one, or the run has not succeeded",
+                file=sys.stderr,
+                flush=True,
+            )
+        self._ended_at = step if final else None
         if self._schedule is not None:
             news = self._schedule.saved(step, self._saver.decided())
             if news and self._saver.rank == 0:
@@ -211,19 +229,6 @@ class Checkpointer:
             remove_old(self._store, self._keep, self._claims.made)
         except StepError as error:
             stop_for(error)
-
-
-def _whole(name: str, value: Any) -> int:
-    try:
-        return int(operator.index(value))  # of True, too
-    except (TypeError, ValueError) as error:  # ValueError: a tensor of several numbers
-        raise InputError(f"{name} = {value!r}: a whole number is needed") from error
-
-
-def _from_zero(name: str, value: Any) -> int:
-    if (number := _whole(name, value)) < 0:
-        raise InputError(f"{name} = {value!r}: counts from 0")
-    return number
 
 
 def _number(name: str, text: str, default: int) -> int:

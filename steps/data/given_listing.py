@@ -37,6 +37,9 @@ def listing_uri(dataset_uri: str, given: str) -> str:
     """
     if "://" in given:
         return check_uri(given, "dataset manifest")
+    if given.startswith("/"):
+        remedy = f"a file of this machine is {Path(given).as_uri()}, one below the dataset has no '/' before its key"
+        raise InputError(f"dataset manifest = {given!r}: neither a uri nor a key; {remedy}")
     return f"{dataset_uri}/{check_key(given)}"
 
 
@@ -71,7 +74,7 @@ def _fetched(store: ObjectStore, key: str) -> Iterator[IO[str]]:
             raw = stack.enter_context(gzip.open(path))
         raw.seek(0)
         try:
-            yield io.TextIOWrapper(raw, encoding="utf-8", newline="")
+            yield io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")  # spreadsheets put a mark before it
         except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"listing {store.uri}/{key}: {error}; write it as UTF-8, plain or gzip") from error
 
@@ -85,7 +88,7 @@ def _json_rows(source: Iterable[str], uri: str) -> Iterator[Row]:
         place = f"listing {uri}, line {number}"
         try:
             found = json.loads(line) if line.strip() else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{place}: {error}; write one JSON object or array per line") from error
         if isinstance(found, list) and len(found) <= len(COLUMNS):
             yield dict(zip(COLUMNS, found, strict=False)), place
@@ -98,10 +101,13 @@ def _json_rows(source: Iterable[str], uri: str) -> Iterator[Row]:
 def _csv_rows(source: Iterable[str], uri: str) -> Iterator[Row]:
     reader = csv.reader(source, strict=True)
     try:
-        names = [name.strip().lower() for name in next(reader, [])]
+        lines = itertools.filterfalse(_is_empty, reader)
+        names = [name.strip().lower() for name in next(lines, COLUMNS)]  # of nothing at all: no object
         if not {"key", "size"} <= set(names):
             raise InputError(f"listing {uri}: the first line names {names}; begin with a line key,size,etag,…")
-        for cells in itertools.filterfalse(_is_empty, reader):
+        if twice := [name for name in COLUMNS if names.count(name) > 1]:
+            raise InputError(f"listing {uri}: the first line names {twice[0]!r} twice; which is meant?")
+        for cells in lines:
             place = f"listing {uri}, line {reader.line_num}"
             if len(cells) != len(names):
                 raise InputError(f"{place}: {len(cells)} cells, the first line has {len(names)}; quote commas in keys")

@@ -20,7 +20,7 @@ def is_inventory(head: str) -> bool:
     """Whether a document is the ``manifest.json`` of an inventory."""
     try:
         found = json.loads(head)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and "fileSchema" in found and isinstance(found.get("files"), list)
 
@@ -43,13 +43,23 @@ def inventory_rows(head: str, dataset_uri: str, opened: Open) -> Iterator[tuple[
     below = f"{prefix}/" if prefix else ""
     target = f"s3://{str(found.get('destinationBucket', '')).rpartition(':')[2]}"
     for file in found["files"]:
-        with opened(target, str(file["key"])) as source:
-            for number, cells in enumerate(csv.reader(source), 1):
+        if not isinstance(file, dict) or not isinstance(file.get("key"), str):
+            raise InputError(f"the inventory's files has {str(file)[:80]!r}: each has a key; give the whole document")
+        with opened(target, file["key"]) as source:
+            for number, cells in enumerate(_cells(source, file["key"]), 1):
                 row = dict(zip(names, cells, strict=False))
                 key = unquote_plus(row.get("Key", ""))
                 old = row.get("IsLatest") == "false" or row.get("IsDeleteMarker") == "true"
                 if key.startswith(below) and not old:
                     yield _row(row, key[len(below) :]), f"inventory {file['key']}, line {number}"
+
+
+def _cells(source: IO[str], key: str) -> Iterator[list[str]]:
+    reader = csv.reader(source)
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise InputError(f"inventory {key}, line {reader.line_num}: {error}; fetch what S3 wrote again") from error
 
 
 def _row(row: dict[str, str], key: str) -> dict[str, Any]:

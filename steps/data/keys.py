@@ -17,7 +17,7 @@ MAX_SEGMENT_BYTES = 255
 MAX_KEY_BYTES = 1024
 NAMED = 20
 """Offenders that a refusal names; the others are counted."""
-_REMEDY = "rename or remove the object, then take a new snapshot"
+_REMEDY = "rename or remove the object, or its row in a listing of yours, then take a new snapshot"
 # Names of printable ASCII that do not begin with a dot: nearly all keys, and no other rule can concern them.
 _PLAIN = re.compile(
     r"[ !\"#$%&'()*+,\-0-\[\]-~][ -.0-\[\]-~]{0,254}(?:/[ !\"#$%&'()*+,\-0-\[\]-~][ -.0-\[\]-~]{0,254})*"

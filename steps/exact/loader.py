@@ -18,6 +18,7 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.numbers import whole
 from argosy.steps.data.sampler import permuted, rank_slice
 from argosy.steps.exact.generators import generators
 
@@ -74,18 +75,23 @@ class ResumableLoader:
         """
         if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
             raise InputError(f"{type(dataset).__name__} has no length: a position needs dataset[i] and len(dataset)")
+        if isinstance(dataset, str | bytes):
+            raise InputError(f"dataset = {dataset!r}: dataset[i] has to be a sample; open it, as StreamingDataset(uri)")
         numbers = {"len(dataset)": len(dataset), "global_batch_size": global_batch_size,
-                   "virtual_shards": virtual_shards, "epochs": 1 if epochs is None else epochs}  # fmt: skip
+                   "virtual_shards": virtual_shards, "epochs": 1 if epochs is None else epochs,
+                   "prefetch_factor": prefetch_factor}  # fmt: skip
         for name, value in numbers.items():
-            if value < 1:
-                raise InputError(f"{name} = {value}: at least 1 is needed")
+            whole(name, value, 1)
+        num_workers = whole("num_workers", num_workers, 0)
+        if not callable(collate_fn):
+            raise InputError(f"collate_fn = {collate_fn!r}: a function of a list of samples is needed")
         if virtual_shards > global_batch_size:
             raise InputError(f"virtual_shards = {virtual_shards} of global_batch_size = {global_batch_size}: "
                              "a shard needs a sample")  # fmt: skip
         joined = dist.is_available() and dist.is_initialized()
         self.rank = dist.get_rank() if joined else 0
         self.world_size = dist.get_world_size() if joined else 1
-        self.seed = seed
+        self.seed = whole("seed", seed)
         self.virtual_shards = virtual_shards
         self._samples, self._global_batch = len(dataset), global_batch_size
         self._end = None if epochs is None else epochs * self._samples
@@ -100,6 +106,9 @@ class ResumableLoader:
     def last_step(self) -> int | None:
         """The step that reads the last sample of the last epoch; None without ``epochs``."""
         return None if self._end is None else -(-self._end // self._global_batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise InputError("a ResumableLoader begins at a step: write for step, batch in loader.batches(begin)")
 
     def samples_of(self, step: int) -> list[int]:
         """Numbers of the samples that step ``step`` reads over all ranks, in order."""
@@ -142,8 +151,7 @@ class ResumableLoader:
     # ---- inside
 
     def _cursors(self, step: int) -> range:
-        if step < 1:
-            raise InputError(f"step = {step}: steps count from 1")
+        step = whole("step", step, 1)
         first, last = (step - 1) * self._global_batch, step * self._global_batch
         return range(first, last if self._end is None else max(first, min(last, self._end)))
 

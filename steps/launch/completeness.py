@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from pathlib import Path
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.folder_part import SETTLED_SECONDS
 from argosy.steps.launch.units import Contents, Unit, contents, step_in
-from argosy.steps.launch.whole_files import Signature, looks_whole, newest_change, open_for_writing, proves_itself
+from argosy.steps.launch.whole_files import Ages, Signature, looks_whole, open_for_writing, proves_itself
 
 REST_SECONDS = 0.2
 _POINTER_BYTES = 512
@@ -46,6 +45,7 @@ class Completeness:
         self._marker = args.checkpoint_marker
         self._first = 0 in ranks
         """Rank 0 writes where these do: what only it writes has to be here, and not on other nodes' disks."""
+        self._ages = Ages()
         self._alone: Signature = {}
         """Files that were all of a checkpoint, as they were seen first."""
         self._expected = [(rank, glob.format(rank=rank)) for glob in args.checkpoint_expect for rank in ranks]
@@ -82,8 +82,12 @@ class Completeness:
             not unit.name and now.beside == unit.files
         )
 
+    def rested(self, unit: Unit) -> float:
+        """For how many seconds nobody has written to it."""
+        return self._ages.youngest(unit.files)
+
     def _busy(self, files: Signature, ended: bool) -> str:
-        age = time.time() - newest_change(files)
+        age = self._ages.youngest(files)
         if not ended and (age < SETTLED_SECONDS or (age < REST_SECONDS and not self._seen_whole(files))):
             return "it has just changed"
         writing = sorted(open_for_writing(self._folder, files))
@@ -104,11 +108,12 @@ class Completeness:
         always: one that is written anew since it was judged makes its copy fail, for without it nobody could go on.
         """
         writing = open_for_writing(self._folder, found.beside)
-        rested = time.time() - (0.0 if ended else REST_SECONDS)
         return self.pointers(found) | {
             name: state
             for name, state in found.beside.items()
-            if name not in writing and state[1] / 1e9 <= rested and looks_whole(self._folder / name)
+            if name not in writing
+            and (ended or self._ages.of(name, state) >= REST_SECONDS)
+            and looks_whole(self._folder / name)
         }
 
     def pointers(self, found: Contents) -> Signature:

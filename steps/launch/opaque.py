@@ -117,7 +117,7 @@ class FolderWatch:
             text = f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}"
             raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
         changed = newest_change({**found.beside, **self._files(found, unit, final)})
-        time.sleep(max(0.0, SETTLED_SECONDS - (time.time() - changed)))
+        time.sleep(min(SETTLED_SECONDS, max(0.0, SETTLED_SECONDS - (time.time() - changed))))  # it may lie ahead of us
         try:
             return self._commit(found, unit, final=final, last=True, go_on=go_on)
         except FilesChanged as error:
@@ -203,7 +203,7 @@ class FolderWatch:
         return None
 
     def _note(self, unit: Unit, flaw: Flaw) -> None:
-        age = time.time() - newest_change(unit.files)
+        age = self._completeness.rested(unit)
         if not flaw.busy and age > PATIENCE_SECONDS and self._ranks_run():
             self._complain(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")
 

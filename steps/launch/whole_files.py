@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import time
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from argosy.steps.pods import processes
 
-Signature = dict[str, tuple[int, int, int]]
-"""Relative path -> size in bytes, mtime in ns, inode."""
+State = tuple[int, int, int]
+"""Size in bytes, mtime in ns, inode."""
+Signature = dict[str, State]
+"""Relative path -> its state."""
 
 _ZIP = b"PK\x03\x04"
 _ZIP_HEAD = b"PK"
@@ -55,6 +59,31 @@ def facts(folder: Path, names: Iterable[str]) -> Signature:
 def newest_change(state: Signature) -> float:
     """When one of the files last changed, in seconds since 1970; 0 without files."""
     return max((mtime for _, mtime, _ in state.values()), default=0) / 1e9
+
+
+class Ages:
+    """How long files have rested, in seconds."""
+
+    def __init__(self) -> None:
+        self._ahead: dict[str, tuple[State, float]] = {}
+        """Files whose time is still to come, and since when, by a clock that nobody sets, they are as they are."""
+
+    def of(self, name: str, state: State) -> float:
+        """By the file's time. A file server's clock may be ahead of this node's, a script may set times itself, and
+        this node's clock may be set back: a time that is still to come tells nothing, and what was seen counts.
+        """
+        age = time.time() - state[1] / 1e9
+        if age >= 0:
+            return age
+        before, since = self._ahead.get(name, (None, 0.0))
+        if before != state:
+            since = time.monotonic()
+            self._ahead[name] = (state, since)
+        return time.monotonic() - since
+
+    def youngest(self, files: Mapping[str, State]) -> float:
+        """Of the file that changed last; without files for ever."""
+        return min((self.of(name, state) for name, state in files.items()), default=math.inf)
 
 
 def open_for_writing(folder: Path, names: Iterable[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.errors import InputError
@@ -20,7 +21,7 @@ def check_uri(uri: str, field: str = "uri") -> str:
     """
     parts = urlsplit(uri)
     if uri.startswith("/"):
-        raise InputError(f"{field} = {uri!r}: a path is no uri; write file://{uri}")
+        raise InputError(f"{field} = {uri!r}: a path is no uri; write {Path(uri).as_uri()}")
     if parts.scheme not in (*CLOUD_SCHEMES, "file"):
         raise InputError(f"{field} = {uri!r}: unknown scheme; use s3://bucket/prefix, gs://, az:// or file:///path")
     if parts.query or parts.fragment or not uri.isprintable() or ".." in parts.path.split("/"):

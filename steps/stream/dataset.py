@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from argosy.steps.contract import env
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.numbers import whole
 from argosy.steps.data.staging import StageProgress
 from argosy.steps.stream.ahead import Ahead
 from argosy.steps.stream.blocks import BlockTable
@@ -25,7 +26,7 @@ from argosy.steps.stream.connection import Connection
 from argosy.steps.stream.fetcher import Fetch, Fetcher
 from argosy.steps.stream.order import StepOrder, place_in_gang
 from argosy.steps.stream.place import StreamPlace, agreed_digest
-from argosy.steps.stream.samples import ObjectSamples, SampleIndex, Samples, recipe_hash
+from argosy.steps.stream.samples import ObjectSamples, SampleIndex, Samples, check_samples, recipe_hash
 from argosy.steps.stream.statistics import Counters, StreamStatistics
 
 VERIFIED = ("blocks", "etag")
@@ -73,10 +74,15 @@ class StreamingDataset:
         """
         numbers = {"readers": readers, "ahead_steps": ahead_steps, "ahead_bytes": ahead_bytes}
         for name, value in numbers.items():
-            if value < 1:
-                raise InputError(f"{name} = {value}: at least 1 is needed")
+            whole(name, value, 1)
         if verify not in VERIFIED:
             raise InputError(f"verify = {verify!r}: use {' or '.join(VERIFIED)}")
+        check_samples(samples)
+        for name, text in {"uri": uri, "digest": digest, "match": match, "index": index}.items():
+            if not isinstance(text, str):
+                raise InputError(f"{name} = {text!r}: a text in quotes is needed; of a folder Path(...).as_uri()")
+        if decode is not None and not callable(decode):
+            raise InputError(f"decode = {decode!r}: a function of a sample is needed")
         self._readers, self._ahead_steps, self._ahead_bytes = readers, ahead_steps, ahead_bytes
         self._samples, self._match, self._decode, self._verify = samples, match, decode, verify
         self._index_at, self._uri = index, uri or os.environ.get(env.DATA_URI, "")
@@ -91,6 +97,7 @@ class StreamingDataset:
 
     def __getitem__(self, number: int) -> Any:
         """One sample; many at once are faster (:meth:`__getitems__`)."""
+        number = whole("number", number)
         return self.__getitems__([number + len(self) if number < 0 else number])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
@@ -139,7 +146,7 @@ class StreamingDataset:
             StepError: see :meth:`__getitems__`.
         """
         order = StepOrder(len(self), global_batch_size, seed, epochs, *place_in_gang(rank, world_size))
-        order.check(begin)
+        begin = whole("begin", begin, 1)
         self.read_ahead(samples for _, samples in order.steps(begin))
         for step, samples in order.steps(begin):
             yield step, self.__getitems__(samples)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.numbers import whole
 from argosy.steps.data.sampler import permuted, rank_slice
 
 
@@ -14,18 +15,12 @@ class StepOrder:
     """Which samples a rank reads in which step."""
 
     def __init__(self, samples: int, batch: int, seed: int, epochs: int | None, rank: int, world: int) -> None:
-        for name, value in {"global_batch_size": batch, "epochs": 1 if epochs is None else epochs}.items():
-            if value < 1:
-                raise InputError(f"{name} = {value}: at least 1 is needed")
+        batch, seed = whole("global_batch_size", batch, 1), whole("seed", seed)
+        epochs = None if epochs is None else whole("epochs", epochs, 1)
         if not 0 <= rank < world:
             raise InputError(f"rank = {rank}: with world_size = {world} it is one of 0..{world - 1}")
         self._samples, self._batch, self._seed, self._rank, self._world = samples, batch, seed, rank, world
         self._end = None if epochs is None else epochs * samples
-
-    def check(self, begin: int) -> None:
-        """Raise InputError if iteration cannot begin there."""
-        if begin < 1:
-            raise InputError(f"begin = {begin}: steps count from 1")
 
     def steps(self, begin: int) -> Iterator[tuple[int, list[int]]]:
         """From step ``begin`` on: (step, numbers of this rank's samples)."""

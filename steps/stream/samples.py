@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.numbers import whole
 from argosy.steps.stream.blocks import sealed, unsealed
 from argosy.steps.stream.catalogue import Catalogue
 from argosy.steps.stream.extents import Extent
@@ -46,6 +47,14 @@ class Samples(Protocol):
 
     def index(self, catalogue: Catalogue, scanned: bytes) -> SampleIndex:
         """The index, of what :meth:`scan` found."""
+
+
+def check_samples(samples: Any) -> None:
+    """Raise InputError for what says nothing of samples, as a class in place of one of it."""
+    if isinstance(samples, type) or not hasattr(samples, "recipe"):
+        shown = samples.__name__ if isinstance(samples, type) else repr(samples)
+        remedy = "write ObjectSamples(), LineSamples(), RecordSamples(record_bytes) or ArchiveSamples()"
+        raise InputError(f"samples = {shown}: does not say what a sample is; {remedy}")
 
 
 def recipe_hash(recipe: str, match: str) -> str:
@@ -94,9 +103,8 @@ class RecordSamples:
     recipe: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        if self.record_bytes < 1 or self.header_bytes < 0:
-            raise InputError(f"record_bytes = {self.record_bytes}, header_bytes = {self.header_bytes}: "
-                             "a record has at least 1 byte, a header at least 0")  # fmt: skip
+        whole("record_bytes", self.record_bytes, 1)
+        whole("header_bytes", self.header_bytes, 0)
 
     def scan(self, catalogue: Catalogue, read: Read) -> bytes:
         """Nothing to find."""

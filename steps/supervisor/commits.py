@@ -113,7 +113,9 @@ class RunCommits:
         """Why :meth:`reached_end` gave nothing, for people; ``uncommitted``: what other nodes wrote."""
         found = self.newest()
         have = "there is no checkpoint" if found is None else f"the newest checkpoint is of step {found.step}"
-        final = "" if found is None else " and none was saved with final=True"
+        ends = [one.step for one in self._store.commits() if one.final]
+        earlier = f"; that of step {ends[-1]} was, and is not the last" if ends else ""
+        final = "" if found is None else f" and was not saved with final=True{earlier}"
         want = f" and step {self._end_step} was declared" if self._end_step > 0 else final
         lost = f"; the first node wrote nothing, and {', '.join(uncommitted)}" if uncommitted else ""
         return f"all ranks exited 0, but {have}{want}{lost}"

@@ -53,9 +53,9 @@ def same(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"every": -1}, "every = -1: counts from 0"),
+        ({"every": -1}, "every = -1: at least 0 is needed"),
         ({"every": "often"}, "every = 'often': a whole number is needed"),
-        ({"keep": -2}, "keep = -2: counts from 0"),
+        ({"keep": -2}, "keep = -2: at least 0 is needed"),
         ({"keep": 1.5}, "keep = 1.5: a whole number is needed"),
         ({"keep": "auto"}, "keep = 'auto': a whole number is needed"),
     ],

@@ -233,21 +233,32 @@ def test_lazy_conjugates_are_other_tensors(tmp_path: Path) -> None:
     checkpointer.close()
 
 
-def test_wrong_uses_are_refused_in_words(tmp_path: Path) -> None:
+def test_wrong_uses_are_refused_in_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for given, said in (
-        ({"every": -1}, "every = -1: counts"),
+        ({"every": -1}, "every = -1: at least 0"),
         ({"keep": "a"}, "keep = 'a': a w"),
         ({"every": ""}, "every"),
     ):
         with pytest.raises(InputError, match=said):
             Checkpointer(tmp_path, **given)  # type: ignore[arg-type]
+    for path in ("", "s3://bucket/ckpts"):  # else a folder of that name, here
+        with pytest.raises(InputError, match=r"Checkpointer\(path=|path = 's3://bucket/ckpts': outside argosy"):
+            Checkpointer(path)
     for one in (True, torch.tensor(1)):  # whole numbers, too
         assert Checkpointer(tmp_path, every=one, keep=one, asynchronous=False).due(3)  # type: ignore[arg-type]
     checkpointer = Checkpointer(tmp_path, every=1)
     for wrong in (5.0, "7", None, torch.ones(2)):
         with pytest.raises(InputError, match="a whole number is needed"):
             checkpointer.save(wrong, state_of(1))  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="a whole number is needed"):
+            checkpointer.due(wrong)  # type: ignore[arg-type]
+    for wrong in (None, [1], torch.nn.Linear(1, 1)):
+        with pytest.raises(InputError, match=r"state = .*: a dict is needed"):
+            checkpointer.save(1, wrong)  # type: ignore[arg-type]
+    assert checkpointer.due(torch.tensor(2)) is True  # type: ignore[arg-type]
+    checkpointer.save(2, state_of(2), final=True)
     checkpointer.save(torch.tensor(3), state_of(3), wait=True)  # type: ignore[arg-type]
+    assert "step 3 is saved after step 2, which was to be the last" in capfd.readouterr().err
     checkpointer.close()
     checkpointer.close()
     with pytest.raises(InputError, match="was closed"):

@@ -73,6 +73,14 @@ def test_a_run_from_a_thread_is_killed_resumes_and_tells_all_of_itself(work: Pat
         with pytest.raises(InputError, match="a whole number from 0 on"):
             logs(**wrong)
     assert handle.report().read_text().startswith("<!doctype html>")
+    called: tuple[tuple[Any, Any, str], ...] = (
+        (handle.wait, "5", "timeout = '5'"),
+        (argosy.Handle, handle.name, "argosy.find"),
+        (argosy.find, 5, "name = 5"),
+    )
+    for call, given, said in called:
+        with pytest.raises(InputError, match=said):
+            call(given)
     again = argosy.find(handle.name, state_dir=work / ".argosy")
     assert (again.phase, repr(again).startswith("<argosy run gpt-")) == ("Succeeded", True)
 

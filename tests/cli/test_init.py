@@ -291,8 +291,12 @@ def test_where_a_script_reads_its_data_is_filled_in(line, given, args, env, writ
 def test_a_folder_that_the_shell_or_the_arguments_name_becomes_the_dataset(written, tmp_path, monkeypatch) -> None:
     folder = tmp_path / "c4"
     folder.mkdir()
+    odd = tmp_path / "50%41 #ü"  # %41 and # mean something else in a uri
+    odd.mkdir()
+    found, _ = written(READS.format(line='p.add_argument("--data")'), "--force", "--dataset", str(odd))
+    assert found["dataset"]["uri"] == odd.as_uri()
     monkeypatch.setenv("DATA_DIR", str(folder))
-    found, _ = written(READS.format(line='d = os.environ["DATA_DIR"]'))
+    found, _ = written(READS.format(line='d = os.environ["DATA_DIR"]'), "--force")
     assert (found["dataset"]["uri"], found["env"]) == (f"file://{folder}", {"DATA_DIR": "{data}"})
     found, _ = written(READS.format(line='p.add_argument("--data")'), "--force", "--", "--data", str(folder))
     assert (found["dataset"]["uri"], found["args"]) == (f"file://{folder}", ["--data", "{data}"])

@@ -92,7 +92,10 @@ def test_ranks_on_several_nodes_write_to_several_disks(written) -> None:
 
 
 def test_one_rank_leaves_no_file_with_its_number(written) -> None:
-    checkpoint, gang, _ = written(f'{HF}Trainer(args=TrainingArguments(output_dir="runs/a")).train()\n')
+    script = f'{HF}Trainer(args=TrainingArguments(output_dir="runs/a")).train()\n'
+    assert "HFCallback()]" not in written(f"from argosy.integrations import HFCallback\n{script}")[2]
+    checkpoint, gang, out = written(script)
+    assert "callbacks=[argosy.integrations.HFCallback()]: each step" in out
     assert (checkpoint["path"], checkpoint["marker"]) == ("runs/a", "trainer_state.json")
     assert "expect" not in checkpoint
     assert gang == {"nnodes": 1, "nproc_per_node": 1}

@@ -591,6 +591,7 @@ def test_logs_show_every_pod_and_choose_ranks(promoted, argosy) -> None:
     assert argosy("logs", "--pod", "gate")[1] == "gate-1 | decision\n"
     assert argosy("logs", "--pod", "gone")[2].startswith("no lines of pods named 'gone' in ")
     assert argosy("logs", "--pod", "train", "--tail", "1")[1] == "train-0 | no end\n"
+    assert "no lines" not in argosy("logs", "--tail", "0")[2]
     lines = json.loads(argosy("logs", "--json", "--rank", "0")[1])["lines"]
     assert lines == [{"pod": "train-0", "rank": 0, "text": "[rank 0] loss 3"}]
 

@@ -88,7 +88,10 @@ def test_it_may_lie_below_the_dataset(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "key,size"),
+        (b"\n", "names no object"),
+        (b"key,size,key\na,1,b\n", "'key' twice"),
+        (b"[" * 100_000, "recursion"),
+        (b'{"a":' * 100_000, "recursion"),
         (b"name,length\na,1\n", "key,size"),
         (b"key,size\na\n", "line 2: 1 cells"),
         (b"key,size\na,-1\n", "'-1'"),
@@ -107,7 +110,7 @@ def test_it_may_lie_below_the_dataset(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_named(raw: bytes, said: str, listing: Listing) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises((InputError, StepError)) as caught:
         listing(raw)
     assert said in str(caught.value)
 
@@ -115,6 +118,20 @@ def test_what_is_wrong_is_named(raw: bytes, said: str, listing: Listing) -> None
 def test_an_empty_listing_is_no_dataset(listing: Listing) -> None:
     with pytest.raises(StepError, match="names no object"):
         listing(b"key,size\n")
+    with pytest.raises(StepError, match="names no object"):
+        listing(gzip.compress(b""))
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\xef\xbb\xbfkey,size\na,1\n", b'\xef\xbb\xbf{"key": "a", "size": 1}\n', b"\n\nkey,size\na,1"]
+)
+def test_what_spreadsheets_put_before_it_is_no_part_of_it(raw: bytes, listing: Listing) -> None:
+    assert list(listing(raw)) == [DataObject("a", 1)]
+
+
+def test_a_path_is_no_listing() -> None:
+    with pytest.raises(InputError, match=r"'/tmp/a b.csv': neither .*file:///tmp/a%20b.csv"):
+        take_snapshot("s3://b/p", "/tmp/a b.csv")
 
 
 def test_an_absent_listing_is_named(tmp_path: Path) -> None:
@@ -137,7 +154,7 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
 
-    def read(files: list[str], **changed: object) -> DatasetManifest:
+    def read(files: list[str], /, **changed: object) -> DatasetManifest:
         with S3Server(("reports",)) as server:
             monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
             bucket = server.buckets["reports"]
@@ -164,3 +181,14 @@ def test_an_inventory_that_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=r"inventory is"):
         inventory([], **changed)
+
+
+@pytest.mark.parametrize(
+    ("lines", "changed"),
+    [([], {"files": [{}]}), (['"b","p/x"\n"' + "x" * 200_000], {})],
+)
+def test_an_inventory_that_is_damaged_is_named(
+    lines: list[str], changed: dict[str, object], inventory: Callable[..., DatasetManifest]
+) -> None:
+    with pytest.raises(InputError, match=r"files has '{}'|inventory data/1\.csv\.gz, line"):
+        inventory(lines, **changed)

@@ -182,7 +182,20 @@ def test_what_has_no_position_is_refused() -> None:
         loader(0, 4)
     with pytest.raises(InputError, match="virtual_shards = 5 of global_batch_size = 4"):
         loader(10, 4, virtual_shards=5)
-    with pytest.raises(InputError, match="step = 0: steps count from 1"):
+    with pytest.raises(InputError, match="step = 0: at least 1 is needed"):
         next(loader(10, 4).batches(0))
+    with pytest.raises(InputError, match=r"for step, batch in loader\.batches"):
+        iter(loader(10, 4))
+    with pytest.raises(InputError, match="open it, as StreamingDataset"):
+        ResumableLoader("file:///data", global_batch_size=4, seed=1)
+    for wrong in (
+        {"seed": None},
+        {"global_batch_size": "4"},
+        {"epochs": 1.5},
+        {"num_workers": -1},
+        {"collate_fn": None},
+    ):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))} = "):
+            ResumableLoader([1, 2], **{"global_batch_size": 1, "seed": 1, **wrong})
     with pytest.raises(InputError, match="2 samples cannot be shared by 3 ranks"):
         next(loader(10, 4, epochs=1, world=3).batches())

@@ -96,6 +96,20 @@ def test_the_first_file_of_a_first_save_rests(tmp_path: Path) -> None:
     assert now(completeness, tmp_path) == ""
 
 
+def test_a_file_whose_time_lies_ahead_rests_by_what_is_seen_of_it(tmp_path: Path) -> None:
+    args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_mode="opaque", checkpoint_path="out")
+    completeness = Completeness(args, tmp_path, [0])
+    for text in ("x", "longer"):
+        write(tmp_path / "checkpoint-1/a", text, age=-3600.0)
+        write(tmp_path / "readme", text, age=-3600.0)
+        assert now(completeness, tmp_path) == "it has just changed"
+        assert completeness.beside(look(tmp_path)) == {}
+        assert list(completeness.beside(look(tmp_path), ended=True)) == ["readme"]
+    until = time.monotonic() + 10
+    while now(completeness, tmp_path) or not completeness.beside(look(tmp_path)):
+        assert time.monotonic() < until
+
+
 def test_a_file_of_torch_is_seen_to_be_whole(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     torch.save({"step": 3, "weights": torch.zeros(1000)}, tmp_path / "ckpt.pt")

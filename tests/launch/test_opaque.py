@@ -107,6 +107,40 @@ def test_committed_when_complete_restored_after_a_kill(make_gang: Callable[[int]
     assert gang.exit_codes() == [0]
 
 
+AHEAD = """
+import json, os, pathlib, time
+out = pathlib.Path("out"); out.mkdir()
+def save(name, text):
+    (out / ".new").write_text(text); os.utime(out / ".new", (4e9, 4e9)); (out / ".new").rename(out / name)
+for step in (1, 2):
+    save("ckpt.json", json.dumps({"step": step}))
+    print(f"step {step} loss 0.5", flush=True)
+    while step == 1 and not pathlib.Path("go").exists():
+        time.sleep(0.02)
+save("model.bin", "what was trained")
+"""
+
+
+def test_times_of_files_that_lie_ahead_of_the_clock_hold_no_commit_back(make_gang: Callable[[int], Gang]) -> None:
+    """A file server's clock, or one that was set back: nothing was committed while it ran, and the end was waited for
+    until the clock had come there.
+    """
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(AHEAD)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    gang.start(**OPTIONS)
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
+    gang.until(lambda: [event["step"] for event in gang.events("checkpoint_committed")] == [1], 30, "commit")
+    (gang.workspace(0) / "go").touch()
+    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 30, "end")
+    last = checkpoints.newest()
+    assert last is not None
+    assert (last.step, last.final, sorted(file.path for file in last.files)) == (2, True, ["ckpt.json", "model.bin"])
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0]
+
+
 def test_what_a_script_saved_is_nothing_that_a_checkpointer_goes_on_from(
     make_gang: Callable[[int], Gang], tmp_path: Path
 ) -> None:

@@ -346,3 +346,8 @@ def test_the_description_has_one_digest() -> None:
     first = TrainingRun(name="n", script="t.py")
     assert first.digest() == parse_run(GOOD).digest()
     assert len({first.digest(), first.digest("a" * 64), TrainingRun(name="n", script="u.py").digest()}) == 3
+
+
+def test_a_field_without_its_name_is_refused() -> None:
+    with pytest.raises(InputError, match="TrainingRun\\('gpt'\\): fields are given by name"):
+        TrainingRun("gpt", script="train.py")

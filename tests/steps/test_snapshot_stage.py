@@ -79,7 +79,8 @@ def test_a_dataset_brings_its_own_listing(any_pods: Any, write: Write, tmp_path:
     [
         ({"dataset_uri": "ftp://x/y"}, 2, "unknown scheme"),
         ({"dataset_uri": "s3:///x"}, 2, "no bucket"),
-        ({"dataset_uri": "/data"}, 2, "a path is no uri"),
+        ({"dataset_uri": "/data"}, 2, "a path is no uri; write file:///data"),
+        ({"dataset_uri": "/a b%41"}, 2, "write file:///a%20b%2541"),
         ({"dataset_uri": "file:///nowhere/at/all"}, 78, "is empty"),
         ({"dataset_uri": "file:///nowhere", "version": "v1"}, 2, "64 hex digits"),
         ({"dataset_uri": "file:///../etc"}, 2, "'..'"),

@@ -78,6 +78,11 @@ def test_several_ranks_must_agree_on_a_version(folder: Corpus, monkeypatch: pyte
     [
         ({"readers": 0}, "readers = 0: at least 1"),
         ({"ahead_bytes": 0}, "ahead_bytes = 0"),
+        ({"readers": "4"}, "readers = '4': a whole number"),
+        ({"samples": RecordSamples}, r"samples = RecordSamples: does not .* write ObjectSamples\(\)"),
+        ({"samples": "lines"}, "samples = 'lines': does not"),
+        ({"decode": "utf8"}, "decode = 'utf8': a function"),
+        ({"match": ["*"]}, r"match = \['\*'\]: a text"),
         ({"verify": "yes"}, "verify = 'yes': use blocks or etag"),
         ({"match": "*.png"}, r"match = '\*.png': no object of .* has such a key"),
         ({"digest": "v1"}, "digest = 'v1': a digest is 64 hex digits"),
@@ -92,7 +97,17 @@ def test_wrong_values_are_named(folder: Corpus, given: dict[str, Any], said: str
 
 @pytest.mark.parametrize(
     "given",
-    [{"begin": 0}, {"global_batch_size": 0}, {"epochs": 0}, {"rank": 2, "world_size": 2}, {"rank": 0}],
+    [
+        {"begin": 0},
+        {"begin": None},
+        {"seed": None},
+        {"global_batch_size": "2"},
+        {"epochs": 1.5},
+        {"global_batch_size": 0},
+        {"epochs": 0},
+        {"rank": 2, "world_size": 2},
+        {"rank": 0},
+    ],
 )
 def test_wrong_steps_are_named(folder: Corpus, given: dict[str, Any]) -> None:
     folder.write({"a": b"1234"})

@@ -10,6 +10,21 @@ from argosy.steps.store import open_store
 from argosy.steps.supervisor.commits import RunCommits
 
 
+def test_who_was_final_too_early_is_told_so(tmp_path: Path) -> None:
+    """It said that none was saved with final=True, which one was."""
+    store = open_store(tmp_path.as_uri())
+    checkpoints = CheckpointStore(store, "r")
+    claim = checkpoints.claim("gang")
+    for step in (5, 6):
+        name = checkpoints.new_save(claim, step)
+        part = checkpoints.part(name, 0)
+        part.add_bytes("x", b"%d" % step)
+        checkpoints.commit(claim, name, step, [part.finish()], kind="tensors", world_size=1, final=step == 5)
+    commits = RunCommits(store, "r", "latest", 0)
+    assert commits.reached_end() is None
+    assert "is of step 6 and was not saved with final=True; that of step 5 was" in commits.missing()
+
+
 def test_what_was_saved_since_is_no_progress(tmp_path: Path) -> None:
     store = open_store(tmp_path.as_uri())
     checkpoints = CheckpointStore(store, "r")

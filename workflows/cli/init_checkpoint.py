@@ -97,7 +97,7 @@ def put_checkpoint(
     if trainer is not None:
         expect = trainer.expect if ranks != (1, 1) else ()
         _completeness(guess, trainer.library, expect, trainer.marker, ranks)
-        if callback := CALLBACKS.get(trainer.library.partition(".")[0]):
+        if (callback := CALLBACKS.get(trainer.library.partition(".")[0])) and not facts.tells:
             told = "each step, exactly, where its printed progress is read otherwise; not required"
             guess.why.append((f"callbacks=[argosy.integrations.{callback}()]", told))
     elif saved := next((each for each in _of_our_lines([*fixed(facts.saves)]) if each.folder == folder

@@ -62,7 +62,7 @@ def command(
     for record in records(run, follow, rank, pod, tail):
         printed = True
         say(f"{record['pod']} | {record['text']}")
-    if not printed:
+    if not printed and tail != 0:
         named = ("" if rank is None else f" of rank {rank}") + (f" of pods named {pod!r}" if pod else "")
         click.echo(f"no lines{named} in {run.where}{_why_none(run, named)}", err=True)
     next_commands([(run.command("explain", run.name), "what it means")], err=True)

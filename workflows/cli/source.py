@@ -257,4 +257,4 @@ def push_code(source: Source, state_dir: Path) -> str:
         uri = source.run.storage.uri
         pushed = push(source.archive, open_store(uri), source.run.name)
         place = resolve_file_uri(unquote(urlsplit(uri).path)) if uri.startswith("file:") else None
-        return pushed if place is None else f"file://{place}{pushed.removeprefix(uri.rstrip('/'))}"
+        return pushed if place is None else Path(place).as_uri() + pushed.removeprefix(uri.rstrip("/"))

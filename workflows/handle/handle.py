@@ -46,6 +46,8 @@ class Handle:
     """A run of this machine or of a cluster; every call asks anew."""
 
     def __init__(self, run: Run) -> None:
+        if isinstance(run, str):
+            raise InputError(f"run = {run!r}: a name is no run; argosy.find({run!r}) gives its handle")
         self._run = run
 
     def __repr__(self) -> str:
@@ -103,6 +105,8 @@ class Handle:
             TimeoutError: it goes on still.
             RunFailed: it failed or was stopped; its text says why, its ``cause`` names the class.
         """
+        if isinstance(timeout, str):
+            raise InputError(f"timeout = {timeout!r}: seconds are needed, as a number")
         until = None if timeout is None else time.monotonic() + timeout
         while not self.done:
             if until is not None and time.monotonic() >= until:
@@ -189,6 +193,8 @@ def find(name: str | None = None, *, namespace: str = "", state_dir: str | Path 
     Raises:
         InputError: there is no such run.
     """
+    if name is not None and not isinstance(name, str):
+        raise InputError(f"name = {name!r}: the name of a run is needed, as a text")
     from argosy.workflows.cli.finding import find as find_run
     from argosy.workflows.cluster.place import ClusterPlace
 

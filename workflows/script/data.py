@@ -113,6 +113,6 @@ def dataset_uri(wanted: str, data: DataFacts | None, args: Sequence[str]) -> str
         folder = Path(wanted)
         if not folder.is_dir():
             raise InputError(f"--dataset {wanted!r}: no such folder; name one, or a store's prefix as s3://bucket/c4")
-        return f"file://{folder.resolve()}"
+        return folder.resolve().as_uri()
     told = data.given(args) if data is not None else ""
-    return f"file://{Path(told).resolve()}" if os.path.isabs(told) and Path(told).is_dir() else ""
+    return Path(told).resolve().as_uri() if os.path.isabs(told) and Path(told).is_dir() else ""

@@ -88,6 +88,7 @@ class ScriptFacts:
     """Whether it takes its step from the name of the model that it begins with."""
     switches: tuple[str, ...] = ()
     """The switches without which a resume is not whole."""
+    tells: bool = False  # whether a callback of ours tells each step
     models_only: bool = False  # whether it gives no state to anything but models
     stops: tuple[str, str] | None = None
     """The flag without which it ends where its folder holds files, and where."""

@@ -145,6 +145,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         no_folder=folder_lacks(source, values, places),
         ended=ended_by(source, values),
         copies=copies_all(source),
+        tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from argosy.steps.contract.errors import InputError
 from argosy.workflows.spec.refusal import as_input_error
 
 
@@ -19,7 +20,9 @@ class Table(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, *positional: Any, **values: Any) -> None:
+        if positional:
+            raise InputError(f"{type(self).__name__}({positional[0]!r}): fields are given by name, as in name='gpt'")
         try:
             super().__init__(**values)
         except ValidationError as error:
