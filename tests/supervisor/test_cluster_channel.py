@@ -12,6 +12,7 @@ import yaml
 
 from argosy.steps.cluster.api import connect
 from argosy.steps.contract.objects import GANG_LABEL, WORKFLOW_LABEL
+from argosy.steps.gang import reasons
 from argosy.steps.gang.channel_objects import Owner
 from argosy.steps.gang.host import Identity
 from argosy.steps.gang.kubernetes import KubernetesHost
@@ -114,6 +115,21 @@ def test_a_gang_whose_nodes_its_queue_takes_back_is_preempted(
             host.close()
             queue.over.set()
     assert REASONS.get(pod.reason) == cause
+
+
+@pytest.mark.parametrize("suspend", [False, True])
+def test_a_gang_whose_controller_is_away_says_that_nobody_makes_its_pods(
+    suspend: bool, manifest: GangManifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was queued, without a reason, for as long as its controller was away."""
+    monkeypatch.setattr(reasons, "UNMADE_SECONDS", 0.0)
+    queue = Queue(suspend)
+    with serving(queue, tmp_path) as kubeconfig:
+        asked = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
+        said = asked.why(queue.here["jobsets"], [])
+        again = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
+        assert again.why(queue.here["jobsets"], [queue.here["pods"]]) == ""
+    assert said == ("" if suspend else "no pod of JobSet w-1 was made: does the controller of JobSets run?")
 
 
 class Strange(Queue):
