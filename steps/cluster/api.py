@@ -1,7 +1,4 @@
-"""The API server: verbs over plain dictionaries, with the official client's configuration, credentials and pool.
-
-Watching stands in :mod:`argosy.steps.cluster.watching`.
-"""
+"""The API server: verbs over plain dictionaries, with the official client's configuration, credentials and pool."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import json
 import logging
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -181,6 +179,8 @@ class Api:
                     who, cause = _WEBHOOK if UNHOOKED in str(error) else _SERVER
                     text = f"{who} did not answer for {patience:g} s: {method} {path}: {error}"
                     raise ApiSilent(cause, text, quote=str(error), code=ExitCode.TRANSIENT) from error
+                if pause == 4.0 and patience >= PATIENCE_SECONDS:  # once, where somebody waits for minutes
+                    print(f"argosy: asked again: {method} {path}: {error}", file=sys.stderr, flush=True)
                 time.sleep(pause)
                 pause = min(pause * 2, 5.0)
             except ApiError as error:
