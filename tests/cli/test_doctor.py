@@ -134,6 +134,14 @@ def test_what_admission_refuses_is_missing_and_only_a_missing_right_is_unknown(
     assert code == (1 if state == "missing" else 0)
 
 
+def test_a_kind_that_is_missing_from_a_group_that_is_there_is_missing(argosy, run: Path) -> None:
+    """Who has Kubeflow's TFJob alone was told ok, and a PyTorchJob of theirs ended at once."""
+    code, checks = examined(argosy, run, Cluster(refusals={"JobSet": "the server could not find it: not found"}))
+    found = checks["JobSet, dry run"]
+    assert (code, found["state"]) == (1, "missing")
+    assert found["detail"] == "the cluster serves jobset.x-k8s.io/v1alpha2, but no JobSet of it"
+
+
 def test_the_pods_that_are_shown_have_their_labels_and_the_steps_image(argosy, run: Path) -> None:
     cluster = Cluster()
     code, checks = examined(argosy, run, cluster)
