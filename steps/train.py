@@ -34,7 +34,7 @@ from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 from argosy.steps.supervisor.settings import Settings, read_settings
-from argosy.steps.supervisor.store_check import check_store
+from argosy.steps.supervisor.store_check import allowed_until_now, check_store
 
 
 def train(args: TrainArgs) -> int:
@@ -59,7 +59,7 @@ def train(args: TrainArgs) -> int:
     endpoint = host.endpoint()
     check_store(store, args.prefix)
     metrics = Metrics(args.name)
-    with heartbeat(store, args), RunLog(store, args.prefix, "supervisor", metrics.absorb) as log:
+    with allowed_until_now(), heartbeat(store, args), RunLog(store, args.prefix, "supervisor", metrics.absorb) as log:
         record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step)
         channel = Channel(record.keep, manifest.nproc_per_node)
         with ChannelServer(endpoint, channel), _served(metrics, endpoint):

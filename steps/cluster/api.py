@@ -1,7 +1,4 @@
-"""The API server: verbs over plain dictionaries, with the official client's configuration, credentials and pool.
-
-Watching stands in :mod:`argosy.steps.cluster.watching`.
-"""
+"""The API server: verbs over plain dictionaries, with the official client's configuration, credentials and pool."""
 
 from __future__ import annotations
 

@@ -103,6 +103,11 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong to whoever called, so that it also reaches the termination message."""
 
     def error(self, message: str) -> NoReturn:
+        if "unrecognized arguments" in message:
+            # Nobody types these: whoever compiled the run knew them.
+            message += (
+                "; the run was compiled by another version of argosy than this image holds: take the same for both"
+            )
         raise InputError(f"{message}; {self.prog} --help lists the arguments")
 
 

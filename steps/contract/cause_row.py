@@ -39,5 +39,6 @@ class CauseRow(StrEnum):
         row = str.__new__(cls, name)
         row._value_ = name
         row.exit_code, row.meaning, row.remedy = exit_code, meaning, remedy
-        row.restart, row.weight, row.traits = restart, weight, traits
+        row.restart, row.weight = restart, weight
+        row.traits = traits | Trait.NEW_PODS if restart == RestartRule.ACCESS else traits
         return row

@@ -1,7 +1,4 @@
-"""The closed list of causes: what a failed attempt is called and what is done about it, one row each.
-
-Every verdict, message, metric and report uses these ids and no others. They are public API.
-"""
+"""The closed list of causes, one row each, which every verdict, message, metric and report uses: public API."""
 
 from __future__ import annotations
 
@@ -188,6 +185,7 @@ class Cause(CauseRow):
         ExitCode.CONFIGURATION,
         "The object store refused access.",
         "Check credentials, the bucket policy and the clock of the node; on a volume, who may write to it.",
+        RestartRule.ACCESS,
     )
     S3_MISSING = (
         "s3_missing",
@@ -212,6 +210,7 @@ class Cause(CauseRow):
         ExitCode.TRANSIENT,
         "The credentials of the object store have expired.",
         "Give the pods a role or credentials that renew themselves; the restart reads them again.",
+        RestartRule.ACCESS,
     )
     HUB_NETWORK = (
         "hub_network",

@@ -28,6 +28,8 @@ class RestartRule(Enum):
     """A node that it names twice is excluded."""
     HANG = auto()
     """A rank that hangs twice on a node costs the node; the same step thrice stops."""
+    ACCESS = auto()
+    """New pods, which read keys anew. What was refused before the first step is not asked again, later once."""
     ONCE = auto()
     """The second stops."""
     TWICE = auto()

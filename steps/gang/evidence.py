@@ -1,17 +1,48 @@
-"""What a cluster knows of a gang that failed: conditions of its pods, events about them, the state of their nodes."""
+"""What a cluster knows of a gang that failed: conditions of its pods, events about them, the state of their nodes, and
+what a pod wrote in which argosy never began.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from argosy.steps.cluster.api import Api, ApiError
+from argosy.steps.cluster.containers import main_container
 from argosy.steps.cluster.kinds import EVENT
+from argosy.steps.cluster.logs import last_lines
 from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.gang.host import PodState
 
 _PATIENCE = 3.0
 MOST_EVENTS = 500
 MOST_NODES = 64
+LAST_LINES = 40
+_TOLD = {*ExitCode} - {ExitCode.USAGE}
+"""Who ends with one of these has told the supervisor why; Python, too, ends with 2."""
+
+
+class LastWords:
+    """Asks for the log of a pod that failed and left no word: an image without argosy, or with another one."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._heard: dict[str, str] = {}
+
+    def of(self, state: PodState, pod: Mapping[str, Any]) -> PodState:
+        """The state with what it wrote last; each pod is asked once."""
+        explained = state.reason or state.message or state.signal is not None or state.exit_code in _TOLD
+        if state.phase != "Failed" or explained:
+            return state
+        if state.name not in self._heard:
+            try:
+                lines = last_lines(self._api, state.name, main_container(pod), LAST_LINES)
+            except StepError:  # forbidden
+                lines = []
+            self._heard[state.name] = "\n".join(lines)
+        return replace(state, log=self._heard[state.name])
 
 
 def cluster_evidence(api: Api, name: str, pods: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

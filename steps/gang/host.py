@@ -44,7 +44,8 @@ class PodState:
 
     ``node`` is empty while it is not placed; ``reason`` has Kubernetes' words (``DisruptionTarget``, ``OOMKilled``,
     ``NodeLost``; ``HostLost``: the whole machine's engine went); ``time`` is when it ended, ``deleted``
-    when somebody asked for its deletion, seconds since 1970, 0: not.
+    when somebody asked for its deletion, seconds since 1970, 0: not. ``log`` is what it wrote last, of one that failed
+    and left no word.
     """
 
     name: str

@@ -29,10 +29,10 @@ from argosy.steps.gang.channel_objects import (
     channel_service,
     policies,
 )
-from argosy.steps.gang.evidence import cluster_evidence
+from argosy.steps.gang.evidence import LastWords, cluster_evidence
 from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Probed, Standing
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
-from argosy.steps.gang.pod_states import Outcome, is_lost, numbered, outcome_of, pod_state
+from argosy.steps.gang.pod_states import Outcome, is_lost, numbered, outcome_of, pod_state, taken_back
 from argosy.steps.gang.probe import probe_job, probe_name
 from argosy.steps.gang.reasons import REFUSED, Reasons
 from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX, INDEX_VARIABLE, pod_count
@@ -60,7 +60,7 @@ class KubernetesHost:
         self._changed = threading.Event()
         self._pods = Watched(api, POD, owner.selector, self._changed.set)
         self._workloads = Watched(api, self._runtime.kind, owner.selector, self._changed.set)
-        self._reasons = Reasons(api, manifest.runtime)
+        self._reasons, self._words = Reasons(api, manifest.runtime), LastWords(api)
         self._has_channel = False
         """Nobody had time to tidy it away since we saw to it."""
         self._deleted: set[str] = set()
@@ -199,12 +199,16 @@ class KubernetesHost:
     def pods(self, name: str) -> list[PodState]:
         """From the watch; a pod that somebody else deleted is one that ended, also when its controller made another
         of the same name, or one more: that one knows nothing of the gang's restart and goes with the gang.
+        What is suspended while it has pods has lost its nodes to its queue.
         """
         if name in self._deleted:
             return []
         found: dict[str, PodState] = {}
         for each, gone in self._of(name):
-            found.setdefault(each["metadata"]["name"], pod_state(each, gone, self._runtime.index))
+            state = self._words.of(pod_state(each, gone, self._runtime.index), each)
+            found.setdefault(state.name, state)
+        if any(self._runtime.suspended(each) for each, _ in self._workloads.seen() if each["metadata"]["name"] == name):
+            found = {pod: taken_back(state) for pod, state in found.items()}
         if self._runtime.index:
             return sorted(found.values(), key=lambda state: state.index)
         made = (pod_count(each) for each, _ in self._workloads.seen() if each["metadata"]["name"] == name)

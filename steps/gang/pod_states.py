@@ -41,6 +41,13 @@ def pod_state(pod: Mapping[str, Any], gone_at: float = 0.0, index: str = COMPLET
     )
 
 
+def taken_back(state: PodState) -> PodState:
+    """A pod of a workload that was suspended: it is told to stop, and without this nobody says what for."""
+    if not state.deleted or state.reason not in ("", "Deleted"):
+        return state
+    return replace(state, reason="Preempted", message="its workload was suspended: the queue took its nodes back")
+
+
 def numbered(states: Iterable[PodState]) -> list[PodState]:
     """Pods that no label numbers, counted by their names, those of the gang's first part first, as launch is ranked."""
     ordered = sorted(states, key=lambda state: (state.index, state.name))

@@ -16,6 +16,8 @@ ASK_SECONDS = 20.0
 """How often events and queues are asked; the pods' own conditions come with the watch."""
 FIRST_SECONDS = 3.0
 """Before the second question, doubled until somebody says something: a queue looks at a new gang a little later."""
+UNMADE_SECONDS = 15.0
+"""So long a workload may be without any pod before its controller is doubted."""
 _PATIENCE = 5.0
 REFUSED = re.compile(rf"Error creating: (?!.*exceeded (\w+ )?quota).*(is forbidden: |denied the request|{UNHOOKED})")
 """The Job controller's word of what an API server says; a quota over several namespaces is a webhook's."""
@@ -29,6 +31,7 @@ class Reasons:
         self._asked_at = 0.0
         self._pause = FIRST_SECONDS
         self._said = ""
+        self._first = ("", 0.0)
 
     def why(self, workload: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """One line; "" when nobody says anything."""
@@ -39,9 +42,18 @@ class Reasons:
         now = time.monotonic()
         if now - self._asked_at > self._pause or not self._asked_at:
             self._asked_at = now
-            self._said = next(self._told(workload), "")
+            self._said = next(self._told(workload), "") or self._unmade(workload, now) * (not pods)
             self._pause = ASK_SECONDS if self._said else min(2 * self._pause, ASK_SECONDS)
         return self._said
+
+    def _unmade(self, workload: Mapping[str, Any], now: float) -> str:
+        """Nobody says a word of a workload whose controller is not there."""
+        name, kind = workload["metadata"]["name"], self._runtime.kind.kind
+        self._first = self._first if self._first[0] == name else (name, now)
+        queued = self._runtime.suspended(workload) or self._runtime.name == "volcano"  # none before its turn
+        if queued or now - self._first[1] < UNMADE_SECONDS:
+            return ""
+        return f"no pod of {kind} {name} was made: does the controller of {kind}s run?"
 
     def _told(self, workload: Mapping[str, Any]) -> Iterator[str]:
         uid = workload["metadata"]["uid"]

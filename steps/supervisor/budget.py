@@ -161,7 +161,8 @@ def _by_class(failure: Failure) -> Rule | None:
     code = ExitCode(failure.exit_code)
     own = code == failure.cause.exit_code == ExitCode.USER_BUG
     confirmable = own and failure.cause.restart != RestartRule.BY_CODE and not failure.mapped
-    if code in _FINAL and not confirmable:
+    served = failure.cause.restart == RestartRule.ACCESS and failure.steps > 0 and not failure.mapped
+    if code in _FINAL and not confirmable and not served:
         how = "the script's own exit code says so" if failure.mapped else "no restart can help"
         return f"{failure.cause}: {how}", code
     if code == ExitCode.SUSPECT_NODE:
@@ -193,6 +194,8 @@ def _by_cause(failure: Failure, same: Sequence[Failure]) -> Rule:
             return "an exception before the first step would come again", ExitCode.USER_BUG
         if any(earlier.root == failure.root and earlier.step == failure.step for earlier in same):
             return f"confirmed: the same exception again at step {failure.step}", ExitCode.USER_BUG
+    elif rule == RestartRule.ACCESS and same and failure.exit_code == ExitCode.CONFIGURATION:
+        return f"{failure.cause} twice: the new pods had what their Secrets hold now", ExitCode.CONFIGURATION
     elif rule == RestartRule.FRAGMENTED:
         if same or failure.steps <= FRAGMENTATION_STEPS:
             return "out of GPU memory: smaller micro batch, or more accumulation steps", ExitCode.USER_BUG

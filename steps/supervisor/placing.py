@@ -50,16 +50,19 @@ class PlacementClock:
 class Refusal:
     """Says when nothing is to be waited for: pods are refused, by Pod Security, a policy, a webhook, a LimitRange, or
     the queue has less in all than the gang wants. None of that passes by itself, as a quota does that others use up.
-    A webhook that does not answer may be back, and has as long as nodes have.
+    A webhook that does not answer may be back, and has as long as nodes have. Where as large a gang has trained, a
+    smaller queue was made so, and may be made larger again: the gang waits in it and holds nothing.
     """
 
-    def __init__(self, unhooked_seconds: float) -> None:
+    def __init__(self, unhooked_seconds: float, *, has_fitted: bool = False) -> None:
         self._since = 0.0
         self._unhooked_seconds = unhooked_seconds
+        self._has_fitted = has_fitted
 
     def is_over(self, standing: Standing, now: float) -> bool:
         """``now`` by the monotonic clock."""
-        refused = standing.phase == "refused" or (standing.phase == "queued" and bool(_NEVER.match(standing.why)))
+        never = standing.phase == "queued" and not self._has_fitted and bool(_NEVER.match(standing.why))
+        refused = standing.phase == "refused" or never
         self._since = (self._since or now) if refused else 0.0
         limit = self._unhooked_seconds if UNHOOKED in standing.why else STUCK_SECONDS
         return bool(self._since) and now - self._since > limit
@@ -98,7 +101,8 @@ class Placing:
         """
         context, began = self._context, time.monotonic()
         clock = PlacementClock(context.settings.args.placement_timeout_seconds)
-        refusal = Refusal(clock.limit_seconds)
+        trained = (len(each["pods"]) for each in context.ledger.of("restart"))
+        refusal = Refusal(clock.limit_seconds, has_fitted=max(trained, default=0) >= self._gang.nnodes)
         elastic = PlacementClock(min(ELASTIC_SECONDS, clock.limit_seconds))
         while True:
             states = self._expect()

@@ -10,7 +10,7 @@ from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import LOST_REASONS, PodState
-from argosy.steps.verdict import PodFact
+from argosy.steps.verdict import PodFact, judge
 
 
 @dataclass
@@ -62,17 +62,24 @@ class PodView:
         )
 
     def unexplained(self) -> Trouble:
-        """The trouble of one that ``is_unexplained``."""
-        state = self.state
+        """The trouble of one that ``is_unexplained``; what it wrote last is read as a rank's own words."""
+        state, tail = self.state, self.state.log.splitlines()
         how = f"signal {state.signal}" if state.signal is not None else f"exit code {state.exit_code}"
         if state.exit_code == ExitCode.USAGE:
             # launch refused its arguments; it would refuse them again.
-            said = state.message or "see its log"
+            said = state.message or (tail[-1] if tail else "see its log")
             quote = f"pod {state.name} on {state.node} refused its arguments (exit code 2): {said}"
             return Trouble(cause=Cause.LAUNCHER_USAGE, quote=quote, pod=state.name, node=state.node)
         code = state.exit_code if state.exit_code in set(ExitCode) else None
-        quote = f"pod {state.name} on {state.node} ended with {how} and reported nothing"
-        return Trouble(cause=Cause.UNKNOWN, quote=quote, code=code, time=state.time, pod=state.name, node=state.node)
+        cause, quote = Cause.UNKNOWN, f"pod {state.name} on {state.node} ended with {how} and reported nothing"
+        if tail:
+            ending = Ending(
+                rank=0, time=state.time, exit_code=state.exit_code, signal=state.signal, stopped=False, tail=tail
+            )
+            found = judge([ending], [], [])
+            cause, said = found.cause, tail[-1] if found.cause == Cause.UNKNOWN else found.quote
+            quote = f"{quote}; its log: {said}"
+        return Trouble(cause=cause, quote=quote, code=code, time=state.time, pod=state.name, node=state.node)
 
 
 def uncommitted(views: Iterable[PodView]) -> list[PodView]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -113,6 +114,18 @@ def test_a_suspended_workflow_is_said_to_be_one(argosy, tmp_path, no_keys) -> No
     with serving(FakeApi(suspended), tmp_path) as kubeconfig:
         _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
     assert "The Workflow is suspended, no further step begins: argo resume w-1 -n research" in out
+
+
+def test_a_step_that_argo_makes_no_pod_of_is_woken(argosy, tmp_path, no_keys) -> None:
+    """Retried before the last pod was gone, the run stood still for twenty minutes, and nobody said so."""
+    node = {"type": "Pod", "displayName": "train(0)", "templateName": "train", "phase": "Pending"}
+    said = "kubectl label --overwrite -n research workflow w-1 argosy.dev/woken="
+    for seconds in (30, 90):
+        began = datetime.now(UTC) - timedelta(seconds=seconds)
+        node["startedAt"] = began.strftime("%Y-%m-%dT%H:%M:%SZ")
+        with serving(FakeApi(workflow(nodes={"3": {**NODES["3"], **node}}, phase="Running")), tmp_path) as kubeconfig:
+            _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+        assert (said in out) == (seconds == 90)
 
 
 def test_why_a_step_has_no_pod_is_said_before_argo_gives_it_up(argosy, tmp_path, no_keys) -> None:

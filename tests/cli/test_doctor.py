@@ -37,6 +37,12 @@ NODE = {
 POD = 'pods "argosy-doctor" is forbidden: '
 
 
+STARTS = {
+    f"/apis/argoproj.io/v1alpha1/namespaces/research/{kind}/r-trigger": {"metadata": {"name": "r-trigger"}}
+    for kind in ("cronworkflows", "workflowtemplates", "workfloweventbindings")
+}
+
+
 @dataclass
 class Cluster(FakeApi):
     """Lets everybody do all but what is ``denied`` (verb, resource); ``refusals``: a kind, and what admission says."""
@@ -59,6 +65,8 @@ class Cluster(FakeApi):
         }
         if path in known:
             return json.dumps(known[path]).encode()
+        if path.endswith("-trigger") and "/argoproj.io/" in path:
+            return None
         named = {"metadata": {"creationTimestamp": "2026-11-22T16:00:00Z"}}
         one = any(f"/{kind}/" in path for kind in ("serviceaccounts", "secrets"))
         return json.dumps(named if one else {"items": []}).encode()
@@ -125,6 +133,14 @@ def test_what_admission_refuses_is_missing_and_only_a_missing_right_is_unknown(
         assert remedy in checks[what]["remedy"]
         assert state == "unknown" or said in checks[what]["detail"]
     assert code == (1 if state == "missing" else 0)
+
+
+def test_a_kind_that_is_missing_from_a_group_that_is_there_is_missing(argosy, run: Path) -> None:
+    """Who has Kubeflow's TFJob alone was told ok, and a PyTorchJob of theirs ended at once."""
+    code, checks = examined(argosy, run, Cluster(refusals={"JobSet": "the server could not find it: not found"}))
+    found = checks["JobSet, dry run"]
+    assert (code, found["state"]) == (1, "missing")
+    assert found["detail"] == "the cluster serves jobset.x-k8s.io/v1alpha2, but no JobSet of it"
 
 
 def test_the_pods_that_are_shown_have_their_labels_and_the_steps_image(argosy, run: Path) -> None:
@@ -323,9 +339,21 @@ def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) 
     assert checks["trigger"]["detail"] == "its CRDs cronworkflows, workfloweventbindings are not there"
     run.write_text(own)
     kinds = [*KINDS, {"name": "cronworkflows"}, {"name": "workfloweventbindings"}]
-    code, checks = examined(argosy, run, Cluster(objects={"/apis/argoproj.io/v1alpha1": {"resources": kinds}}))
+    served = {"/apis/argoproj.io/v1alpha1": {"resources": kinds}}
+    code, checks = examined(argosy, run, Cluster(objects={**served, **STARTS}))
     assert (code, checks["trigger"]["state"]) == (0, "ok")
     assert checks["service account argosy-trigger, rights"]["state"] == "ok"
+    code, checks = examined(argosy, run, Cluster(objects=served))
+    lacking = "WorkflowTemplate r-trigger, CronWorkflow r-trigger, WorkflowEventBinding r-trigger"
+    assert (code, checks["trigger, installed"]["detail"]) == (1, f"{lacking}: not there")
+
+
+def test_what_an_earlier_trigger_still_starts_is_told(argosy, run: Path) -> None:
+    """Once [trigger] is gone from the description, nothing said that its CronWorkflow goes on."""
+    code, checks = examined(argosy, run, Cluster(objects=STARTS))
+    assert (code, checks["trigger, left over"]["state"]) == (0, "unknown")
+    kinds = "cronworkflows,workfloweventbindings,workflowtemplates"
+    assert checks["trigger, left over"]["remedy"].endswith(f"kubectl delete -n research {kinds} r-trigger")
 
 
 def test_who_decides_about_new_data_has_to_be_allowed_to(argosy, run: Path) -> None:
@@ -376,6 +404,9 @@ def test_a_queue_whose_cluster_queue_starts_nothing_is_missing(argosy, run: Path
     _, checks = examined(argosy, run, Cluster(objects={path: found}))
     assert checks["queue q"]["state"] == state
     assert ("nowhere" in checks["queue q"]["detail"]) == (state == "missing")
+    found["spec"]["stopPolicy"] = "HoldAndDrain"
+    _, checks = examined(argosy, run, Cluster(objects={path: found}))
+    assert ("somebody stopped it" in checks["queue q"]["detail"]) == (state == "missing")
 
 
 def test_rights_that_submit_needs_are_asked_for_one_role_for_each_resource(argosy, run: Path) -> None:

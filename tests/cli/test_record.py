@@ -333,6 +333,7 @@ def test_every_cause_is_one_whole_row(cause: Cause) -> None:
         RestartRule.SAME_EXCEPTION,
         RestartRule.FRAGMENTED,
         RestartRule.SAME_PLACE,
+        RestartRule.ACCESS,
     )
 
 

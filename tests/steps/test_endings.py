@@ -21,7 +21,7 @@ GATE = [
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--no-such-flag=1"], 2, "unrecognized arguments: --no-such-flag=1"),
+        (["--no-such-flag=1"], 2, "unrecognized arguments: --no-such-flag=1; the run was compiled by another version"),
         (GATE, 2, "--store-uri, --value"),
         ([*GATE, "--value=1", "--store-uri=nowhere:/{{x}}$(y)"], 2, "nowhere:/__x___(y)"),
         ([*GATE, "--store-uri=file:///store", "--value=many"], 2, "many"),

@@ -47,6 +47,9 @@ RULES: list[tuple[str, list[Failure], tuple[str, int, str, str]]] = [
     ("host memory", [failed(Cause.HOST_OOM)], ("restart", 0, "", "")),
     ("host memory twice at a step", [failed(Cause.HOST_OOM)] * 2, ("stop", 70, "", "")),
     ("hardware", [failed(Cause.CUDA_HARDWARE)], ("restart", 0, "node-1", "")),
+    ("the store refuses from the start", [failed(Cause.S3_ACCESS, steps=0)], ("stop", 78, "", "")),
+    ("keys that were replaced", [failed(Cause.S3_ACCESS)], ("restart", 0, "", "")),
+    ("keys that new pods have not either", [failed(Cause.S3_ACCESS)] * 2, ("stop", 78, "", "")),
     (
         "host memory a third time, whatever was saved",
         [failed(Cause.HOST_OOM, progress=p) for p in (5, 6, 7)],

@@ -1,4 +1,4 @@
-"""The channel's objects of a gang on a cluster, when somebody tidies up and when a quota is full."""
+"""A gang on a cluster: the channel's objects, when somebody tidies up and when a quota is full; what pods end of."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ import pytest
 import yaml
 
 from argosy.steps.cluster.connecting import connect
+from argosy.steps.contract.objects import GANG_LABEL, WORKFLOW_LABEL
+from argosy.steps.gang import reasons
 from argosy.steps.gang.channel_objects import Owner
 from argosy.steps.gang.host import Identity
 from argosy.steps.gang.kubernetes import KubernetesHost
-from argosy.steps.gang.manifest import GangManifest, read_manifest
+from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, read_manifest
+from argosy.steps.supervisor.pod_view import PodView
+from argosy.steps.verdict.families.kubernetes import REASONS
 from tests.cli.api_server import FakeApi, serving
 
 GOLDEN = Path(__file__).parents[1] / "goldens" / "two-nodes-cpu.yaml"
@@ -72,3 +76,100 @@ def test_a_gang_does_not_end_for_what_is_there_already(
             namespace.over.set()
     assert namespace.made == [*asked, "jobsets", *asked, "jobsets"]
     assert ("is still there is not known" in capfd.readouterr().err) is (status == 403)
+
+
+class Queue(Namespace):
+    """A JobSet whose queue took its nodes back: suspended, and its pods are told to stop."""
+
+    def __init__(self, suspend: bool) -> None:
+        super().__init__(201, "")
+        labels = {GANG_LABEL: "w-1", ATTEMPT_LABEL: "1", WORKFLOW_LABEL: "w"}
+        told = {"deletionTimestamp": "2026-11-27T10:00:30Z", "deletionGracePeriodSeconds": 30}
+        node = {"template": {"spec": {"parallelism": 2}}, "replicas": 1, "name": "node"}
+        self.here = {
+            "jobsets": {"metadata": {"name": "w-1", "uid": "1", "labels": labels}, "spec": {"suspend": suspend}},
+            "pods": {
+                "metadata": {"name": "w-1-node-0-0", "uid": "2", "labels": labels, **told},
+                "status": {"phase": "Running"},
+            },
+        }
+        self.here["jobsets"]["spec"] |= {"replicatedJobs": [node]}
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+        found = self.here.get(path.rpartition("/")[2])
+        if "watch" in query or found is None:
+            return super().answer(path, query)
+        return json.dumps({"metadata": {"resourceVersion": "1"}, "items": [found]}).encode()
+
+
+@pytest.mark.parametrize(("suspend", "cause"), [(True, "preempted_evicted"), (False, None)])
+def test_a_gang_whose_nodes_its_queue_takes_back_is_preempted(
+    suspend: bool, cause: str | None, manifest: GangManifest, tmp_path: Path
+) -> None:
+    """Its pods only tell of a SIGTERM, which is charged to the run."""
+    queue = Queue(suspend)
+    with serving(queue, tmp_path) as kubeconfig:
+        host = KubernetesHost(connect(kubeconfig=str(kubeconfig)), manifest, Owner(name="w", uid="u-1"), "token")
+        try:
+            (pod,) = host.pods("w-1")
+        finally:
+            host.close()
+            queue.over.set()
+    assert REASONS.get(pod.reason) == cause
+
+
+@pytest.mark.parametrize("suspend", [False, True])
+def test_a_gang_whose_controller_is_away_says_that_nobody_makes_its_pods(
+    suspend: bool, manifest: GangManifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was queued, without a reason, for as long as its controller was away."""
+    monkeypatch.setattr(reasons, "UNMADE_SECONDS", 0.0)
+    queue = Queue(suspend)
+    with serving(queue, tmp_path) as kubeconfig:
+        asked = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
+        said = asked.why(queue.here["jobsets"], [])
+        again = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
+        assert again.why(queue.here["jobsets"], [queue.here["pods"]]) == ""
+    assert said == ("" if suspend else "no pod of JobSet w-1 was made: does the controller of JobSets run?")
+
+
+class Strange(Queue):
+    """A pod that failed, whose log is ``said``."""
+
+    def __init__(self, code: int, said: str) -> None:
+        super().__init__(suspend=False)
+        self.said_last = said.encode()
+        ended = {"state": {"terminated": {"exitCode": code, "reason": "Error", "finishedAt": "2026-11-27T10:00:00Z"}}}
+        pod = self.here["pods"] | {"status": {"phase": "Failed", "containerStatuses": [{"name": "main", **ended}]}}
+        pod["metadata"] = {"name": "w-1-node-0-0", "uid": "2", "labels": pod["metadata"]["labels"]}
+        self.here["pods"] = pod | {"spec": {"nodeName": "n", "containers": [{"name": "main"}]}}
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+        return self.said_last if path.endswith("/pods/w-1-node-0-0/log") else super().answer(path, query)
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "cause", "quoted"),
+    [
+        (1, "/usr/bin/python: No module named argosy\n", "import_error", "No module named argosy"),
+        (1, "hello\nfrom another entrypoint\n", "unknown", "and reported nothing; its log: from another entrypoint"),
+        (2, "python: can't open file '/a.py'\n", "launcher_usage", "can't open file '/a.py'"),
+        (1, "", "unknown", "and reported nothing"),
+    ],
+)
+def test_an_image_in_which_argosy_never_begins_says_so_by_its_log(
+    code: int, said: str, cause: str, quoted: str, manifest: GangManifest, tmp_path: Path
+) -> None:
+    """Three gangs were made of it, and what it had written was told nowhere."""
+    cluster = Strange(code, said)
+    with serving(cluster, tmp_path) as kubeconfig:
+        host = KubernetesHost(connect(kubeconfig=str(kubeconfig)), manifest, Owner(name="w", uid="u-1"), "token")
+        try:
+            (state,) = host.pods("w-1")
+        finally:
+            host.close()
+            cluster.over.set()
+    view = PodView(state, 0.0)
+    trouble = view.unexplained()
+    assert (view.is_unexplained, trouble.cause) == (True, cause)
+    assert quoted in trouble.quote

@@ -92,7 +92,10 @@ POD = 'Error creating: pods "g-0-x" is forbidden: '
 )
 def test_what_can_never_have_its_pods_is_not_queued(why: str, ends: bool) -> None:
     """A queue that has less in all than the gang wants was waited for without an end."""
-    refusal, standing = Refusal(900.0), Standing(phase="refused" if REFUSED.search(why) else "queued", why=why)
+    refusal, standing = (
+        Refusal(900.0, has_fitted=False),
+        Standing(phase="refused" if REFUSED.search(why) else "queued", why=why),
+    )
     assert not refusal.is_over(standing, 100.0)
     assert not refusal.is_over(standing, 100.0 + STUCK_SECONDS)
     assert refusal.is_over(standing, 101.0 + STUCK_SECONDS) is ends
@@ -101,10 +104,22 @@ def test_what_can_never_have_its_pods_is_not_queued(why: str, ends: bool) -> Non
     assert refusal.verdict(standing).exit_code == 78
 
 
+def test_a_queue_that_became_too_small_for_what_trained_in_it_is_waited_for(rig: Rig) -> None:
+    """Whoever took its quota gives it back: the run had ended for good."""
+    small = f"{QUOTA}insufficient quota for cpu in flavor a, {WANTED} > maximum capacity (0)"
+    rig.late = [[], [[0, "queued", 0, small], [3, "placed", 2]]]
+    rig.inject = ("preempt:node=1@step=5",)
+    assert rig.run() == 0, rig.log()
+    assert phases(rig) == [(2, "queued"), (2, "placed")]
+
+
 def test_a_webhook_that_does_not_answer_is_no_queue_and_has_as_long_as_nodes_have() -> None:
     """The gang stood as queued, without an end."""
     why = 'Error creating: Internal error occurred: failed calling webhook "pods.policy": connection refused'
-    refusal, standing = Refusal(900.0), Standing(phase="refused" if REFUSED.search(why) else "queued", why=why)
+    refusal, standing = (
+        Refusal(900.0, has_fitted=False),
+        Standing(phase="refused" if REFUSED.search(why) else "queued", why=why),
+    )
     assert not refusal.is_over(standing, 100.0)
     assert not refusal.is_over(standing, 1000.0)
     assert refusal.is_over(standing, 1001.0)

@@ -194,6 +194,23 @@ def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
     assert {a["attempt"] for a in rig.assignments()} == {1, 2}
 
 
+def test_a_store_that_refuses_what_it_allowed_is_tried_by_another_pod(rig: Rig) -> None:
+    """Keys that were replaced: this pod never learns of it, and the next one has those of now."""
+    rig.plan |= {"steps": 10_000}
+    process = rig.start()
+    rig.until(lambda: len(rig.steps(1)) > 3)
+    store, aside = rig.folder / "store", rig.folder / "aside"
+    store.rename(aside)
+    store.write_text("no folder: whatever is asked of it is refused")
+    assert process.wait(60) == 75, rig.log()
+    assert "it was allowed until now" in (rig.folder / "step/dev/termination-log").read_text()
+    assert rig.processes() == set()
+    store.unlink()
+    aside.rename(store)
+    rig.plan["steps"] = 12
+    assert rig.run() == 0, rig.log()
+
+
 def test_a_finished_run_started_again_says_so_at_once(rig: Rig) -> None:
     assert rig.run() == 0, rig.log()
     digest = rig.output("checkpoint-digest")

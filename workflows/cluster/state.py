@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from argosy.steps.runlog import Event
 
 YAML_SHA256 = "argosy.dev/yaml-sha256"
 """Annotation: digest of the YAML that was submitted."""
+UNMADE_SECONDS = 60.0
+"""So long a step may be pending without a word of its pod."""
 
 
 def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,7 +40,9 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
         "progress": text(status, "progress"),
         "started": moment(status, "startedAt"),
         "finished": moment(status, "finishedAt"),
-        "nodes": [_node(node) for node in _nodes(status)],
+        "nodes": [
+            {**each, "message": each["message"] or _unmade(each, metadata)} for each in map(_node, _nodes(status))
+        ],
     }
 
 
@@ -48,6 +53,17 @@ def _suspended(workflow: Mapping[str, Any]) -> str:
     metadata = _map(workflow, "metadata")
     resume = f"argo resume {text(metadata, 'name')} -n {text(metadata, 'namespace')}"
     return f"The Workflow is suspended, no further step begins: {resume}"
+
+
+def _unmade(node: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
+    """Argo, retried before the last pod of a step was gone, takes it for the new one, and looks again when the Workflow
+    changes, or in twenty minutes. Of a pod that is there it says why it is pending.
+    """
+    silent = time.time() - (node["startedAt"] or time.time())
+    if (node["type"], node["phase"]) != ("Pod", "Pending") or silent < UNMADE_SECONDS:
+        return ""
+    wake = f"kubectl label --overwrite -n {text(metadata, 'namespace')} workflow {text(metadata, 'name')}"
+    return f"Argo tells of no pod of it: if it has none, wake the Workflow: {wake} argosy.dev/woken={int(time.time())}"
 
 
 def facts_of(workflow: Mapping[str, Any]) -> dict[str, str]:

@@ -63,7 +63,7 @@ class Retry(Table):
         default=300.0, description="Longest such pause, seconds."
     )
     supervisor_limit: Annotated[WholeNumber, Field(ge=0, le=100)] = Field(
-        default=5, description="Times that Argo starts the train step again after the loss of its pod, count."
+        default=20, description="Times that Argo starts the train step again after the loss of its pod, count."
     )
     exit_codes: Annotated[dict[str, int], BeforeValidator(_check_codes)] = Field(
         default={},

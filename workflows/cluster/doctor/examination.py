@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from argosy.steps.cluster.api import Api
-from argosy.workflows.cluster.doctor import bucket, capacity, rehearsal, rights, things, topology, versions
+from argosy.workflows.cluster.doctor import bucket, capacity, rehearsal, rights, started, things, topology, versions
 from argosy.workflows.cluster.doctor.check import Check
 from argosy.workflows.cluster.doctor.needs import Needs, needs_of
 
@@ -32,6 +32,8 @@ def examine(
     yield from rights.yours(api)
     yield from rights.accounts(api, needs)
     yield from rights.trigger(api, trigger)
+    if workflow is not None:
+        yield from started.trigger(api, workflow, trigger)
     for look in (things.secrets, things.claims, things.queue, things.priority_classes, things.network, things.images):
         yield from look(api, needs)
     if workflow is not None:

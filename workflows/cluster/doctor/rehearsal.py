@@ -53,7 +53,8 @@ def _one(api: Api, what: str, document: Mapping[str, Any]) -> Iterator[Check]:
         yield Check("unknown", what, f"{document.get('apiVersion')} is not spoken here")
     except (ApiError, StepError) as error:
         if isinstance(error, ApiError) and error.status == 404:
-            return  # its kind is not served, which is said elsewhere
+            yield from _unserved(api, what, document)
+            return
         if NOT_SEEN_YET.search(str(error)):
             yield Check("ok", what, "accepted but for its TrainingRuntime, which no dry run keeps")
             return
@@ -65,6 +66,16 @@ def _one(api: Api, what: str, document: Mapping[str, Any]) -> Iterator[Check]:
         yield Check("missing", what, f"refused: {' '.join(str(error).split())[:400]}", _remedy(str(error)))
     else:
         yield Check("ok", what, "accepted")
+
+
+def _unserved(api: Api, what: str, document: Mapping[str, Any]) -> Iterator[Check]:
+    """Of a group whose other kinds are there; that a whole group is not is said elsewhere."""
+    version, kind = str(document["apiVersion"]), document["kind"]
+    try:
+        api.read(f"/apis/{version}")
+    except ApiError:
+        return
+    yield Check("missing", what, f"the cluster serves {version}, but no {kind} of it", "install its CRD and controller")
 
 
 def _remedy(message: str) -> str:

@@ -69,8 +69,12 @@ def _cluster_queue(api: Api, needs: Needs) -> Check | None:
     where = (found.get("spec") or {}).get("clusterQueue", "")
     for each in (found.get("status") or {}).get("conditions") or []:
         if each["type"] == "Active" and each["status"] == "False":
-            detail = f"ClusterQueue {where} starts nothing: {each.get('reason', '')}: {each.get('message', '')}"
-            return Check("missing", what, detail, f"a ClusterQueue {where} that is Active: kubectl get clusterqueue")
+            said = f"{each.get('reason', '')}: {each.get('message', '')}"
+            if (found.get("spec") or {}).get("stopPolicy", "None") != "None":
+                remedy = f"its spec.stopPolicy: None, by whoever stopped it: kubectl edit localqueue {needs.queue}"
+                return Check("missing", what, f"somebody stopped it: {said}", f"{remedy} -n {api.namespace}")
+            remedy = f"a ClusterQueue {where} that is Active: kubectl get clusterqueue"
+            return Check("missing", what, f"ClusterQueue {where} starts nothing: {said}", remedy)
     try:
         spec = (api.get(CLUSTER_QUEUE, where) or {}).get("spec") or {}
     except (StepError, ApiError):
