@@ -107,7 +107,7 @@ def _facts(
         data=data_facts(source),
         own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
         ranks=ranks,
-        launched=launched(source, flags, settings),
+        launched=launched(source, values, flags, settings),
         launcher=launcher(source, values),
         inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
