@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, by_script, one_file
+from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_file
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
@@ -41,6 +41,11 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
     other = facts.restored_by
     if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
         flag = None  # a file of somebody's choice; its own it finds itself
+    if flag is not None and facts.others and facts.trainer is None:
+        why = (
+            f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves: every restart may begin"
+        )
+        return [], f"{why} anew{lines_of(facts, folder)}"
     if flag is not None and not flag.takes_value and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
     if facts.loads and flag is not None and not flag.takes_value and other is not None and other != flag:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, account, words_of
-from argosy.workflows.script.asked import Asked
+from argosy.workflows.script.asked import Asked, key_named
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 
@@ -45,15 +45,15 @@ def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple
     maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
     if maybe is not None and facts.trainer is None:
         why = f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
-        return [], f"{why}{_lines(facts, folder)}"
+        return [], f"{why}{lines_of(facts, folder)}"
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
-    if lines := _lines(facts, folder):
+    if lines := lines_of(facts, folder):
         return [], f"{why}{lines}"
     told = f". {account(facts)}" if facts.seen_loads else ""
     return [], f"{why}; name what makes the script go on with --resume-arg{told}"
 
 
-def _lines(facts: ScriptFacts, folder: str) -> str:
+def lines_of(facts: ScriptFacts, folder: str) -> str:
     """What to write for it to go on, around its own loop; "" where none is known."""
     if facts.loop is None or facts.trainer is not None:
         return ""
@@ -79,7 +79,7 @@ def _of_model(
     say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
     why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
     newest = f"; with {say} it begins with the newest model" if words else ""
-    return [], f"{why}{newest}{_lines(facts, folder)}"
+    return [], f"{why}{newest}{lines_of(facts, folder)}"
 
 
 def _of_each_kind(facts: ScriptFacts, numbered: Sequence[str]) -> list[str]:
@@ -99,18 +99,26 @@ def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence
         told = "{newest}" if len(patterns) == 1 else f"{{newest:{glob}}}"
         why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
         return _joined(asked.words, told), why
-    key, file = next(
-        ((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == asked.name), ("", "")
-    )
+    key = key_named(asked.name, asked.text, facts.keys)
+    file = facts.keys.get(key, "")
     named = f"{key} of {file}" if file else asked.name
     why = f"{asked.where} goes on from what {named} names, which no flag was seen to give"
     if word := facts.newest.get(asked.name):
         return [], f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
+    if asked.also:
+        also = (
+            f"{why}, and loads what {' and '.join(asked.also)} name, too: a restart begins anew unless each names its"
+        )
+        return (
+            [],
+            f"{also} newest file{f' and {asked.switch} is True' if asked.switch else ''}{lines_of(facts, folder)}",
+        )
     path = str(Path(folder, glob or (patterns[0] if patterns else "*")))
     return [], (
         f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init "
         f"again:\n        found = sorted(glob.glob({path!r}), key=os.path.getmtime)\n        if found:\n"
         f"            {asked.text} = found[-1]"
+        f"{f'{chr(10)}            {asked.switch} = True' if asked.switch else ''}"
     )
 
 

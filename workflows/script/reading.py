@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
+from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.asked import asked_for, numbered
 from argosy.workflows.script.beside import beside
@@ -115,7 +115,7 @@ def _facts(
         restored_by=loading_flag(source, values, whole),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags, settings.keys, whole),
+        asked_for=asked_for(source, flags, settings, whole),
         numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
@@ -150,6 +150,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **beside(source, values, flag)},
         enough=enough(source, values, places, flag),
+        others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),

@@ -250,9 +250,11 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     known = [call for call in calls if last_name(call.func) == _NEWEST
              or (whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func))
              or values.machine.named(call.func).endswith("keras.models.load_model")]  # fmt: skip
+    switch = resume_flag([*values.flags])
     for call in sorted(known, key=lambda call: not feeds_an_optimizer(call, source)):
+        under = switch is not None and not switch.takes_value and switch in (values.machine.needed(call) or ())
         for flag in _flags_of(call.args[0], values):
-            likely = _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)
+            likely = under or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute))
             if flag.takes_value and (likely or feeds_an_optimizer(call, source)):
                 return flag
     return None
