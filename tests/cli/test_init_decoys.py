@@ -77,3 +77,62 @@ def test_settings_that_each_name_a_part_are_all_told(read) -> None:
     assert {*found["checkpoint"]["include"]} == {"net_*.pt", "opt_*.pt"}, said
     assert "and loads what cfg.net['resume_net'] name, too: a restart begins anew unless" in said, said
     assert ("cfg.more['resume'] is True" in said, "argosy.pt" in said) == (True, False)
+
+
+NAMED = """import argparse, os, torch
+def main():
+    folder, turns = 'kept', 9
+    p = argparse.ArgumentParser()
+    p.add_argument('--dir', default=folder)
+    p.add_argument('--epochs', type=int, default=turns)
+    p.add_argument('--resume', action='store_true')
+    argv = p.parse_args()
+    epochs = argv.epochs
+    path = os.path.join(argv.dir, 'net.pth')
+    if argv.resume:
+        net.load_state_dict(torch.load(path))
+    for epoch in range(epochs):
+        net.train()
+        loss.backward()
+        optimizer.step()
+        torch.save(net.state_dict(), path)
+main()
+"""
+
+
+def test_a_default_that_a_function_names_is_what_the_parser_was_given(read) -> None:
+    _, found, said = read(NAMED)
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept", ["net.pth"]), said
+    assert "counts from 0 whatever was loaded: a restart takes all turns again" in said
+
+
+MANAGER = """import json, os, torch
+class Manager:
+    def __init__(self, path):
+        self.states, self.stats = os.path.join(path, 'states'), os.path.join(path, 'stats')
+    def save(self, thing, name):
+        torch.save(thing.state_dict(), os.path.join(self.states, name) + '.pt')
+    def load(self, thing, name):
+        thing.load_state_dict(torch.load(os.path.join(self.states, name) + '.pt'))
+    def count(self, epoch):
+        with open(os.path.join(self.stats, 'of_%d.json' % epoch), 'w') as file:
+            json.dump({}, file)
+    def counted(self, epoch):
+        with open(os.path.join(self.stats, 'of_%d.json' % epoch), 'rb') as file:
+            return json.load(file)
+"""
+
+
+def test_a_switch_that_loads_what_is_saved_makes_it_go_on_with_what_lies_beside(read) -> None:
+    script = (
+        f"{PARSER}import manager, misc\np.add_argument('--load_model', action='store_true')\nargs = p.parse_args()\n"
+    )
+    script += (
+        "kept = manager.Manager('w/a')\nif args.load_model:\n    kept.counted(3)\n    kept.load(optimizer, 'opt')\n"
+    )
+    script += "misc.rank()\nfor epoch in range(9):\n    kept.count(epoch)\n    kept.save(optimizer, 'opt')\n"
+    other = "import torch\ndef rank(): pass\ndef load_model(args, optimizer):\n    if args.resume:\n"
+    other += "        optimizer.load_state_dict(torch.load(args.resume))\n"
+    _, found, said = read(script, manager_py=MANAGER, misc_py=other)
+    assert (found["checkpoint"]["path"], resumed(found)) == ("w/a", ["--load_model"]), said
+    assert found["checkpoint"]["include"] == ["states/opt.pt", "stats/of_*.json"]

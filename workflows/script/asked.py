@@ -48,6 +48,7 @@ def asked_for(source: Source, flags: Sequence[Flag], settings: Settings, whole: 
     known, last = {flag.attribute for flag in flags}, {key.rpartition(".")[2]: key for key in settings.keys}
     found, come_to = list[tuple[tuple[bool, bool, bool], Asked]](), {*source.calls}
     near = {source.function_of(call) for call in come_to}  # what it does not come to as the setting is now
+    near -= {each for each in near if each is not None and not _is_used(each, source)}
     for call in (node for node in source.nodes if isinstance(node, ast.Call) and source.function_of(node) in near):
         if not (last_name(call.func) in (*LOADS, "load_state") or re.match("_*(load_|resume)", last_name(call.func))):
             continue
@@ -70,6 +71,13 @@ def asked_for(source: Source, flags: Sequence[Flag], settings: Settings, whole: 
     paths = [_setting(each) for each in loads if isinstance(each, ast.Attribute | ast.Subscript)]
     others = (text for name, text in paths if "resume" in name and name not in {*known, best.name})
     return replace(best, also=tuple(dict.fromkeys(others)))
+
+
+def _is_used(function: Function, source: Source) -> bool:
+    """Whether anything calls it, or hands it on: ``args.load_model`` does not."""
+    named = (node.func if isinstance(node, ast.Call) else node for node in source.nodes
+             if isinstance(node, ast.Call | ast.Name))  # fmt: skip
+    return function.name.startswith("__") or any(last_name(each) == function.name for each in named)
 
 
 def _given_for(call: ast.Call, name: str, keys: Container[str]) -> tuple[str, str] | None:

@@ -22,6 +22,7 @@ from argosy.workflows.script.domain import (
     ModuleValue,
     Unknown,
     Value,
+    join,
 )
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, key_of
@@ -234,7 +235,9 @@ class Machine(Answers):
         return value
 
     def _default(self, flag: Flag) -> Value:
-        """A default that is more than a constant."""
+        """A default that is more than a constant: what the parser was given, as far as it was come to."""
+        if flag.node is not None and flag.node in self.seen:
+            return join(self.seen[flag.node])
         file = self._source.file(flag.node) if flag.node is not None else ""
         frame = next((each.frame for each in self._modules.values() if each.frame.file == file), None)
         unknown = frame is None or flag.node is None

@@ -16,7 +16,7 @@ from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
-from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
+from argosy.workflows.script.going_on import enough, links, loaded, removed, switch_back, told_inside
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.lines import loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
@@ -91,7 +91,7 @@ def _facts(
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     pointed = pointers(source, values, fixed(places)) if trainer is None else {}
-    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None else ()))
+    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None and not settings.hydra else ()))
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
@@ -140,6 +140,9 @@ def _facts(
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
     """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
     flag = facts.resume_flag()
+    if flag is None and facts.trainer is None:
+        facts = replace(facts, restored_by=switch_back(source, values, places))
+        flag = facts.restored_by
     return replace(
         facts,
         no_folder=folder_lacks(source, values, places),

@@ -27,7 +27,7 @@ _PARTS = re.compile(r"\[f?['\"]\w*(opt|epoch|step|iter)\w*['\"]\](?!\s*=)")
 LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
 _NEWEST = "latest_checkpoint"
 """TensorFlow's, of a folder: all that was saved is restored of it."""
-_OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
+OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
 OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
 COUNTS = re.compile(r"epoch|iter|step|session|^check")
 _STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
@@ -90,7 +90,7 @@ def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] 
             flag, needed = values.untold(call.args[-1 if of_saver else 0]), values.machine.needed(call)
             if needed is None or not {*needed} <= {flag}:
                 continue  # it is not come to in a training
-            if flag is not None and _OF_MODEL.search(flag.attribute) and not OTHERS.search(flag.attribute):
+            if flag is not None and OF_MODEL.search(flag.attribute) and not OTHERS.search(flag.attribute):
                 return flag, source.where(call)
     return None
 
