@@ -113,8 +113,8 @@ def test_what_is_kept_and_told(name: str, read) -> None:
     assert (found.get("path"), found.get("include"), found.get("resume_args")) == (folder, include, resume), said
 
 
-def test_a_rank_that_only_a_flag_tells_is_none_of_torchrun(read, tmp_path) -> None:
+def test_a_rank_that_only_a_flag_tells_is_written_as_torchrun_gives_it(read, tmp_path) -> None:
     script = "p.add_argument('--rank', '--local_rank', type=int, default=0)\nargs = p.parse_args()\n"
     script += "if 'WORLD_SIZE' in os.environ:\n    torch.distributed.init_process_group('nccl')\n"
     _, _, said = read(f"{script}torch.cuda.set_device(args.rank)\ntorch.save(net, 'w/last.pt')\n")
-    assert "takes its rank from --local_rank, which torchrun does not give" in said
+    assert r'args = ["--local_rank=$\\{local_rank}"]: torchrun gives each rank its number there' in said

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from torch.distributed.elastic.utils import macros
+
+from argosy.steps.contract.placeholders import fill
 
 PARSER = "import argparse, glob, os, torch\nfrom pathlib import Path\np = argparse.ArgumentParser()\n"
 STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
@@ -47,8 +50,30 @@ def test_the_rank_that_an_older_launcher_gives_is_written(read) -> None:
     script = f"{PARSER}p.add_argument('--local_rank', type=int, required=True)\nargs = p.parse_args()\n"
     script += f"torch.cuda.set_device(args.local_rank)\n{GROUP}, rank=int(os.environ['RANK']))\n"
     _, found, said = read(f"{script}{STATE}f'o/{{n}}.pt')\n")
-    assert (found["args"], ranks(found)) == (["--local_rank=0"], (1, 1))
+    assert (found["args"], ranks(found)) == ([r"--local_rank=$\{local_rank}"], (2, 2))
     assert "requires" not in said
+
+
+def test_torchrun_replaces_what_is_written_there() -> None:
+    given = fill(r"--local_rank=$\{local_rank}", {})
+    assert macros.substitute([given, "$HOME"], "3") == ["--local_rank=3", "$HOME"]
+
+
+def test_a_device_that_a_flag_tells_is_told_where_a_branch_reads_the_variable(read) -> None:
+    script = f"{PARSER}p.add_argument('--local_rank', type=int, default=0)\nargs = p.parse_args()\n"
+    script += "os.environ.setdefault('LOCAL_RANK', str(args.local_rank))\n{device}"
+    script += f"torch.cuda.set_device(args.local_rank)\n{GROUP})\n{STATE}f'o/{{n}}.pt')\n"
+    _, found, _ = read(script.replace("{device}", ""))
+    assert found["args"] == [r"--local_rank=$\{local_rank}"]
+    _, found, _ = read(script.replace("{device}", "args.local_rank = int(os.environ['LOCAL_RANK'])\n"))
+    assert "args" not in found
+
+
+def test_a_sampler_that_takes_the_rank_on_its_node_is_one_node_s(read) -> None:
+    script = f"{PARSER}p.add_argument('--local_rank', type=int)\nargs = p.parse_args()\n{GROUP})\n"
+    script += "torch.utils.data.DistributedSampler(data, num_replicas=2, rank=args.local_rank)\n"
+    _, found, said = read(f"{script}{STATE}f'o/{{n}}.pt')\n")
+    assert (ranks(found), "one node only" in said) == ((1, 2), True)
 
 
 def test_a_rank_that_a_file_of_settings_has_is_none_of_torchrun(read, tmp_path) -> None:

@@ -38,6 +38,8 @@ OF_JAX = (
     "initialize(f\"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}\", int(os.environ['WORLD_SIZE']), "
     "int(os.environ['RANK']))"
 )
+LOCAL_RANK = r"$\{local_rank}"
+"""What torchrun replaces in the arguments of each rank, as torch.distributed.launch did; ours stand without the $."""
 OF_TORCHRUN = ("local_rank", "rank", "world_size")
 """What its ranks are told without being asked."""
 PLAIN_STEMS = ("train", "main", "__main__", "run", "pretrain", "finetune")
@@ -141,8 +143,10 @@ def _read(
         variable = {facts.variables[0]: OUT}
         found = read_script(script, args, [Path.cwd()], variable)
         facts, environ = (found, variable) if places(found) else (facts, environ)
-    if facts.launched is not None and facts.launched[1].required and not _among(facts.launched[1], args):
-        args = (f"{facts.launched[1].name}=0", *args)
+    if facts.launched is not None and _is_told_by_args(facts.launched[1]) and not _among(facts.launched[1], args):
+        flag = facts.launched[1]
+        name = next((each for each in flag.aliases if "local" in each), flag.name)
+        args = (f"{name}={LOCAL_RANK}", *args)
     args = args or (facts.trainer.args if facts.trainer else ())
     return facts, (*args, f"{RUN_DIR}=.") if facts.stays else args, environ
 
@@ -156,7 +160,9 @@ def _arguments(
     why = "" if data is None else f"{data.where} reads {data.name}"
     filled = f"{why}; {{data}} stands for the folder with the data on each node"
     if args:
-        guess.put("args", list(args), filled if any("{data}" in text for text in args) else "")
+        told = [filled] if any("{data}" in text for text in args) else []
+        told += ["torchrun gives each rank its number there"] if any(LOCAL_RANK in text for text in args) else []
+        guess.put("args", list(args), "; ".join(told))
     if uri and data is None:
         guess.why.append(("[dataset]", "the script finds the folder in $ARGOSY_DATA_PATH"))
     elif uri and data is not None and data.variable:
@@ -168,14 +174,18 @@ def _arguments(
         reason = "it says where the script writes" if OUT in environ.values() else ""
         reason = reason or ("the script imports what lies there" if "PYTHONPATH" in environ else "")
         launched = "the script leaves it to `fabric run` to launch its Fabric" if CLI_OF_FABRIC in environ else ""
-        told = (reason, launched, filled if "{data}" in environ.values() else "")
-        guess.why.append((guess.lines[-1], "; ".join(filter(None, told))))
+        reasons = (reason, launched, filled if "{data}" in environ.values() else "")
+        guess.why.append((guess.lines[-1], "; ".join(filter(None, reasons))))
     return args
 
 
 def _halfway(facts: ScriptFacts) -> int:
     """A step that the script reaches, and that lies behind a checkpoint or two."""
     return USUAL_KILL_STEP if facts.end is None else max(1, facts.end // 2)
+
+
+def _is_told_by_args(flag: Flag) -> bool:
+    return flag.name.startswith("-")
 
 
 def _among(flag: Flag, args: tuple[str, ...]) -> bool:
@@ -218,7 +228,7 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
             why = f"the script {told(nodes * each)}"
     elif under_ray:
         nodes, each, why = 1, 1, "Ray starts as many workers as the script's ScalingConfig says; more nodes by -j Nx1"
-    elif facts.launched:
+    elif facts.launched and not _is_told_by_args(facts.launched[1]):
         nodes, each = 1, 1
         why = "takes its rank from --local_rank, which torchrun does not give: let it read $LOCAL_RANK"
         why = f"{facts.launched[0]} {why}"

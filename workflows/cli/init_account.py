@@ -9,7 +9,7 @@ import re
 from argosy.workflows.script.account import Seen, said
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.resuming import NUMBERED
+from argosy.workflows.script.resuming import NUMBERED, OF_MODEL
 from argosy.workflows.script.values import OUTSIDE
 
 MOST = 4
@@ -51,7 +51,8 @@ def goes_on(facts: ScriptFacts) -> list[str]:
     flag = facts.resume_flag()
     if flag is None and facts.numbered:
         return [*facts.numbered, STEP]
-    told = (one for each in facts.seen_loads for one in each.flags if one.takes_value and not one.default)
+    told = (one for each in facts.seen_loads for one in each.flags
+            if one.takes_value and not one.default and OF_MODEL.search(one.attribute))  # fmt: skip
     flag = flag or next(told, None)
     return [] if flag is None else resume_words(flag)
 

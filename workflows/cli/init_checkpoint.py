@@ -16,7 +16,8 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
 from argosy.workflows.cli.init_refused import is_empty, refused
-from argosy.workflows.cli.init_resume import LAST, OURS, resume
+from argosy.workflows.cli.init_resume import resume
+from argosy.workflows.cli.init_unflagged import LAST, OURS
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.ranks import rank_files
@@ -268,18 +269,21 @@ def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str)
     first = patterns[0].split("/")[0] if patterns else ""
     alone = len(patterns) == 1 and any(each.whole for each in facts.saves) and "/" in patterns[0]
     for path, where in facts.beside.items():
-        above, name = str(Path(path).parent), Path(path).name
-        if folder != above and above.startswith(f"{folder}/"):
-            above, name = folder, os.path.relpath(path, folder)
+        above = str(Path(path).parent)
+        common = folder if above.startswith(OUTSIDE) else os.path.commonpath([folder, above])
+        if folder != above and (common in ("", ".") or above.startswith(OUTSIDE) or
+                                (named and common not in (folder, above))):  # fmt: skip
+            continue
+        name = os.path.relpath(path, common)
         if named and "*" in newest:
             top, _, below = name.partition("/")
-            if not (alone and above == folder and below and fnmatchcase(top, first)):
+            if not (alone and common == folder and below and fnmatchcase(top, first)):
                 continue
             name = f"{first}/{below}"  # beside each of them
-        if folder != above and folder.startswith(f"{above}/"):
-            patterns = [f"{os.path.relpath(folder, above)}/{each}" for each in patterns]
-            folder = above
-        if folder == above and not any(fnmatchcase(name, each) for each in patterns):
+        if folder != common:
+            patterns = [f"{os.path.relpath(folder, common)}/{each}" for each in patterns]
+            folder = common
+        if not any(fnmatchcase(name, each) for each in patterns):
             patterns, why = [*patterns, name], f"{why}; {where} reads {name} to go on"
     return folder, patterns, why
 

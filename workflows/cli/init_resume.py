@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from argosy.workflows.cli.init_account import STEP, account, stands_for, words_of
-from argosy.workflows.script.asked import Asked
+from argosy.workflows.cli.init_account import STEP, stands_for, words_of
+from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_file
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
-
-OURS = "argosy.pt"
-"""So is the file called of the lines that make a script go on."""
-LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
-"""So is the file called, among others that are numbered or the best, that each save writes anew."""
-MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
-"""So is a flag called of which it was not seen what the script does with it."""
-_BESIDE = re.compile(r"(?i)(^|[_.-])(opt|optim|optimi[sz]er|ema|sched|scheduler|scaler|amp|rng|best|final)(?![a-z])")
-"""So is a file called, in parts of its name, that is not the one a script is told of."""
 
 
 def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
@@ -52,6 +41,11 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
     other = facts.restored_by
     if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
         flag = None  # a file of somebody's choice; its own it finds itself
+    if flag is not None and facts.others and facts.trainer is None:
+        why = (
+            f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves: every restart may begin"
+        )
+        return [], f"{why} anew{lines_of(facts, folder)}"
     if flag is not None and not flag.takes_value and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
     if facts.loads and flag is not None and not flag.takes_value and other is not None and other != flag:
@@ -71,7 +65,7 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
         return switch or _from_folder(told, facts.endings.get(flag.attribute, ""))
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
-    return _by_script(facts, folder, patterns)
+    return by_script(facts, folder, patterns)
 
 
 def _from_folder(found: tuple[list[str], str], folder: str) -> tuple[list[str], str]:
@@ -137,7 +131,7 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
     several = several and not (facts.trainer is not None and facts.trainer.unit)
     several = (several or _is_in_tree(facts, flag, patterns)) and flag.attribute not in facts.folders
-    if several and (glob := _one_file(facts, folder, patterns)):
+    if several and (glob := one_file(facts, folder, patterns)):
         told = f"{{newest:{glob}}}" if "*" in glob else f"{folder}/{glob}"
         why = f"{declares} with a value; {told} stands for the file of what was written last"
         return [*words_of(flag.name, told), *_with_number(facts, flag, glob)], why
@@ -172,90 +166,10 @@ def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], s
     return [], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}"
 
 
-def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
-    """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
-    if facts.numbered and any("*" in Path(each).name for each in patterns):
-        return _joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from"
-    if facts.init_from is not None:
-        return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
-    if facts.loads and (linked := {*facts.links} & {Path(each).name for each in patterns}):
-        where = facts.links[name := min(linked)]
-        return [], (
-            f"{facts.loads} looks for {name}, which {where} makes a link, and links are not kept: write "
-            "shutil.copyfile (of the whole path) in its place, or every restart begins anew"
-        )
-    if facts.loads:
-        return [], f"{facts.loads} looks for it and goes on by itself"
-    if facts.asked_for is not None:
-        return _asked_for(facts, facts.asked_for, folder, patterns)
-    if facts.of_model is not None:
-        return _of_model(facts, *facts.of_model, folder, patterns)
-    maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
-    if maybe is not None and facts.trainer is None:
-        why = f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
-        return [], f"{why}{_lines(facts, folder)}"
-    why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
-    if lines := _lines(facts, folder):
-        return [], f"{why}{lines}"
-    told = f". {account(facts)}" if facts.seen_loads else ""
-    return [], f"{why}; name what makes the script go on with --resume-arg{told}"
-
-
-def _lines(facts: ScriptFacts, folder: str) -> str:
-    """What to write for it to go on, around its own loop; "" where none is known."""
-    if facts.loop is None or facts.trainer is not None:
-        return ""
-    lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
-    return f". For it to go on write, and call argosy init again:\n{lines}"
-
-
-def _of_model(
-    facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]
-) -> tuple[list[str], str]:
-    """Of a flag with the path of a model that the script begins with."""
-    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
-    numbered = [each for each in patterns if "*" in Path(each).name]
-    path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
-    if len(patterns) > 1 and len(numbered) == 1:
-        path = f"{{newest:{numbered[0]}}}"
-    words = words_of(flag.name, path)
-    if len(numbered) > 1:
-        words = _of_each_kind(facts, numbered)
-    if facts.counts_on and len(numbered) == 1:
-        why = f"{where} loads what {flag.name} names, and takes its step from the name"
-        return words, f"{why}; no optimizer's state is loaded"
-    say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
-    why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
-    newest = f"; with {say} it begins with the newest model" if words else ""
-    return [], f"{why}{newest}{_lines(facts, folder)}"
-
-
-def _of_each_kind(facts: ScriptFacts, numbered: Sequence[str]) -> list[str]:
-    """What the flags of models of several kinds are given: ``--netG`` the newest ``netG_epoch_*.pth``."""
-    words = list[str]()
-    for glob in numbered:
-        alike = (each for each in facts.flags if each.takes_value and Path(glob).name.startswith(each.attribute))
-        if (flag := next(alike, None)) is not None:
-            words += words_of(flag.name, f"{{newest:{glob}}}")
-    return words
-
-
 def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:
     """Whether a checkpoint is a folder, in which the flag names a file."""
     trees = len(patterns) == 1 and patterns[0].endswith("/**/*")
     return trees and flag.attribute in facts.files - facts.folders
-
-
-def _one_file(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> str:
-    """The glob, below the folder, of the one file among several that a script is told of; "" where none is certain."""
-    found = {os.path.relpath(f"{each.folder}/{each.pattern}", folder): each for each in facts.saves if not each.unless}
-    # Of trees that libraries write no file is known.
-    kept = {glob: each for glob, each in found.items() if glob[:2] != ".." and "**" not in glob
-            and any(fnmatchcase(glob, one) or glob == one for one in patterns)}  # fmt: skip
-    states = [glob for glob, each in kept.items() if each.whole]
-    alike = states or [glob for glob in kept if not _BESIDE.search(Path(glob).name)]
-    last = [glob for glob in alike if LAST.fullmatch(Path(glob).name)]
-    return last[0] if last else alike[0] if len(alike) == 1 else ""
 
 
 def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
@@ -265,30 +179,3 @@ def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
              and each.attribute not in facts.unread)  # fmt: skip
     other = next(named, None)
     return [] if other is None or whole or "*" not in Path(glob).name else words_of(other.name, f"{{step:{glob}}}")
-
-
-def _joined(words: Sequence[str], value: str) -> list[str]:
-    """``--options key=value``, and ``key value``."""
-    return [*words[:-1], words[-1] + value] if words[-1].endswith("=") else [*words, value]
-
-
-def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
-    """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
-    glob = patterns[0] if len(patterns) == 1 else _one_file(facts, folder, patterns)
-    if asked.words and glob:
-        told = "{newest}" if len(patterns) == 1 else f"{{newest:{glob}}}"
-        why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
-        return _joined(asked.words, told), why
-    key, file = next(
-        ((key, file) for key, file in facts.keys.items() if key.rpartition(".")[2] == asked.name), ("", "")
-    )
-    named = f"{key} of {file}" if file else asked.name
-    why = f"{asked.where} goes on from what {named} names, which no flag was seen to give"
-    if word := facts.newest.get(asked.name):
-        return [], f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
-    path = str(Path(folder, glob or (patterns[0] if patterns else "*")))
-    return [], (
-        f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init "
-        f"again:\n        found = sorted(glob.glob({path!r}), key=os.path.getmtime)\n        if found:\n"
-        f"            {asked.text} = found[-1]"
-    )

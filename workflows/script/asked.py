@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
 from argosy.workflows.script.resuming import COUNTS, GOES_ON, LOADS, OTHERS, feeds_an_optimizer
+from argosy.workflows.script.settings import Settings
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
@@ -19,6 +20,8 @@ _PATH = re.compile(
 _OF_KEY = re.compile(
     r"^(resume|restore|pretrain|load|ckpt|checkpoint|init)(?!.*(only|param|strict|every|freq|interval|dir))"
 )
+
+_NAMES = re.compile(r"resume|restore|ckpt|checkpoint|path|file")
 
 
 @dataclass(frozen=True)
@@ -31,16 +34,21 @@ class Asked:
     text: str
     where: str
     words: tuple[str, ...] = ()
+    switch: str = ""
+    """Another setting, without which it does not."""
+    also: tuple[str, ...] = ()
+    """What else it loads for a resume, where settings of their own name that."""
 
 
-def asked_for(source: Source, flags: Sequence[Flag], keys: Mapping[str, str], whole: bool) -> Asked | None:
-    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; ``keys``: those of files
-    of settings, whose last parts may be called otherwise; ``whole``: some optimizer gets its state. What gives it that
-    is the one; what gives the model its weights only begins anew.
+def asked_for(source: Source, flags: Sequence[Flag], settings: Settings, whole: bool) -> Asked | None:
+    """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; of files of ``settings``
+    the last parts of keys may be called otherwise; ``whole``: some optimizer gets its state. What gives it that is the
+    one; what gives the model its weights only begins anew.
     """
-    known, last = {flag.attribute for flag in flags}, {key.rpartition(".")[2]: key for key in keys}
+    known, last = {flag.attribute for flag in flags}, {key.rpartition(".")[2]: key for key in settings.keys}
     found, come_to = list[tuple[tuple[bool, bool, bool], Asked]](), {*source.calls}
     near = {source.function_of(call) for call in come_to}  # what it does not come to as the setting is now
+    near -= {each for each in near if each is not None and not _is_used(each, source)}
     for call in (node for node in source.nodes if isinstance(node, ast.Call) and source.function_of(node) in near):
         if not (last_name(call.func) in (*LOADS, "load_state") or re.match("_*(load_|resume)", last_name(call.func))):
             continue
@@ -52,8 +60,47 @@ def asked_for(source: Source, flags: Sequence[Flag], keys: Mapping[str, str], wh
                 if like and name not in known and on:
                     words = _words_of_yacs(source, text) or _words_of_dots(source, last.get(name, ""))
                     rank = (_restores(call, source), "resume" in name, call in come_to)
-                    found.append((rank, Asked(name, text, source.where(above), words)))
-    return max(found, key=lambda each: each[0])[1] if found else None
+                    switch = _switch_of(call, settings)
+                    if (path := _given_for(call, name, {*last})) is not None:
+                        (name, text), switch = path, text
+                    found.append((rank, Asked(name, text, source.where(above), words, switch)))
+    if not found:
+        return None
+    best = max(found, key=lambda each: each[0])[1]
+    loads = (call.args[0] for call in source.calls if last_name(call.func) in LOADS and call.args)
+    paths = [_setting(each) for each in loads if isinstance(each, ast.Attribute | ast.Subscript)]
+    others = (text for name, text in paths if "resume" in name and name not in {*known, best.name})
+    return replace(best, also=tuple(dict.fromkeys(others)))
+
+
+def _is_used(function: Function, source: Source) -> bool:
+    """Whether anything calls it, or hands it on: ``args.load_model`` does not."""
+    named = (node.func if isinstance(node, ast.Call) else node for node in source.nodes
+             if isinstance(node, ast.Call | ast.Name))  # fmt: skip
+    return function.name.startswith("__") or any(last_name(each) == function.name for each in named)
+
+
+def _given_for(call: ast.Call, name: str, keys: Container[str]) -> tuple[str, str] | None:
+    """Of ``if config["resume"]: load(config["ckpt"])`` the setting that names the path; None where it is the same."""
+    given = [_setting(one) for each in call.args for one in ast.walk(each)
+             if isinstance(one, ast.Attribute | ast.Subscript)]  # fmt: skip
+    paths = (each for each in given if _NAMES.search(each[0]) and (each[0] in keys or "['" in each[1]))
+    return None if any(each == name for each, _ in given) else next(paths, None)
+
+
+def _switch_of(call: ast.Call, settings: Settings) -> str:
+    """What a load is given that says how far to go on, where the files say no: ``load(path, resume=config.resume)``."""
+    given = ((_setting(word.value), word.arg or "") for word in call.keywords)
+    return next((text for (name, text), word in given if "resume" in word
+                 and (key := key_named(name, text, settings.keys)) and key not in settings.values), "")  # fmt: skip
+
+
+def key_named(name: str, text: str, keys: Iterable[str]) -> str:
+    """The key of the files that the script calls so: ``a.b`` of ``config["a"].b``; "" where several may be meant."""
+    likely = [key for key in keys if key.rpartition(".")[2] == name]
+    whole = re.sub(r"\[['\"](\w+)['\"]\]", r".\1", text)
+    same = [key for key in likely if f".{whole}".endswith(f".{key}")]
+    return max(same, key=len) if same else likely[0] if len(likely) == 1 else ""
 
 
 def _restores(call: ast.Call, source: Source) -> bool:

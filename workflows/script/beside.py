@@ -51,8 +51,8 @@ def _paths(call: ast.Call, values: Values, numbered: bool) -> Iterator[str]:
     """Those of its arguments that name one file, or one of each save."""
     for each in call.args[:2]:
         for path in values.machine.globs(each):
-            name = PurePosixPath(path).name
-            if "." in name.strip(".") and "\n" not in path and (numbered or not ("*" in path or "\0" in name)):
+            parent, name = str(PurePosixPath(path).parent), PurePosixPath(path).name
+            if "." in name.strip(".") and "\n" not in path and (numbered or not ("*" in parent or "\0" in name)):
                 yield str(PurePosixPath(path.replace("\0", "*")))
 
 

@@ -148,6 +148,7 @@ class Calls(Statements, Library):
     def _by_name(self, name: str, args: list[Value], named: dict[str, Value]) -> Value:
         """A method of an object of which nothing is known: of the classes that have one of the name."""
         found = [each for known in self.classes.values() for each in known if name in each.attributes]
+        found = found[:_SAME_NAME] if name == "save" else found  # all do the same to their models
         if name in _USUAL or name.startswith("__") or not 0 < len(found) <= _SAME_NAME:
             return Unknown(f"{name}()")
         methods = [(each, each.attributes[name]) for each in found]

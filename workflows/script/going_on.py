@@ -19,6 +19,7 @@ from argosy.workflows.script.values import Values
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
+_LOADS = re.compile(r"^(?!.*(eval|test|pretrain|only))((re)?load|restore|ckpt|checkpoint)")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
 _NEWEST = "latest_checkpoint"
 _RESTORES = (
@@ -72,6 +73,12 @@ def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag
             if any(fnmatchcase(path, str(PurePosixPath(one.folder, one.pattern))) for path in paths for one in places):
                 return source.where(call)
     return ""
+
+
+def switch_back(source: Source, values: Values, places: Sequence[SavedAt]) -> Flag | None:
+    """The switch, called as one that loads is, with nothing but which it loads what it saves."""
+    known = (flag for flag in values.flags if not flag.takes_value and _LOADS.search(flag.attribute))
+    return next((flag for flag in known if enough(source, values, places, flag)), None)
 
 
 def told_inside(flags: Sequence[Flag], told: Mapping[str, str | None], places: Sequence[SavedAt]) -> frozenset[str]:

@@ -25,8 +25,10 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
                         for one in _inside(each, source, values, {}, entered)):  # fmt: skip
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         asked = owner
-        if last_name(call.func) == "step" and call.args and last_name(call.args[0]):
+        if last_name(call.func) == "step" and call.args and _is_stepped(call.args[0], values):
             asked = call.args[0]  # scaler.step(optimizer)
+        if last_name(call.func) in ("train", "parameters") and isinstance(owner, ast.Subscript):
+            return  # one of several, of which no name tells how many
         name = None if asked is None else _named(asked, names)
         if name is None or asked is None:
             continue
@@ -42,7 +44,7 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
         (steps if any(word in name.lower() for word in _STEPS) else models).append(name)
     anew = {ast.unparse(each) for node in ast.walk(loop) if isinstance(node, ast.Assign) for each in node.targets}
     saved = [name for name in saved if name not in anew]  # as what is made for each evaluation is
-    if (models or saved) and steps:
+    if (models or {*saved} - {*steps}) and steps:
         whole = [name for name in models if not any(name.startswith(f"{other}.") for other in models)]
         yield from (*whole, *steps, *saved)
 

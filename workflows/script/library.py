@@ -250,6 +250,8 @@ class Library(Builtins):
         found = self.module_of(self.text(args[1]))
         return Unknown() if found is None else found
 
+    _fn_load_source = _fn_spec_from_file_location  # of imp
+
     def _fn_module_from_spec(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return args[0]
 

@@ -183,6 +183,8 @@ def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:
     """Whether each start takes all turns: nothing but constants and flags bound it, and nothing leaves a turn out."""
     parts = [part for each in call.args
              for part in ((each.left, each.right) if isinstance(each, ast.BinOp) else (each,))]  # fmt: skip
+    kept = ([*values.bindings.bound(each)] if isinstance(each, ast.Name) else [each] for each in parts)
+    parts = [each[0] if len(each) == 1 else one for each, one in zip(kept, parts, strict=True)]
     names = [each for each in parts if isinstance(each, ast.Attribute)]
     flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
     known = names and all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)

@@ -6,15 +6,13 @@ import ast
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from argosy.workflows.script.calls import Calls
+from argosy.workflows.script.answers import Answers
 from argosy.workflows.script.domain import (
-    FIRST_HOLE,
-    LIBRARY,
     NUMBER,
     Absent,
     ClassValue,
@@ -24,7 +22,7 @@ from argosy.workflows.script.domain import (
     ModuleValue,
     Unknown,
     Value,
-    choices,
+    join,
 )
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, key_of
@@ -33,10 +31,8 @@ from argosy.workflows.script.settings import changed, read_settings, typed
 from argosy.workflows.script.source import Source, counted, last_name
 
 _MOST_STEPS = 400_000
-_MOST_SEEN = 60
 _MOST_MODULES = 30
 """Whose names are like one that only a run knows."""
-_SAVES = re.compile(r"^(?!numpy|PIL|matplotlib|cv2).*(\.save\w*$|Checkpoint|Trainer\(\)\.(train|fit)$)")
 RANKS = re.compile(r"rank|gpu|world|device|nodes|nproc")
 """Flags that whoever starts the ranks may set."""
 
@@ -45,7 +41,7 @@ class _Spent(Exception):
     """It was gone far enough."""
 
 
-class Machine(Calls):
+class Machine(Answers):
     """One way through a script."""
 
     def __init__(
@@ -64,15 +60,11 @@ class Machine(Calls):
         self._told = given
         self._cwd = cwd.resolve()
         self._modules: dict[Path, ModuleValue] = {}
-        self._steps, self._saved = 0, False
+        self._steps = 0
         self.arguments, self.environ, self.configs = arguments, environ, {}
-        self.seen: dict[ast.expr, list[Value]] = {}
-        """What the arguments of calls were."""
-        self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
-        """The calls that were come to, and the flags that this needed, each time."""
         counts = (target for node in source.nodes if (target := counted(node)) is not None)
         self.counted = {last_name(each) or key_of(each) for each in counts}
-        self.unpacked: dict[ast.Call, dict[str, Value]] = {}  # what calls were given by name, in ``**more`` too
+        self._of_configs: dict[str, Value] = {}  # texts of files in Python that hold settings
         self.followed = False  # whether it came to a save from its first line
         self.finished = False  # whether it came to the end
         with contextlib.suppress(_Spent, RecursionError, *WRONG):
@@ -101,23 +93,6 @@ class Machine(Calls):
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise _Spent
-
-    def saw(self, node: ast.Call, args: list[Value], named: dict[str, Value]) -> None:
-        """A call was come to."""
-        self.calls.setdefault(node, []).append(self.needs)
-        self._saved = self._saved or _SAVES.search(self.named(node.func)) is not None
-        starred = any(isinstance(each, ast.Starred) for each in node.args)
-        given = {} if starred else dict(zip(node.args, args, strict=False))
-        given |= {word.value: named[word.arg] for word in node.keywords if word.arg in named}
-        self.unpacked[node] = named
-        for each, value in given.items():
-            self.keep(each, choices(value))
-
-    def keep(self, node: ast.expr, values: Sequence[Value]) -> None:
-        """An expression was found to be these."""
-        kept = self.seen.setdefault(node, [])
-        if len(kept) < _MOST_SEEN:
-            kept += [each for each in values if not any(each is other for other in kept)]
 
     # Modules.
 
@@ -204,6 +179,7 @@ class Machine(Calls):
             base = self.config_file(os.path.relpath(file.parent / str(each), self._cwd))
             self.merge(made, base if isinstance(base, dict) else {})
         self.merge(made, {key: value for key, value in names.items() if not key.startswith("_")})
+        self._of_configs |= {key: value for key, value in made.items() if isinstance(value, str)}
         return made
 
     # Settings.
@@ -237,6 +213,8 @@ class Machine(Calls):
         known = self.told(below) if below else None
         known = self.told(name) if known is None else known
         flag = self._flags.get(name)
+        if known is None and (flag is None or (flag.takes_value and flag.default is None and not flag.computed)):
+            known = self._of_configs.get(name)
         if known is None and flag is None and name.isupper():  # of a module, however an object came by it
             known = next(
                 (text for each in self._modules.values() if isinstance(text := each.frame.names.get(name), str)), None
@@ -257,7 +235,9 @@ class Machine(Calls):
         return value
 
     def _default(self, flag: Flag) -> Value:
-        """A default that is more than a constant."""
+        """A default that is more than a constant: what the parser was given, as far as it was come to."""
+        if flag.node is not None and flag.node in self.seen:
+            return join(self.seen[flag.node])
         file = self._source.file(flag.node) if flag.node is not None else ""
         frame = next((each.frame for each in self._modules.values() if each.frame.file == file), None)
         unknown = frame is None or flag.node is None
@@ -268,33 +248,3 @@ class Machine(Calls):
         tried = (self._cwd / path, self._source.path.parent / path)
         found = next((found for each in tried if each.is_file() and (found := read_settings(each)) is not None), None)
         return changed(found, self.arguments)
-
-    # Answers.
-
-    def needed(self, call: ast.Call) -> tuple[Flag, ...] | None:
-        """The flags without which a call is not come to; None where it never is."""
-        return min(self.calls[call], key=len) if call in self.calls else None
-
-    def named(self, node: ast.expr) -> str:
-        """What a library calls the function that stands there; "" for none of a library's."""
-        found = (each for each in self.seen.get(node, []) if isinstance(each, Unknown) and each.kind == LIBRARY)
-        return next((each.name for each in found), "")
-
-    def globs(self, node: ast.expr) -> list[str]:
-        """The paths that an argument was, with ``*`` and UNKNOWN for their holes."""
-        found = dict.fromkeys(
-            self.glob(self.text(each)) for each in self.seen.get(node, [])
-            if isinstance(each, str | Path | File | Unknown | Absent) or hasattr(each, "parent")
-        )  # fmt: skip
-        return list(found)
-
-    def flags_in(self, node: ast.expr) -> Iterator[Flag]:
-        """The flags without a value that a path is made of, the first first."""
-        for value in self.seen.get(node, []):
-            yield from self.flags_of(self.text(value) if not isinstance(value, dict | list) else "")
-
-    def flags_of(self, text: str) -> Iterator[Flag]:
-        """Those of a text with holes."""
-        for each in (one for one in text if ord(one) >= FIRST_HOLE):
-            if (flag := self.holes[ord(each) - FIRST_HOLE].flag) is not None:
-                yield flag

@@ -70,7 +70,8 @@ def spread(source: Source, values: Values) -> Spread:
     by = next(((name, where) for name, where in names if name in (*DISTRIBUTED, *wrappers)), None)
     cuda = next((where for name, where in names if name in ("cuda", "nccl")), None)
     group = any(name == "init_process_group" for name, _ in names)
-    own = (call for call in _groups(source) if (rank := argument(call, "rank")) is not None
+    shared = (call for call in source.calls if last_name(call.func) == "DistributedSampler")
+    own = (call for call in (*_groups(source), *shared) if (rank := argument(call, "rank")) is not None
            and "local_rank" in ast.unparse(rank).lower() and call in values.machine.calls)  # fmt: skip
     plugged = any(last_name(call.func) == "Accelerator" and "plugin" in ast.unparse(call) for call in source.calls)
     parted = any(name in _PARTED for name, _ in names)
@@ -254,12 +255,24 @@ def _by_mpi(source: Source, values: Values) -> str:
     return next(map(source.where, tells), "")
 
 
-def launched(source: Source, flags: Sequence[Flag], settings: Settings) -> tuple[str, Flag] | None:
-    """Where it makes its group, and the ``--local_rank`` that it reads, where nothing reads $LOCAL_RANK."""
+def launched(source: Source, values: Values, flags: Sequence[Flag], settings: Settings) -> tuple[str, Flag] | None:
+    """Where it makes its group, and the ``--local_rank`` that tells it its GPU, where $LOCAL_RANK does not."""
     told = [flag for flag in flags if {"--local_rank", "--local-rank"} & {flag.name, *flag.aliases}]
     told += [Flag(f"{key}=", True, None, False, "", key) for key in settings.values if key == "local_rank"]
     flag, read = next(iter(told), None), [node.attr for node in source.nodes if isinstance(node, ast.Attribute)]
-    if any(getattr(each, "value", "") == "LOCAL_RANK" for each in source.nodes if isinstance(each, ast.Constant)):
-        return None
     groups = [source.where(call) for call in _groups(source)]
-    return (groups[0], flag) if flag is not None and groups and flag.attribute in read else None
+    if flag is None or not groups or flag.attribute not in read:
+        return None
+    asked = any(getattr(each, "value", "") == "LOCAL_RANK" for each in source.nodes if isinstance(each, ast.Constant))
+    return (groups[0], flag) if not asked or _sets_its_device(flag.attribute, source, values) else None
+
+
+def _sets_its_device(name: str, source: Source, values: Values) -> bool:
+    """Whether ``set_device(args.local_rank)`` is given what the command line says, wherever $LOCAL_RANK is read."""
+    for call in (each for each in source.calls if last_name(each.func) == "set_device" and each.args):
+        asked = call.args[0]
+        owner = ast.unparse(asked.value) if isinstance(asked, ast.Attribute) and asked.attr == name else ""
+        known = [value for given, value in values.bindings.attributes.get(name, []) if given == owner]
+        if owner and not any("LOCAL_RANK" in ast.unparse(each) for each in known):
+            return True
+    return False

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
+from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.asked import asked_for, numbered
 from argosy.workflows.script.beside import beside
@@ -16,7 +16,7 @@ from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
-from argosy.workflows.script.going_on import enough, links, loaded, removed, told_inside
+from argosy.workflows.script.going_on import enough, links, loaded, removed, switch_back, told_inside
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.lines import loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
@@ -91,7 +91,7 @@ def _facts(
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     pointed = pointers(source, values, fixed(places)) if trainer is None else {}
-    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None else ()))
+    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None and not settings.hydra else ()))
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
@@ -107,7 +107,7 @@ def _facts(
         data=data_facts(source),
         own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
         ranks=ranks,
-        launched=launched(source, flags, settings),
+        launched=launched(source, values, flags, settings),
         launcher=launcher(source, values),
         inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
@@ -115,7 +115,7 @@ def _facts(
         restored_by=loading_flag(source, values, whole),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags, settings.keys, whole),
+        asked_for=asked_for(source, flags, settings, whole),
         numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
@@ -140,6 +140,9 @@ def _facts(
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
     """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
     flag = facts.resume_flag()
+    if flag is None and facts.trainer is None:
+        facts = replace(facts, restored_by=switch_back(source, values, places))
+        flag = facts.restored_by
     return replace(
         facts,
         no_folder=folder_lacks(source, values, places),
@@ -151,6 +154,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **beside(source, values, flag)},
         enough=enough(source, values, places, flag),
+        others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),

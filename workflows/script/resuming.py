@@ -27,7 +27,7 @@ _PARTS = re.compile(r"\[f?['\"]\w*(opt|epoch|step|iter)\w*['\"]\](?!\s*=)")
 LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
 _NEWEST = "latest_checkpoint"
 """TensorFlow's, of a folder: all that was saved is restored of it."""
-_OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
+OF_MODEL = re.compile(r"(^|_)(checkpoint|ckpt|restore|load|weights|pretrained|pretrain|model|net\w*|resume)(_|$)")
 OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
 COUNTS = re.compile(r"epoch|iter|step|session|^check")
 _STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
@@ -90,7 +90,7 @@ def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] 
             flag, needed = values.untold(call.args[-1 if of_saver else 0]), values.machine.needed(call)
             if needed is None or not {*needed} <= {flag}:
                 continue  # it is not come to in a training
-            if flag is not None and _OF_MODEL.search(flag.attribute) and not OTHERS.search(flag.attribute):
+            if flag is not None and OF_MODEL.search(flag.attribute) and not OTHERS.search(flag.attribute):
                 return flag, source.where(call)
     return None
 
@@ -250,9 +250,11 @@ def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
     known = [call for call in calls if last_name(call.func) == _NEWEST
              or (whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func))
              or values.machine.named(call.func).endswith("keras.models.load_model")]  # fmt: skip
+    switch = resume_flag([*values.flags])
     for call in sorted(known, key=lambda call: not feeds_an_optimizer(call, source)):
+        under = switch is not None and not switch.takes_value and switch in (values.machine.needed(call) or ())
         for flag in _flags_of(call.args[0], values):
-            likely = _LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute)
+            likely = under or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute))
             if flag.takes_value and (likely or feeds_an_optimizer(call, source)):
                 return flag
     return None

@@ -63,11 +63,13 @@ class Source:
         own = [node for node in self.nodes if self._file[node] == "" and isinstance(node, ast.Import | ast.ImportFrom)]
         if any(getattr(node, "level", 0) and self.function_of(node) is None for node in own):
             return "module"
+        adds = (node.lineno for node in self.nodes if isinstance(node, ast.Attribute) and self._file[node] == ""
+                and ast.unparse(node) == "sys.path")  # fmt: skip
+        first = min(adds, default=sys.maxsize)  # what is imported then may lie in the folders that it adds
+        own = [node for node in own if node.lineno < first]
         names = {(getattr(node, "module", "") or each.name).partition(".")[0] for node in own for each in node.names}
         lacks = [name for name in names if self.found([self.path.parent], [name]) is None]
-        here, tree = cwd.resolve(), self._trees[self.path]
-        if tree is None or "sys.path" in ast.unparse(tree):
-            return ""
+        here = cwd.resolve()
         if any(self.found([here], [name]) is not None for name in lacks):
             # A script's own folder comes first: its types.py would stand for Python's own.
             near, path = {each.stem for each in self.path.parent.glob("*.py")}, self.path.resolve()

@@ -23,7 +23,7 @@ _TEXTS = frozenset({
 _WIDEST = 100
 """Of zfill and expandtabs."""
 _TESTS = frozenset({
-    "startswith", "endswith", "isdigit", "isnumeric",
+    "startswith", "endswith", "isdigit", "isnumeric", "find", "rfind", "index", "rindex",
 })  # fmt: skip
 
 

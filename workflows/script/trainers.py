@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import PurePath
 
-from argosy.workflows.script.domain import Unknown
+from argosy.workflows.script.domain import Table, Unknown
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.hugging_face import PARSERS, transformers
 from argosy.workflows.script.ray_train import ray_train
@@ -82,11 +82,19 @@ def _by_a_setting(source: Source, values: Values) -> TrainerFacts | None:
     for roots, name, setting, default, say, facts in _BY_A_SETTING:
         call = next((call for call in source.calls if last_name(call.func) == name), None)
         if call is not None and source.packages & {*roots} and _names(source, setting):
-            folder = posixpath.normpath(values.conditions.flag(setting) or default)
+            folder = posixpath.normpath(values.conditions.flag(setting) or _made_known(values, setting) or default)
             remedy = f"say where, as in `argosy init SCRIPT -- {say}`, or name the folder with --opaque FOLDER"
             known = None if "*" in folder else folder
             return replace(facts, library=roots[0], where=source.where(call), folder=known, remedy=remedy)
     return None
+
+
+def _made_known(values: Values, setting: str) -> str:
+    """What the settings that the script hands on have by that name; "" for what only a run could tell."""
+    tables = (each for known in values.machine.seen.values() for each in known if isinstance(each, Table))
+    found = {values.machine.glob(values.machine.text(each[setting])) for each in tables
+             if isinstance(each.get(setting), str | PurePath)}  # fmt: skip
+    return found.pop().replace(UNKNOWN, "*") if len(found) == 1 else ""
 
 
 def _names(source: Source, setting: str) -> bool:

@@ -32,6 +32,7 @@ class Values:
                  arguments: Sequence[str] = (), environ: Mapping[str, str] = MappingProxyType({})) -> None:  # fmt: skip
         """``given``: flags on the command line, and settings of the script's own file, by attribute."""
         self.source = source
+        self.flags = flags
         self.machine = Machine(source, flags, given, cwd, arguments, environ)
         self._flags = {flag.attribute: flag for flag in flags}
         self.bindings = Bindings(source)

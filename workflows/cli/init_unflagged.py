@@ -1,0 +1,139 @@
+"""What makes a script go on where no flag does, as ``argosy init`` has it: itself, its settings, or lines to write."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from argosy.workflows.cli.init_account import STEP, account, words_of
+from argosy.workflows.script.asked import Asked, key_named
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.flags import Flag
+
+OURS = "argosy.pt"
+"""So is the file called of the lines that make a script go on."""
+LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
+"""So is the file called, among others that are numbered or the best, that each save writes anew."""
+MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
+"""So is a flag called of which it was not seen what the script does with it."""
+_BESIDE = re.compile(r"(?i)(^|[_.-])(opt|optim|optimi[sz]er|ema|sched|scheduler|scaler|amp|rng|best|final)(?![a-z])")
+"""So is a file called, in parts of its name, that is not the one a script is told of."""
+
+
+def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
+    if facts.numbered and any("*" in Path(each).name for each in patterns):
+        return _joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from"
+    if facts.init_from is not None:
+        return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
+    if facts.loads and (linked := {*facts.links} & {Path(each).name for each in patterns}):
+        where = facts.links[name := min(linked)]
+        return [], (
+            f"{facts.loads} looks for {name}, which {where} makes a link, and links are not kept: write "
+            "shutil.copyfile (of the whole path) in its place, or every restart begins anew"
+        )
+    if facts.loads:
+        return [], f"{facts.loads} looks for it and goes on by itself"
+    if facts.asked_for is not None:
+        return _asked_for(facts, facts.asked_for, folder, patterns)
+    if facts.of_model is not None:
+        return _of_model(facts, *facts.of_model, folder, patterns)
+    maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
+    if maybe is not None and facts.trainer is None:
+        why = f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
+        return [], f"{why}{lines_of(facts, folder)}"
+    why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
+    if lines := lines_of(facts, folder):
+        return [], f"{why}{lines}"
+    told = f". {account(facts)}" if facts.seen_loads else ""
+    return [], f"{why}; name what makes the script go on with --resume-arg{told}"
+
+
+def lines_of(facts: ScriptFacts, folder: str) -> str:
+    """What to write for it to go on, around its own loop; "" where none is known."""
+    if facts.loop is None or facts.trainer is not None:
+        return ""
+    lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
+    return f". For it to go on write, and call argosy init again:\n{lines}"
+
+
+def _of_model(
+    facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]
+) -> tuple[list[str], str]:
+    """Of a flag with the path of a model that the script begins with."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    numbered = [each for each in patterns if "*" in Path(each).name]
+    path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
+    if len(patterns) > 1 and len(numbered) == 1:
+        path = f"{{newest:{numbered[0]}}}"
+    words = words_of(flag.name, path)
+    if len(numbered) > 1:
+        words = _of_each_kind(facts, numbered)
+    if facts.counts_on and len(numbered) == 1:
+        why = f"{where} loads what {flag.name} names, and takes its step from the name"
+        return words, f"{why}; no optimizer's state is loaded"
+    say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
+    why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
+    newest = f"; with {say} it begins with the newest model" if words else ""
+    return [], f"{why}{newest}{lines_of(facts, folder)}"
+
+
+def _of_each_kind(facts: ScriptFacts, numbered: Sequence[str]) -> list[str]:
+    """What the flags of models of several kinds are given: ``--netG`` the newest ``netG_epoch_*.pth``."""
+    words = list[str]()
+    for glob in numbered:
+        alike = (each for each in facts.flags if each.takes_value and Path(glob).name.startswith(each.attribute))
+        if (flag := next(alike, None)) is not None:
+            words += words_of(flag.name, f"{{newest:{glob}}}")
+    return words
+
+
+def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
+    glob = patterns[0] if len(patterns) == 1 else one_file(facts, folder, patterns)
+    if asked.words and glob:
+        told = "{newest}" if len(patterns) == 1 else f"{{newest:{glob}}}"
+        why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
+        return _joined(asked.words, told), why
+    key = key_named(asked.name, asked.text, facts.keys)
+    file = facts.keys.get(key, "")
+    named = f"{key} of {file}" if file else asked.name
+    why = f"{asked.where} goes on from what {named} names, which no flag was seen to give"
+    if word := facts.newest.get(asked.name):
+        return [], f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
+    if asked.also:
+        also = (
+            f"{why}, and loads what {' and '.join(asked.also)} name, too: a restart begins anew unless each names its"
+        )
+        return (
+            [],
+            f"{also} newest file{f' and {asked.switch} is True' if asked.switch else ''}{lines_of(facts, folder)}",
+        )
+    path = str(Path(folder, glob or (patterns[0] if patterns else "*")))
+    return [], (
+        f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init "
+        f"again:\n        found = sorted(glob.glob({path!r}), key=os.path.getmtime)\n        if found:\n"
+        f"            {asked.text} = found[-1]"
+        f"{f'{chr(10)}            {asked.switch} = True' if asked.switch else ''}"
+    )
+
+
+def _joined(words: Sequence[str], value: str) -> list[str]:
+    """``--options key=value``, and ``key value``."""
+    return [*words[:-1], words[-1] + value] if words[-1].endswith("=") else [*words, value]
+
+
+def one_file(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> str:
+    """The glob, below the folder, of the one file among several that a script is told of; "" where none is certain."""
+    found = {os.path.relpath(f"{each.folder}/{each.pattern}", folder): each for each in facts.saves if not each.unless}
+    # Of trees that libraries write no file is known.
+    kept = {glob: each for glob, each in found.items() if glob[:2] != ".." and "**" not in glob
+            and any(fnmatchcase(glob, one) or glob == one for one in patterns)}  # fmt: skip
+    states = [glob for glob, each in kept.items() if each.whole]
+    alike = states or [glob for glob in kept if not _BESIDE.search(Path(glob).name)]
+    last = [glob for glob in alike if LAST.fullmatch(Path(glob).name)]
+    return last[0] if last else alike[0] if len(alike) == 1 else ""
