@@ -54,17 +54,14 @@ class KubernetesHost:
         Raises:
             StepError: the API server refuses us, or stays away.
         """
-        self._api, self._manifest, self._owner = api, manifest, owner
-        self._token = token
+        self._api, self._manifest, self._owner, self._token = api, manifest, owner, token
         self._runtime = manifest.runtime
         self._changed = threading.Event()
         self._pods = Watched(api, POD, owner.selector, self._changed.set)
         self._workloads = Watched(api, self._runtime.kind, owner.selector, self._changed.set)
         self._reasons, self._words = Reasons(api, manifest.runtime), LastWords(api)
-        self._has_channel = False
-        """Nobody had time to tidy it away since we saw to it."""
-        self._deleted: set[str] = set()
-        self._probes: set[str] = set()
+        self._has_channel = False  # nobody had time to tidy it away since we saw to it
+        self._deleted, self._probes = set[str](), set[str]()
         self._workloads.start()  # first: where its kind is not there, nothing is left that watches
         self._pods.start()
 

@@ -92,8 +92,7 @@ def put_checkpoint(
         guess.put("include", patterns, cost if counted else "")
     if trainer is None and opaque is None and not include:
         _say_what_is_left(guess, facts, folder, patterns)
-    numbered = (NUMBERED,) if patterns == [f"{NUMBERED}/**/*"] else ()
-    if unit := numbered if trainer is None else trainer.unit:
+    if unit := trainer.unit if trainer is not None else [NUMBERED] if patterns == [f"{NUMBERED}/**/*"] else []:
         guess.put("unit", list(unit), "each of them is a checkpoint of its own; what lies beside goes along")
     if trainer is not None:
         expect = trainer.expect if ranks != (1, 1) else ()
