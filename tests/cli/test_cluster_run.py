@@ -128,6 +128,24 @@ def test_a_step_that_argo_makes_no_pod_of_is_woken(argosy, tmp_path, no_keys) ->
         assert (said in out) == (seconds == 90)
 
 
+def test_a_step_whose_node_does_not_answer_is_told(argosy, tmp_path, no_keys) -> None:
+    """The supervisor's node lost its power: Argo called its pod Running, for as long as the node was away."""
+    node = {**NODES["3"], "displayName": "train", "phase": "Running"}
+    pod = {
+        "metadata": {
+            "name": "w-1-train",
+            "creationTimestamp": "2026-11-22T16:00:00Z",
+            "annotations": {"workflows.argoproj.io/node-id": "3"},
+        },
+        "spec": {"nodeName": "node-c", "containers": [{"name": "main"}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]},
+    }
+    with serving(FakeApi(workflow(nodes={"3": node}, phase="Running"), [pod]), tmp_path) as kubeconfig:
+        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+    assert "node-c, the node of pod w-1-train, does not answer, and Argo waits for it" in out
+    assert "kubectl delete node node-c" in out
+
+
 def test_why_a_step_has_no_pod_is_said_before_argo_gives_it_up(argosy, tmp_path, no_keys) -> None:
     refused = 'pods "w-1-admit" is forbidden: failed quota: q: must specify limits.memory for: init,wait'
     node = {**NODES["3"], "displayName": "admit(0)", "templateName": "admit", "phase": "Error", "message": refused}
