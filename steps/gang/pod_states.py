@@ -105,6 +105,8 @@ def _why(status: Mapping[str, Any], ended: Mapping[str, Any]) -> tuple[str, str]
         return disruption.get("reason") or "DisruptionTarget", disruption.get("message", "")
     if status.get("reason"):  # Evicted, NodeShutdown, DeadlineExceeded, UnexpectedAdmissionError...
         return status["reason"], status.get("message", "")
+    if ended.get("reason") == "Unknown":  # containerd's word for what ran there before its node lost its power
+        return "ContainerStatusUnknown", "its node forgot what ran there: it was restarted"
     if ended:  # its own last words, where it left some in /dev/termination-log
         return "" if ended.get("reason") in ("Completed", "Error") else ended.get("reason", ""), ended.get(
             "message", ""
