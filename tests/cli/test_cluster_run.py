@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from argosy.steps.cluster.api import connect
+from argosy.workflows.cluster.pod_logs import last_lines
 from tests.cli.api_server import FakeApi, serving
 
 NODES = {
@@ -104,6 +106,18 @@ def test_of_a_training_whose_log_cannot_be_read_nobody_says_how_far_it_came(phas
     assert "How far it came stands in its event log alone." in out
     assert "not begun" not in out
     assert "progress_pattern" not in out
+
+
+def test_what_was_asked_again_and_answered_is_not_why_a_step_ended(tmp_path) -> None:
+    """A run that somebody stopped was explained by an answer of the store that had broken off, long before."""
+    again = "argosy: cannot read s3://b/x: the store did not serve it; it is asked again for 180 s"
+    for told, quote in (([again, "bye"], "bye"), ([again, "argosy: fenced: another one", "bye"], "argosy: fenced")):
+        lines = [
+            STAMP.format(number, 0, number).rpartition(" line")[0] + f" {line}" for number, line in enumerate(told)
+        ]
+        with serving(FakeApi(workflow(nodes=NODES), [pod(terminated={})], lines), tmp_path) as kubeconfig:
+            (found,) = last_lines(connect(kubeconfig=str(kubeconfig)), "w-1").values()
+        assert found.startswith(quote)
 
 
 def test_a_suspended_workflow_is_said_to_be_one(argosy, tmp_path, no_keys) -> None:
