@@ -54,8 +54,11 @@ def _hugging_face() -> type[Any]:
 def _lightning() -> type[Any]:
     try:
         from lightning.pytorch import Callback
-    except ImportError:
-        from pytorch_lightning import Callback
+    except ImportError as error:
+        try:
+            from pytorch_lightning import Callback
+        except ImportError:
+            raise error from None  # the name that is mostly missing is the newer one
 
     class LightningCallback(Callback):  # type: ignore[misc]
         """For Lightning's Trainer: each optimizer step, with the loss as often as the Trainer logs."""

@@ -99,7 +99,7 @@ def check_unchanged(manifest: DatasetManifest) -> None:
     gone = _by_listing(store, manifest) if manifest.count <= LISTED else _by_asking(store, manifest)
     if gone:
         text = f"dataset changed since the snapshot {manifest.digest[:12]}: {gone.text()} below {manifest.uri}"
-        raise StepError(Cause.S3_MISSING, f"{text}; take a new snapshot")
+        raise StepError(Cause.S3_MISSING, f"{text}; take a new snapshot, from a newer listing where you give one")
 
 
 def _by_listing(store: ObjectStore, manifest: DatasetManifest) -> Changes:

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.data.inventory import inventory_rows, is_inventory
 from argosy.steps.data.keys import check_key
 from argosy.steps.data.manifest import DataObject
@@ -68,7 +69,13 @@ def given_objects(dataset_uri: str, uri: str) -> Iterator[DataObject]:
 def _fetched(store: ObjectStore, key: str) -> Iterator[IO[str]]:
     with tempfile.TemporaryDirectory(prefix="argosy-listing-") as folder, contextlib.ExitStack() as stack:
         path = Path(folder) / "rows"
-        store.fetch(key, path)
+        try:
+            store.fetch(key, path)
+        except StepError as error:
+            if error.cause != Cause.S3_MISSING:
+                raise
+            text = f"{error}, where the listing is to be; a name without :// is a key below the dataset's uri"
+            raise StepError(error.cause, text) from error
         raw: Any = stack.enter_context(path.open("rb"))
         if raw.read(2) == _GZIP:
             raw = stack.enter_context(gzip.open(path))

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from argosy.steps.cluster.kinds import WORKFLOW, WORKFLOW_TEMPLATE
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.objects import RUN_LABEL, trigger_name
 from argosy.steps.events.journal import Decision
 
@@ -50,7 +52,15 @@ class ClusterStarter:
         return datetime.fromisoformat(found["metadata"]["creationTimestamp"]).timestamp() if found else None
 
     def start(self, decision: Decision) -> None:
-        """A Workflow is there once by its name."""
+        """A Workflow is there once by its name.
+
+        Raises:
+            StepError: nothing was started; the next event or look tries it again.
+        """
+        if self._api.get(WORKFLOW_TEMPLATE, self._name) is None:
+            # The Workflow would be made all the same, end in Error at once, and these data would count as started.
+            install = f"argosy install -n {self._api.namespace} --trigger RUN.toml --apply"
+            raise StepError(Cause.CONFIG_OR_RBAC, f"the WorkflowTemplate {self._name} is not there; {install}")
         parameters = [{"name": name, "value": value} for name, value in sorted(decision.parameters.items())]
         spec: dict[str, Any] = {"workflowTemplateRef": {"name": self._name}, "arguments": {"parameters": parameters}}
         if self._one_by_one:

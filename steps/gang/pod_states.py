@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from argosy.steps.cluster.containers import main_of
+from argosy.steps.cluster.containers import condition, lost_node, main_of
 from argosy.steps.gang.host import Phase, PodState
 from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX
 
@@ -67,7 +67,7 @@ def outcome_of(workload: Mapping[str, Any]) -> Outcome | None:
     """How a pod ended; None while it has not."""
     status = workload.get("status", {})
     for kind in ("Completed", "Complete", "Failed"):
-        found = _condition(status, kind)
+        found = condition(status, kind)
         if found.get("status") == "True":
             return Outcome(kind != "Failed", str(found.get("reason", "")), str(found.get("message", "")))
     return None
@@ -75,7 +75,7 @@ def outcome_of(workload: Mapping[str, Any]) -> Outcome | None:
 
 def is_lost(pod: Mapping[str, Any]) -> bool:
     """Whether its node does not answer: such a pod may run on, unseen, for as long as its node is away."""
-    return _lost_node(pod.get("status", {})) is not None
+    return lost_node(pod.get("status", {})) is not None
 
 
 def _deleted(metadata: Mapping[str, Any]) -> float:
@@ -98,13 +98,15 @@ def _terminated(status: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _why(status: Mapping[str, Any], ended: Mapping[str, Any]) -> tuple[str, str]:
     """Kubernetes' reason and message, the one nearest to the root first."""
-    if (lost := _lost_node(status)) is not None:
+    if (lost := lost_node(status)) is not None:
         return "NodeLost", lost
-    disruption = _condition(status, "DisruptionTarget")
+    disruption = condition(status, "DisruptionTarget")
     if disruption.get("status") == "True":
         return disruption.get("reason") or "DisruptionTarget", disruption.get("message", "")
     if status.get("reason"):  # Evicted, NodeShutdown, DeadlineExceeded, UnexpectedAdmissionError...
         return status["reason"], status.get("message", "")
+    if ended.get("reason") == "Unknown":  # containerd's word for what ran there before its node lost its power
+        return "ContainerStatusUnknown", "its node forgot what ran there: it was restarted"
     if ended:  # its own last words, where it left some in /dev/termination-log
         return "" if ended.get("reason") in ("Completed", "Error") else ended.get("reason", ""), ended.get(
             "message", ""
@@ -112,7 +114,7 @@ def _why(status: Mapping[str, Any], ended: Mapping[str, Any]) -> tuple[str, str]
     for waiting in _waiting(status):
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
             return waiting["reason"], waiting.get("message", "")
-    scheduled = _condition(status, "PodScheduled")
+    scheduled = condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         return scheduled.get("reason", ""), scheduled.get("message", "")
     return "", ""
@@ -122,21 +124,6 @@ def _waiting(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for each in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         if each.get("state", {}).get("waiting"):
             yield each["state"]["waiting"]
-
-
-def _lost_node(status: Mapping[str, Any]) -> str | None:
-    """Why the node counts as lost. The node controller marks the pods of a node that is silent; the kubelet, which
-    marks them otherwise, always gives a reason.
-
-    https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/util/node/controller_utils.go
-    """
-    ready = _condition(status, "Ready")
-    marked = ready.get("status") == "False" and ready.get("reason") in (None, "", "NodeNotReady")
-    return (ready.get("message") or "its node does not answer") if marked and status.get("phase") == "Running" else None
-
-
-def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    return next((each for each in status.get("conditions") or [] if each["type"] == kind), {})
 
 
 def _seconds(text: str | None) -> float:

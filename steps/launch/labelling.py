@@ -9,7 +9,7 @@ from pathlib import Path
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.launch.file_step import file_step
 from argosy.steps.launch.step_clock import Label, StepClock, Word
-from argosy.steps.launch.units import Unit
+from argosy.steps.launch.units import Unit, numbers_in
 from argosy.steps.launch.whole_files import Signature, newest_change
 
 PROGRESS = "progress"
@@ -63,14 +63,17 @@ class Labelling:
             return self._label
         self.look([unit])
         known = file_step(self._folder, unit, self._globs)
-        if known.step is None and self._adds(unit) and self._clock.is_mute:
+        if known.step is None and self._clock.is_mute and self._is_no_further(unit):
             return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
 
-    def _adds(self, unit: Unit) -> bool:
-        """Whether these are the restored files, and more: as of a script that had no step left to make."""
+    def _is_no_further(self, unit: Unit) -> bool:
+        """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:
+        a script that had no step left to make writes its model only.
+        """
         name, files = self._committed or (None, {})
-        return self._saves == 0 and name == unit.name and files.items() <= unit.files.items()
+        told = [path for path in {**files, **unit.files} if numbers_in(path)] or files
+        return self._saves == 0 and name == unit.name and all(files.get(path) == unit.files.get(path) for path in told)
 
     def is_new(self, content: Content) -> bool:
         """Whether these files were neither restored nor committed last."""

@@ -9,7 +9,9 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.store.base import ObjectStore
 
 PERSON_SECONDS = 15.0
-"""How long a request is repeated where a person waits for it; a pod has more patience."""
+"""How long a request is repeated where a person waits for it."""
+POD_SECONDS = 180.0
+"""The same in a pod."""
 CLOUD_SCHEMES = ("s3", "gs", "az")
 
 
@@ -33,7 +35,7 @@ def check_uri(uri: str, field: str = "uri") -> str:
     return uri.rstrip("/") if parts.path.strip("/") or parts.netloc else uri
 
 
-def open_store(uri: str, *, retry_seconds: float = 180.0) -> ObjectStore:
+def open_store(uri: str, *, retry_seconds: float = POD_SECONDS) -> ObjectStore:
     """Open the store at ``uri``; nothing is contacted yet.
 
     Credentials of ``s3://`` come from boto3's chain; ``AWS_ENDPOINT_URL`` (or ``AWS_ENDPOINT_URL_S3``) names

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from argosy.steps.cluster.api import connect
+from argosy.workflows.cluster.pod_logs import last_lines
 from tests.cli.api_server import FakeApi, serving
 
 NODES = {
@@ -106,6 +108,18 @@ def test_of_a_training_whose_log_cannot_be_read_nobody_says_how_far_it_came(phas
     assert "progress_pattern" not in out
 
 
+def test_what_was_asked_again_and_answered_is_not_why_a_step_ended(tmp_path) -> None:
+    """A run that somebody stopped was explained by an answer of the store that had broken off, long before."""
+    again = "argosy: cannot read s3://b/x: the store did not serve it; it is asked again for 180 s"
+    for told, quote in (([again, "bye"], "bye"), ([again, "argosy: fenced: another one", "bye"], "argosy: fenced")):
+        lines = [
+            STAMP.format(number, 0, number).rpartition(" line")[0] + f" {line}" for number, line in enumerate(told)
+        ]
+        with serving(FakeApi(workflow(nodes=NODES), [pod(terminated={})], lines), tmp_path) as kubeconfig:
+            (found,) = last_lines(connect(kubeconfig=str(kubeconfig)), "w-1").values()
+        assert found.startswith(quote)
+
+
 def test_a_suspended_workflow_is_said_to_be_one(argosy, tmp_path, no_keys) -> None:
     """Its phase is Running, and nothing of it ran: a person waited for what somebody has to resume."""
     node = {**NODES["3"], "displayName": "train", "phase": "Succeeded"}
@@ -126,6 +140,24 @@ def test_a_step_that_argo_makes_no_pod_of_is_woken(argosy, tmp_path, no_keys) ->
         with serving(FakeApi(workflow(nodes={"3": {**NODES["3"], **node}}, phase="Running")), tmp_path) as kubeconfig:
             _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
         assert (said in out) == (seconds == 90)
+
+
+def test_a_step_whose_node_does_not_answer_is_told(argosy, tmp_path, no_keys) -> None:
+    """The supervisor's node lost its power: Argo called its pod Running, for as long as the node was away."""
+    node = {**NODES["3"], "displayName": "train", "phase": "Running"}
+    pod = {
+        "metadata": {
+            "name": "w-1-train",
+            "creationTimestamp": "2026-11-22T16:00:00Z",
+            "annotations": {"workflows.argoproj.io/node-id": "3"},
+        },
+        "spec": {"nodeName": "node-c", "containers": [{"name": "main"}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]},
+    }
+    with serving(FakeApi(workflow(nodes={"3": node}, phase="Running"), [pod]), tmp_path) as kubeconfig:
+        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+    assert "node-c, the node of pod w-1-train, does not answer, and Argo waits for it" in out
+    assert "kubectl delete node node-c" in out
 
 
 def test_why_a_step_has_no_pod_is_said_before_argo_gives_it_up(argosy, tmp_path, no_keys) -> None:

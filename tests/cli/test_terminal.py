@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.s3 import S3Server, nothing
+
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[1A\x08\x9b31m\u202e\x0b[rank 0] forged\r\x85argosy: forged \x1b[31mred\x1b[0m"
 
 
@@ -81,6 +83,30 @@ def test_in_a_narrow_terminal_a_run_still_has_its_name(story, tell) -> None:
     console = Console(width=50, record=True, file=io.StringIO())
     console.print(_table(rows))
     assert story.workflow in console.export_text()
+
+
+def test_a_store_that_does_not_answer_is_told_by_whoever_watches(story, monkeypatch) -> None:
+    from argosy.workflows.cli import live, run_folder
+
+    monkeypatch.setattr(run_folder, "PERSON_SECONDS", 0.1)
+    folder, shown = story.finish("Running", None), io.StringIO()
+    with S3Server(("lake",)) as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        server.plan = lambda _: "slow-down"
+        state = json.loads((folder / "state.json").read_text())
+        state["annotations"]["argosy.dev/store-uri"] = "s3://lake"
+        (folder / "state.json").write_text(json.dumps(state))
+        with live.Watch(live.PlainScreen(shown), poll_seconds=0.01) as watch:
+            watch.found(run_folder.RunFolder(folder, story.state_dir))
+            while "does not answer" not in shown.getvalue():
+                time.sleep(0.01)
+            server.plan = nothing
+            while "is back after" not in shown.getvalue():
+                time.sleep(0.01)
+    away, back = shown.getvalue().splitlines()
+    assert "a step that needs it asks for 3 min 00 s each time, then it fails for it and is tried again" in away
+    assert "the store is back after " in back
 
 
 def test_a_full_disk_is_told_once_by_whoever_watches(story, monkeypatch) -> None:

@@ -81,6 +81,17 @@ def node_unplugged(training: Training) -> float:
     return since
 
 
+def supervisor_node_restarted(training: Training) -> float:
+    """The supervisor's node loses its power, and is back when it was missed: its pods are remembered by nobody."""
+    name = training.pods(role="supervisor")[0]["spec"]["nodeName"]
+    node, since = training.cluster.nodes[name], now()
+    node.kill()
+    node.wait_ready(False)
+    node.up()
+    node.wait_ready()
+    return since
+
+
 def api_away(training: Training) -> float:
     """The API server answers nobody for a minute."""
     return _paused(training, "kube-apiserver")
@@ -133,8 +144,8 @@ FAULTS: Mapping[str, Fault] = {
     fault.__name__: fault
     for fault in (
         rank_killed, pod_deleted, pod_evicted, supervisor_killed, supervisor_deleted, controller_restarted, node_lost,
-        node_unplugged, api_away, etcd_restarted, s3_away, s3_slow, stopped_and_retried, terminated_and_retried,
-        stopped_and_resubmitted,
+        node_unplugged, supervisor_node_restarted, api_away, etcd_restarted, s3_away, s3_slow, stopped_and_retried,
+        terminated_and_retried, stopped_and_resubmitted,
     )
 }  # fmt: skip
 NOTICED = ("rank_killed", "pod_deleted", "pod_evicted", "node_lost", "node_unplugged")

@@ -187,6 +187,7 @@ def test_retries_are_explicit(path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "words", "again"),
     [
+        (255, "", False),
         (64, ": failed to start command: context canceled", True),  # told to stop before it started the step
         (64, ': failed to find name in PATH: exec: "argosy": executable file not found in $PATH', False),
         (2, "", True),  # and before it listened to signals: Go's runtime, as process 1
@@ -202,6 +203,9 @@ def test_a_pod_taken_away_as_argos_executor_starts_is_tried_again(
     for template in containers(load(path)):
         expression = template["retryStrategy"]["expression"]
         assert evaluate_boolean(expression, {"retries": "0", "lastRetry": {**last, "duration": "1"}}) is again
+        # A node that was without power: containerd knows no more of what ran there.
+        lost = {**last, "exitCode": "255", "message": "main: Unknown (exit code 255)", "duration": "1"}
+        assert evaluate_boolean(expression, {"retries": "0", "lastRetry": lost})
 
 
 @golden

@@ -135,7 +135,7 @@ def test_a_path_is_no_listing() -> None:
 
 
 def test_an_absent_listing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StepError, match=r"nowhere\.csv"):
+    with pytest.raises(StepError, match=r"nowhere\.csv, where the listing is to be; a name"):
         take_snapshot("s3://b/p", f"file://{tmp_path}/nowhere.csv")
 
 

@@ -89,6 +89,12 @@ def test_each_optimizer_step_is_told_once_and_a_resumed_run_goes_on(
     assert list(dict.fromkeys(record["step"] for record in resumed)) == [11, 12, 13, 14]
 
 
+def test_who_has_no_lightning_is_told_of_the_one_that_is_installed_today() -> None:
+    program = "import sys; sys.modules['lightning'] = None; from argosy.integrations import LightningCallback"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False).stderr
+    assert "No module named 'lightning.pytorch'" in said.splitlines()[-1]
+
+
 def test_no_library_is_loaded_before_its_callback_is_asked_for() -> None:
     program = "import argosy.integrations, sys; print({'torch', 'transformers', 'lightning'} & sys.modules.keys())"
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"

@@ -229,17 +229,30 @@ def test_progress_is_new_content_from_a_later_save(saves: Any, moving: bool, exp
     assert saved_after(None, [(True, None)] * 3) == 3
 
 
-def test_a_script_without_a_step_left_keeps_the_restored_step(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("restored_files", "written", "step"),
+    [
+        (["state.npz"], "final.npz", 300),
+        (["state_300.npz"], "final.npz", 300),
+        (["state_280.npz", "state_300.npz", "final.npz"], "final.npz", 300),
+        (["last.npz"], "last.npz", 301),
+        (["state_280.npz", "state_300.npz"], "state_320.npz", 320),
+    ],
+)
+def test_a_script_without_a_step_left_keeps_the_restored_step(
+    restored_files: list[str], written: str, step: int, tmp_path: Path
+) -> None:
     """It writes its model only, and the last commit bore a step more than there was."""
     restored = Checkpoint(
         step=300, digest="", uri="", bytes=0, final=False, generation=1, created=0.0, files=(), kind="files", name="",
         seq=1, world_size=1, meta={},
     )  # fmt: skip
-    (tmp_path / "state.npz").write_bytes(b"x")
-    found = signature(tmp_path, ())
-    labelling = Labelling(tmp_path, restored, Unit("", found, None))
-    (tmp_path / "final.npz").write_bytes(b"y")
-    assert labelling.label(Unit("", signature(tmp_path, ()), None)).step == 300
+    for age, name in enumerate(restored_files):
+        (tmp_path / name).write_bytes(b"x")
+        os.utime(tmp_path / name, (1000 + age, 1000 + age))
+    labelling = Labelling(tmp_path, restored, Unit("", signature(tmp_path, ()), None))
+    (tmp_path / written).write_bytes(b"more")
+    assert labelling.label(Unit("", signature(tmp_path, ()), None)).step == step
 
 
 def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(one_node: Callable[..., Cluster]) -> None:

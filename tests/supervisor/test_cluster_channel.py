@@ -17,6 +17,7 @@ from argosy.steps.gang.channel_objects import Owner
 from argosy.steps.gang.host import Identity
 from argosy.steps.gang.kubernetes import KubernetesHost
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, read_manifest
+from argosy.steps.gang.pod_states import pod_state
 from argosy.steps.supervisor.pod_view import PodView
 from argosy.steps.verdict.families.kubernetes import REASONS
 from tests.cli.api_server import FakeApi, serving
@@ -173,3 +174,10 @@ def test_an_image_in_which_argosy_never_begins_says_so_by_its_log(
     trouble = view.unexplained()
     assert (view.is_unexplained, trouble.cause) == (True, cause)
     assert quoted in trouble.quote
+
+
+def test_a_container_that_its_restarted_node_forgot_was_taken_away() -> None:
+    """As containerd tells of it to a kubelet that begins anew: no failure of the run's."""
+    ended = {"name": "main", "state": {"terminated": {"exitCode": 255, "reason": "Unknown"}}}
+    pod = {"metadata": {"name": "p"}, "status": {"phase": "Failed", "containerStatuses": [ended]}}
+    assert REASONS[pod_state(pod).reason] == "preempted_evicted"

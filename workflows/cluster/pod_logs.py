@@ -44,7 +44,8 @@ def last_lines(api: Api, workflow: str) -> dict[str, str]:
         if node is None or pod.get("status", {}).get("phase") != "Failed":
             continue
         lines = [line for line in written(api, pod, QUOTED_LINES) if line.strip()]
-        ours = [line for line in lines if line.startswith("argosy: ")]
+        # What was asked again was answered, or its last refusal stands below.
+        ours = [line for line in lines if line.startswith("argosy: ") and "asked again" not in line]
         found[node] = (ours or lines or [""])[-1].strip()[:QUOTE_LENGTH]
     return found
 

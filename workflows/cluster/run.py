@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from argosy.steps.cluster.containers import lost_node
 from argosy.steps.cluster.kinds import WORKFLOW
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.objects import GANG_LABEL
@@ -19,7 +20,7 @@ from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cluster.kept_lines import kept_lines, last_of_each
 from argosy.workflows.cluster.place import ClusterPlace
-from argosy.workflows.cluster.pod_logs import followed, last_lines, pods_of, written
+from argosy.workflows.cluster.pod_logs import NODE_ID, followed, last_lines, pods_of, written
 from argosy.workflows.cluster.state import is_ours, state_of, told_by_nodes
 from argosy.workflows.cluster.store import open_run_store
 
@@ -77,14 +78,14 @@ class ClusterRun:
         Raises:
             StepError, InputError: the event log cannot be read from this machine.
         """
-        state, store = self.state(), self.store()
+        state, store = self._heard(self.state()), self.store()
         prefix = prefix_of(state)
         events = read_events(store, prefix) if store is not None and prefix else []
         return self._quoted(build_record(events, state), state)
 
     def outline(self) -> RunRecord:
         """What the API alone knows."""
-        state = self.state()
+        state = self._heard(self.state())
         return replace(self._quoted(build_record(told_by_nodes(state), state), state), outline=True)
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
@@ -123,6 +124,20 @@ class ClusterRun:
                 f"{self.command('top')}"
             )
         return found
+
+    def _heard(self, state: dict[str, Any]) -> dict[str, Any]:
+        """With the word that the node of a step does not answer: Argo waits for its pod, and says nothing."""
+        from argosy.steps.cluster.api import ApiError
+
+        if state["phase"] != "Running" or state["message"]:
+            return state
+        with suppress(StepError, ApiError):
+            for pod in pods_of(self.api, self.name):
+                if NODE_ID in pod["metadata"].get("annotations", {}) and lost_node(pod.get("status", {})) is not None:
+                    node = pod["spec"].get("nodeName", "")
+                    text = f"{node}, the node of pod {pod['metadata']['name']}, does not answer, and Argo waits for it"
+                    return {**state, "message": f"{text}; where it does not come back: kubectl delete node {node}"}
+        return state
 
     def _quoted(self, record: RunRecord, state: dict[str, Any]) -> RunRecord:
         """With the line of its log that each failed step's end rests on, while its pod is there."""

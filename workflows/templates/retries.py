@@ -15,13 +15,15 @@ from argosy.workflows.spec.run import TrainingRun
 KILLED: Final = (-1, 137, 143)
 """SIGKILL and SIGTERM of a container whose pod was taken away; -1 is Argo's word for no exit code: the pod was evicted
 or refused by its node before the container could start."""
-UNSTARTED: Final = (
+UNTOLD: Final = (
     f"main: Error (exit code {int(ExitCode.USAGE)})",
     "main: Error (exit code 64): failed to start command: context canceled",
+    "main: Unknown (exit code 255)",
 )
 """Of a pod that is taken away before Argo's emissary, process 1 of each container, has started the step: a SIGTERM that
 comes before it listens cannot end process 1, and Go's runtime then exits with 2; a little later it ends with 64
-(cmd/argoexec/main.go and commands/emissary.go of 4.0.7). A step that ends with 2 itself says why behind it."""
+(cmd/argoexec/main.go and commands/emissary.go of 4.0.7). A step that ends with 2 itself says why behind it. The last is
+containerd's word, after its node was without power, for a container of which it knows no more."""
 STEP_LIMIT: Final = 3
 STEP_BACKOFF_SECONDS: Final = 5.0
 STEP_BACKOFF_CAP_SECONDS: Final = 60.0
@@ -34,7 +36,7 @@ def _strategy(limit: int, codes: Iterable[int], first: float, cap: float) -> Ret
         # Explicit: the default depends on whether there is an expression, and both must hold.
         retry_policy="Always",
         expression=f'lastRetry.status == "Error" || asInt(lastRetry.exitCode) in [{listed}] '
-        f"|| lastRetry.message in {json.dumps(UNSTARTED)}",
+        f"|| lastRetry.message in {json.dumps(UNTOLD)}",
         # Never maxDuration: it counts from the first start and becomes the retried pod's deadline.
         backoff=Backoff(duration=duration(first), factor=IntOrString(root=2), cap=duration(cap)),
     )
