@@ -139,7 +139,9 @@ class Save(Message):
     last: bool
     """The ranks ended well, so no other save follows."""
     again: list[str] = field(default_factory=list)
-    """Writers = every: units up to the restored one that node 0's ranks wrote since."""
+    """Writers = every: restored units that node 0's ranks wrote again."""
+    touched: bool | None = None
+    """Whether they wrote to any of these; None: not told, as where a supervisor of another version passes it on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,8 @@ from argosy.steps.launch.whole_files import Signature, facts, open_for_writing
 LOOK_SECONDS = 0.1
 SLACK_SECONDS = 5.0
 """A node that finds in time that its files will not be complete must be heard before it is given up as silent."""
+_REWRITTEN_SECONDS = 2.0
+"""After so long a restored file in a unit that was written again since is one that the script leaves as it is."""
 
 
 class GivenUp(Exception):
@@ -87,7 +89,8 @@ class Gatherer:
             GivenUp: another node could not give its part. FilesChanged, StepError: see ``store_part`` and ``commit``.
         """
         name = self._checkpoints.new_save(self._claim, step)
-        self._reporter.gather(Save(name=name, unit=unit.name, last=last, again=sorted(self._since.again)))
+        again, touched = sorted(self._since.again), bool(self._since.touched)
+        self._reporter.gather(Save(name=name, unit=unit.name, last=last, again=again, touched=touched))
         try:
             mine = store_part(self._checkpoints.part(name, 0), folder, _without(files, self._of_others), self._below)
             parts = [mine, *self._gathered(name, go_on)]
@@ -218,12 +221,12 @@ class Contributor:
         if self._args.checkpoint_writers != "every":
             return self._testimony(save, found, ended=ended, late=late)
         self._since.look(found)
-        if mixture := self._since.mixture(save.unit, save.again, self._reporter.node):
+        if mixture := self._since.mixture(save, self._reporter.node):
             self._reporter.fail(StepError(Cause.CHECKPOINT_MISMATCH, mixture, quote=mixture))
             return self._flawed(save, mixture)
-        if save.unit in save.again and save.unit not in self._since.again and not (ended or late):
-            return None  # ours is the restored one still: either our ranks write it again too, or a later one
         unit = next((unit for unit in found.units if unit.name == save.unit), None)
+        if unit is not None and save.unit in save.again and self._is_restored(unit) and not (ended or late):
+            return None  # ours is the restored one still: either our ranks write it again too, or a later one
         if unit is None:
             has = ", ".join(unit.name for unit in found.units) or "nothing"
             gone = ended or late or _passed(save, found)
@@ -240,6 +243,11 @@ class Contributor:
         stored = store_part(part, self._folder, files, node_prefix(self._assignment.node_rank))
         self._looks = self._looks and not self._since.is_later(save.unit)
         return self._part(save, "given", ref=asdict(stored))
+
+    def _is_restored(self, unit: Unit) -> bool:
+        """Whether our ranks have yet to write it again, or all of it."""
+        begun = unit.name in self._since.touched and self._completeness.rested(unit) >= _REWRITTEN_SECONDS
+        return unit.name in self._since.own and unit.name not in self._since.again and not begun
 
     def _testimony(self, save: Save, found: Contents, *, ended: bool, late: bool) -> Part | None:
         writing = sorted(open_for_writing(self._folder, found.files))

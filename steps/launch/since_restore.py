@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
+from argosy.steps.contract.channel import Save
 from argosy.steps.launch.units import Contents, step_in
 from argosy.steps.launch.whole_files import Signature
 
 
 class SinceRestore:
-    """Of one node and one restart. Units whose names tell no order say nothing.
+    """Of one node and one restart. Units whose names tell no order say nothing, nor do those that were not restored:
+    rank 0 alone may save its best model of an earlier step.
 
-    A unit is written again when none of its files is as it was restored: a script may touch one of them as it resumes.
+    A unit is written again when none of its files is as it was restored, and touched when one is not: a script may
+    touch one of them as it resumes, or save it again and leave one as it is.
     """
 
     def __init__(self, restored: Contents, of_others: Signature) -> None:
@@ -20,11 +22,14 @@ class SinceRestore:
         numbers = [number for unit in restored.units if (number := _number(unit.name)) is not None]
         self._last = max(numbers, default=None)
         self._restored = set(restored.files.items())
-        self._own = self._restored - set(of_others.items())
+        own = {unit.name: unit.files.items() - of_others.items() for unit in restored.units}
+        self.own = {name: files for name, files in own.items() if files and _number(name) is not None}
+        """What its ranks had saved of each restored unit."""
         self.again: set[str] = set()
-        """Units up to the restored one that its ranks wrote since."""
+        """Restored units that its ranks wrote again."""
+        self.touched: set[str] = set()
         self._later = ""
-        """One after it."""
+        """A unit after the restored ones."""
 
     @property
     def tells(self) -> bool:
@@ -41,21 +46,22 @@ class SinceRestore:
         for unit in found.units if self.tells else ():
             if self.is_later(unit.name):
                 self._later = unit.name
-            elif _number(unit.name) is not None and self._is_new(unit.files):
-                self.again.add(unit.name)
+            elif unit.name in self.own and unit.files.items() - self._restored:
+                self.touched.add(unit.name)
+                if not unit.files.items() & self.own[unit.name]:
+                    self.again.add(unit.name)
 
-    def _is_new(self, files: Signature) -> bool:
-        return bool(files.items() - self._restored) and not files.items() & self._own
-
-    def mixture(self, asked: str, others: Collection[str], node: str) -> str:
-        """Node 0 asks ``node``, which is ours, for a unit, and wrote ``others`` again: what tells that the ranks of the
-        two resumed at different steps; "": nothing.
+    def mixture(self, save: Save, node: str) -> str:
+        """Node 0 asks ``node``, which is ours, for a unit: what tells that the ranks of the two resumed at different
+        steps; "": nothing.
         """
-        # Only where the one side wrote none again: a look may miss what a script removes at once.
-        if self.again and not others and self.is_later(asked):
-            return _told(node, min(self.again), "the first node", asked)
+        # Only where the one side touched none: a look may miss what a script removes at once.
+        if self.again and save.touched is False and self.is_later(save.unit):
+            return _told(node, min(self.again), "the first node", save.unit)
         return (
-            _told("the first node", min(others), node, self._later) if others and not self.again and self._later else ""
+            _told("the first node", min(save.again), node, self._later)
+            if save.again and not self.touched and self._later
+            else ""
         )
 
 

@@ -130,3 +130,34 @@ def test_nodes_that_resume_at_different_steps_have_no_commit_of_both(
     assert f"the ranks of {begins_anew} wrote" in error.message
     assert 'checkpoint.reshard = "all"' in error.message
     assert gang.committed() == [20]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_file_that_only_one_node_leaves_as_it_was_restored_is_no_mixture(
+    cluster: Callable[..., Cluster], first: bool
+) -> None:
+    """A script that saves at once what it resumed from, and writes its settings where they are not there yet."""
+    gang = cluster(**EVERY)
+    gang.begin()
+    node = gang.nodes[0 if first else 1]
+    node.ranks[0].write(node.folder / "checkpoint-20/settings.json", "{}")
+    gang.save(20)
+    gang.until(lambda: gang.committed() == [20], "commit")
+    gang.begin()
+    gang.save(20)
+    gang.save(30)
+    gang.until(lambda: 30 in gang.committed() or any(node.reporter.failed() for node in gang.nodes), "commit")
+    assert gang.committed()[-1] == 30
+
+
+def test_a_checkpoint_that_only_one_node_makes_of_a_step_before_is_no_mixture(cluster: Callable[..., Cluster]) -> None:
+    """As the best model, which rank 0 writes after an evaluation of what was restored."""
+    gang = cluster(checkpoint_writers="every", checkpoint_timeout_seconds=1)
+    gang.begin()
+    gang.save(20)
+    gang.until(lambda: gang.committed() == [20], "commit")
+    gang.begin()
+    gang.save(20, skip=(2, 3), name="best-step-{step}/rank{rank}.json")
+    gang.save(30)
+    gang.until(lambda: 30 in gang.committed() or any(node.reporter.failed() for node in gang.nodes), "commit")
+    assert gang.committed()[-1] == 30
