@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.workflows.cluster.pod_logs import last_lines
 from tests.cli.api_server import FakeApi, serving
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.cluster.api import connect
+from argosy.steps.cluster.connecting import connect
 from argosy.steps.contract.errors import StepError
 from argosy.steps.events.journal import Decision
 from argosy.steps.events.starter import ClusterStarter

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.channel import Assignment, Ending, Orders, Part, Report, StandBy
+from argosy.steps.contract.channel import Assignment, Ending, Orders, Part, Report, Save, StandBy
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import Endpoint
@@ -350,7 +350,7 @@ def test_a_save_of_several_nodes_is_passed_on(wire: Wire) -> None:
     """Reports repeat what they say: neither order nor the supervisor's memory matters. Node 0 looks at the names."""
     wire.channel.expect("g", frozenset({"p0", "p1", "p2"}))
     wire.assign(0, 3)
-    first, second = ({"name": name, "unit": "u", "last": False} for name in ("a", "b"))
+    first, second = (asdict(Save(name=name, unit="u", last=False)) for name in ("a", "b"))
 
     def part(name: str, node: int) -> dict[str, Any]:
         return asdict(Part(save=name, node=f"n{node}", node_rank=node, state="given"))

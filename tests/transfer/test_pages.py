@@ -65,7 +65,8 @@ def test_moto_is_listed_as_obstore_lists_it(moto_url: str, monkeypatch: pytest.M
     client.close()
     found = list(objects_below("s3://listed/d"))
     assert [one.key for one in found] == [f"é {number:04d}+" for number in range(121)]
-    assert found == list(CloudStore("s3://listed/d").scan())
+    # When an object was stored nobody needs to know who stages it.
+    assert found == [one._replace(stored=0.0) for one in CloudStore("s3://listed/d").scan()]
 
 
 @both
