@@ -159,4 +159,4 @@ def summary(found: Gathered) -> str:
         said.append(f"two nodes exchange {slowest:.3g} to {fastest:.3g} GB/s each way")
     if found.all_reduce:
         said.append(f"all_reduce of {found.size / 2**20:g} MiB: {found.all_reduce:.3g} GB/s bus bandwidth")
-    return "; ".join(said)
+    return "; ".join(said) or "one rank, which has no other to reach"

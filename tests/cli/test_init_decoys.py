@@ -136,3 +136,45 @@ def test_a_switch_that_loads_what_is_saved_makes_it_go_on_with_what_lies_beside(
     _, found, said = read(script, manager_py=MANAGER, misc_py=other)
     assert (found["checkpoint"]["path"], resumed(found)) == ("w/a", ["--load_model"]), said
     assert found["checkpoint"]["include"] == ["states/opt.pt", "stats/of_*.json"]
+
+
+def test_a_path_that_is_there_or_not_is_no_number(read) -> None:
+    script = f"{PARSER}p.add_argument('--checkpoint_path')\nargs = p.parse_args()\n"
+    script += "if args.checkpoint_path is not None:\n    net.load_state_dict(torch.load(args.checkpoint_path))\n"
+    _, found, said = read(f"{script}torch.save(net.state_dict(), f'w/{{n}}.pt')\n")
+    assert resumed(found) is None
+    assert "no optimizer's state: a restart begins anew" in said, said
+
+
+def test_a_script_that_ends_where_its_folder_is_there_is_refused(read) -> None:
+    script = f"{PARSER}if os.path.exists('w/a'):\n    raise Exception('already there')\nos.makedirs('w/a')\n"
+    code, _, said = read(f"{script}{STATE}f'w/a/kept/{{n}}.pt')\n")
+    assert (code, "line 3 ends the script where w/a is there, as it is in a restart" in said) == (2, True), said
+
+
+def test_arguments_that_keep_a_resume_from_its_optimizer_are_told(read) -> None:
+    script = f"{PARSER}p.add_argument('--resume')\np.add_argument('--from_begin', action='store_true')\n"
+    script += "args = p.parse_args()\nif args.resume:\n    state = torch.load(args.resume)\n"
+    script += "    net.load_state_dict(state['net'])\n    if not args.from_begin:\n"
+    script += f"        optimizer.load_state_dict(state['optimizer'])\n{STATE}f'w/{{n}}.pt')\n"
+    _, _, said = read(script, "--", "--resume", "a.pt", "--from_begin")
+    assert "only if not args.from_begin: as the arguments are, a restart begins anew with that model" in said, said
+    assert "begins anew" not in read(script, "--", "--resume", "a.pt")[2]
+
+
+def test_a_number_that_keeps_a_script_from_its_group_of_ranks_is_compared(read) -> None:
+    script = f"{PARSER}p.add_argument('--use_ddp', type=int, default=0)\nargs = p.parse_args()\n"
+    script += "if torch.cuda.device_count() > 1 and args.use_ddp == 1:\n"
+    script += f"    torch.distributed.init_process_group('nccl')\n{STATE}f'w/{{n}}.pt')\n"
+    _, found, said = read(script)
+    assert found["gang"] == {"nnodes": 1, "nproc_per_node": 1}
+    assert "only if torch.cuda.device_count() > 1 and args.use_ddp == 1: one process" in said
+    assert read(script, "--", "--use_ddp", "1")[1]["gang"] == {"nnodes": 2, "nproc_per_node": 2}
+
+
+def test_a_flag_that_comes_before_where_it_saves_otherwise_is_named(read) -> None:
+    script = f"{PARSER}import tempfile\np.add_argument('--checkpoint')\nargs = p.parse_args()\n"
+    script += "def save(path):\n    torch.save(net.state_dict(), path)\n"
+    script += "path = args.checkpoint or os.path.join(tempfile.gettempdir(), 'net.pt')\nsave(path)\n"
+    code, _, said = read(script)
+    assert (code, "argosy init train.py -- --checkpoint out/model.pt" in said) == (2, True), said

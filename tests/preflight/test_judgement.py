@@ -96,6 +96,10 @@ def test_two_nodes_can_only_be_compared_with_the_profile() -> None:
     )
 
 
+def test_a_rank_that_is_alone_is_said_to_be() -> None:
+    assert "one rank" in summary(Gathered(names=["a"], software=["torch 2"], links=set()))
+
+
 def test_a_second_look_clears_who_was_only_busy() -> None:
     pairs = {(0, 1): 1.0, (0, 2): 0.2, (1, 2): 0.2}
     found = Gathered(names=["a", "b", "c"], software=["x"] * 3, links=set(pairs), pairs=pairs)

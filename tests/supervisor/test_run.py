@@ -11,7 +11,10 @@ import pytest
 
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
 from argosy.steps.store import open_store
+from argosy.steps.supervisor.store_check import allowed_until_now
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -194,6 +197,14 @@ def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
     assert {a["attempt"] for a in rig.assignments()} == {1, 2}
 
 
+@pytest.mark.parametrize(("cause", "code"), [(Cause.S3_ACCESS, 75), (Cause.S3_MISSING, 78)])
+def test_access_that_was_allowed_until_now_is_worth_another_pod(cause: Cause, code: int) -> None:
+    with pytest.raises(StepError) as told, allowed_until_now():
+        raise StepError(cause, "403 InvalidAccessKeyId")
+    assert (told.value.cause, told.value.code) == (cause, code)
+
+
+@pytest.mark.variant  # it waits until the event log is given up: twenty seconds
 def test_a_store_that_refuses_what_it_allowed_is_tried_by_another_pod(rig: Rig) -> None:
     """Keys that were replaced: this pod never learns of it, and the next one has those of now."""
     rig.plan |= {"steps": 10_000}

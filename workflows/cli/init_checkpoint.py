@@ -15,7 +15,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_refused import is_empty, refused
+from argosy.workflows.cli.init_refused import check_restart, is_empty, refused
 from argosy.workflows.cli.init_resume import resume
 from argosy.workflows.cli.init_unflagged import LAST, OURS
 from argosy.workflows.script.facts import ScriptFacts
@@ -72,12 +72,8 @@ def put_checkpoint(
             f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
             "in, which is all that is kept; name a folder below that one there, as in 'out'"
         )
-    if facts.removed is not None and opaque is None:
-        where, gone = facts.removed
-        raise InputError(
-            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
-            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
-        )
+    if opaque is None:
+        check_restart(facts)
     folder, patterns, why = _saved(facts, opaque, include)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)

@@ -25,7 +25,9 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if (words or facts.loads) and facts.trainer is None and facts.loop is not None and facts.loop.anew:
         why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
         why += f" again, unless {facts.loop.counter} is saved and loaded, too"
-    if words and facts.models_only and facts.loop is None and not facts.counts_on:
+    if words and facts.kept_from:
+        why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
+    elif words and facts.models_only and facts.loop is None and not facts.counts_on:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
     if facts.stops is not None and (words or facts.loads or facts.trainer is not None):
         name, where = facts.stops

@@ -78,4 +78,6 @@ def _outliving(given: IO[str], *, ends: bool = False, last: bool = False) -> io.
     stream.flush()
     buffer = io.BufferedWriter(_Pipe(stream.fileno(), ends=ends, last=last))
     by_line = stream.line_buffering or stream.write_through  # the latter: PYTHONUNBUFFERED
-    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=by_line)
+    # Latin-1 and ASCII lack letters that scripts print: one of them must not end what follows a run.
+    errors = "backslashreplace" if stream.errors == "strict" else stream.errors
+    return io.TextIOWrapper(buffer, stream.encoding, errors, line_buffering=by_line)

@@ -62,6 +62,9 @@ def saved_by(source: Source, values: Values, places: Container[str]) -> tuple[Se
 
 def _file_of(target: ast.expr, values: Values) -> Flag | None:
     named = next(values.flags_alone(target), None)
+    usual = [each for each in values.bindings.origins(target) if isinstance(each, ast.BoolOp)]
+    if named is None and usual:
+        return values.flag(key_of(usual[0].values[0]))  # args.path or where it saves without
     return values.flag(key_of(target)) if named is None and isinstance(target, ast.Attribute) else named
 
 

@@ -120,7 +120,8 @@ def _words_of_dots(source: Source, key: str) -> tuple[str, ...]:
 
 def numbered(source: Source, values: Values) -> tuple[str, ...]:
     """The words that number what a script goes on from, as in ``if args.epoch > 0: load(f"m_{args.epoch}.pt")``."""
-    for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.test, ast.Compare)):
+    for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.test, ast.Compare)
+                 and not isinstance(each.test.ops[0], ast.Is | ast.IsNot)):  # fmt: skip
         for asked in ast.walk(node.test):
             name = asked.attr if isinstance(asked, ast.Attribute) else ""
             made = (one for each in node.body for one in ast.walk(each) if isinstance(one, ast.Call)

@@ -65,9 +65,12 @@ class Conditions:
         if isinstance(test.left, ast.Name) and test.left.id == "__name__":
             return isinstance(test.ops[0], ast.Eq)  # of a module that is imported nothing there is reached
         value = self.flag(last_name(test.left))
-        if not value or not isinstance(other, str) or not isinstance(how, ast.Eq | ast.NotEq):
+        counts = type(other) is int and isinstance(test.left, ast.Attribute) and self._is_set(test.left) is not None
+        if not value or not (isinstance(other, str) or counts) or not isinstance(how, ast.Eq | ast.NotEq):
             return None
-        return (value == other) == isinstance(how, ast.Eq)
+        if counts and not value.isdecimal():
+            return None
+        return (value == str(other)) == isinstance(how, ast.Eq)
 
     def _is_set(self, node: ast.Attribute) -> bool | None:
         """Whether a flag has a value that counts as true; None: not known, or another place sets it."""

@@ -81,6 +81,18 @@ def switch_back(source: Source, values: Values, places: Sequence[SavedAt]) -> Fl
     return next((flag for flag in known if enough(source, values, places, flag)), None)
 
 
+def barred(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
+    """Where the script ends if a folder that it saves into is there already, as it is in a restart; and the folder."""
+    ends = (node for node in source.nodes if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise))
+    for node, asked in ((each, each.test) for each in ends if isinstance(each.test, ast.Call)):
+        if last_name(asked.func) not in _LOOKS or asked not in values.machine.calls:
+            continue
+        for folder in (one for each in _path_words(asked) for one in values.folders(each)):
+            if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
+                return source.where(node), folder
+    return None
+
+
 def told_inside(flags: Sequence[Flag], told: Mapping[str, str | None], places: Sequence[SavedAt]) -> frozenset[str]:
     """The flags that are given a folder that is saved into: with them it finds there what it goes on from."""
     folders = {each.folder for each in places} - {"."}

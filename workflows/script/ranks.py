@@ -177,7 +177,8 @@ def _kept_from_a_group(source: Source, values: Values) -> str:
     """Where all groups are, and a test of flags that keeps the script from them; "" where it may come to one."""
     calls = _groups(source) if values.machine.followed else []
     tests = [next(flag_tests(call, source, values), None) for call in calls]
-    if any(call in values.machine.calls for call in calls) or None in tests or not calls:
+    come_to = (call in values.machine.calls and values.conditions.runs(call) is not False for call in calls)
+    if any(come_to) or None in tests or not calls:
         return ""
     return f"{source.where(calls[0])} makes its group of ranks only if {ast.unparse(tests[0])}"  # type: ignore[arg-type]
 

@@ -16,7 +16,7 @@ from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
-from argosy.workflows.script.going_on import enough, links, loaded, removed, switch_back, told_inside
+from argosy.workflows.script.going_on import barred, enough, links, loaded, removed, switch_back, told_inside
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.lines import loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
@@ -29,6 +29,7 @@ from argosy.workflows.script.resuming import (
     finds_a_state,
     folder_flags,
     goes_on,
+    kept_from,
     loading_flag,
     loads_models_only,
     looks_beside,
@@ -146,6 +147,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
     return replace(
         facts,
         no_folder=folder_lacks(source, values, places),
+        barred=barred(source, values, places),
         ended=ended_by(source, values),
         copies=copies_all(source),
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
@@ -155,6 +157,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         beside={**facts.beside, **beside(source, values, flag)},
         enough=enough(source, values, places, flag),
         others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
+        kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),

@@ -87,6 +87,10 @@ class Values:
         if (flag := next(self.machine.flags_in(node), None)) is not None:
             own = {owner for owner, _ in self.bindings.attributes.get(flag.attribute, [])} - {"self"}
             return None if own and flag.name.endswith("=") else flag  # a setting that the script fills in
+        usual = [each for each in self.bindings.origins(node) if isinstance(each, ast.BoolOp)]  # args.path or another
+        flag = self._flags.get(key_of(usual[0].values[0])) if usual and isinstance(usual[0].op, ast.Or) else None
+        if flag is not None and flag.takes_value and not self.conditions.flag(flag.attribute):
+            return flag
         outside = [each for each in self.machine.globs(node) if each.startswith(OUTSIDE)]
         for each in self._flags.values() if outside else ():
             said = (self.conditions.flag(each.attribute) or "").rstrip("/")
