@@ -61,7 +61,7 @@ class ResumableLoader:
         virtual_shards: int = 1,
         epochs: int | None = None,
         num_workers: int = 0,
-        prefetch_factor: int = 2,
+        prefetch_factor: int | None = 2,
         pin_memory: bool = False,
         collate_fn: Callable[[list[Any]], Any] = default_collate,
     ) -> None:
@@ -79,7 +79,7 @@ class ResumableLoader:
             raise InputError(f"dataset = {dataset!r}: dataset[i] has to be a sample; open it, as StreamingDataset(uri)")
         numbers = {"len(dataset)": len(dataset), "global_batch_size": global_batch_size,
                    "virtual_shards": virtual_shards, "epochs": 1 if epochs is None else epochs,
-                   "prefetch_factor": prefetch_factor}  # fmt: skip
+                   "prefetch_factor": 2 if prefetch_factor is None else prefetch_factor}  # fmt: skip
         for name, value in numbers.items():
             whole(name, value, 1)
         num_workers = whole("num_workers", num_workers, 0)

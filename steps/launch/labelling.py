@@ -63,7 +63,8 @@ class Labelling:
             return self._label
         self.look([unit])
         known = file_step(self._folder, unit, self._globs)
-        if known.step is None and self._clock.is_mute and self._is_no_further(unit):
+        no_step = known.step is None and (known.epoch or 0) <= self._label.step
+        if no_step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
 

@@ -57,7 +57,7 @@ class StreamingDataset:
         index: str = "",
         readers: int = 16,
         ahead_steps: int = 16,
-        ahead_bytes: int = 256 << 20,
+        ahead_bytes: float = 256 << 20,
     ) -> None:
         """``uri``: prefix of the dataset; empty: the one of the run, in the version that the run has frozen.
 
@@ -72,18 +72,21 @@ class StreamingDataset:
             InputError: a value breaks a rule, or several ranks have no way to agree on a version.
             StepError: the dataset is empty, has changed, or its samples cannot be found.
         """
-        numbers = {"readers": readers, "ahead_steps": ahead_steps, "ahead_bytes": ahead_bytes}
+        if isinstance(ahead_bytes, float) and ahead_bytes.is_integer():
+            ahead_bytes = int(ahead_bytes)  # 1e9
+        numbers = {"readers": readers, "ahead_steps": ahead_steps}
         for name, value in numbers.items():
             whole(name, value, 1)
         if verify not in VERIFIED:
             raise InputError(f"verify = {verify!r}: use {' or '.join(VERIFIED)}")
         check_samples(samples)
-        for name, text in {"uri": uri, "digest": digest, "match": match, "index": index}.items():
+        for name, text in {"uri": uri or "", "digest": digest or "", "match": match, "index": index}.items():
             if not isinstance(text, str):
                 raise InputError(f"{name} = {text!r}: a text in quotes is needed; of a folder Path(...).as_uri()")
         if decode is not None and not callable(decode):
             raise InputError(f"decode = {decode!r}: a function of a sample is needed")
-        self._readers, self._ahead_steps, self._ahead_bytes = readers, ahead_steps, ahead_bytes
+        self._readers, self._ahead_steps = readers, ahead_steps
+        self._ahead_bytes = whole("ahead_bytes", ahead_bytes, 1)
         self._samples, self._match, self._decode, self._verify = samples, match, decode, verify
         self._index_at, self._uri = index, uri or os.environ.get(env.DATA_URI, "")
         self.digest = digest or ("" if uri else os.environ.get(env.DATASET_DIGEST, ""))

@@ -197,5 +197,6 @@ def test_what_has_no_position_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=f"{next(iter(wrong))} = "):
             ResumableLoader([1, 2], **{"global_batch_size": 1, "seed": 1, **wrong})
+    ResumableLoader([1, 2], global_batch_size=1, seed=1, prefetch_factor=None)  # torch's own default
     with pytest.raises(InputError, match="2 samples cannot be shared by 3 ranks"):
         next(loader(10, 4, epochs=1, world=3).batches())

@@ -255,6 +255,20 @@ def test_a_script_without_a_step_left_keeps_the_restored_step(
     assert labelling.label(Unit("", signature(tmp_path, ()), None)).step == step
 
 
+def test_a_later_epoch_in_a_file_is_further_whatever_other_files_are_called(tmp_path: Path) -> None:
+    restored = Checkpoint(
+        step=4, digest="", uri="", bytes=0, final=False, generation=1, created=0.0, files=(), kind="files", name="",
+        seq=1, world_size=1, meta={},
+    )  # fmt: skip
+    (tmp_path / "vocab_32000.txt").write_text("x")
+    (tmp_path / "last.json").write_text('{"epoch": 4}')
+    labelling = Labelling(tmp_path, restored, Unit("", signature(tmp_path, ()), None))
+    (tmp_path / "last.json").write_text('{"epoch": 5, "loss": 1}')
+    unit = Unit("", signature(tmp_path, ()), None)
+    label = labelling.label(unit)
+    assert (label.step, labelling.progress(unit, label, new=True)) == (5, 5)
+
+
 def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(one_node: Callable[..., Cluster]) -> None:
     gang = one_node()
     gang.nodes[0].save(0, 20)  # rank 1 is not there yet

@@ -73,6 +73,12 @@ def test_several_ranks_must_agree_on_a_version(folder: Corpus, monkeypatch: pyte
         folder.open()
 
 
+def test_no_digest_and_a_thousand_million_bytes_may_be_written_as_python_does(folder: Corpus) -> None:
+    folder.write({"a": b"1234"})
+    with folder.open(digest=None, ahead_bytes=1e9) as data:
+        assert data[0]["data"] == b"1234"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
