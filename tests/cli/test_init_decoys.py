@@ -152,6 +152,14 @@ def test_a_script_that_ends_where_its_folder_is_there_is_refused(read) -> None:
     assert (code, "line 3 ends the script where w/a is there, as it is in a restart" in said) == (2, True), said
 
 
+def test_a_script_that_ends_there_only_where_it_begins_anew_is_taken(read) -> None:
+    script = f"{PARSER}p.add_argument('--resume')\nargs = p.parse_args()\nif not args.resume:\n"
+    script += "    if os.path.exists('w/a'):\n        raise Exception('already there')\n    os.makedirs('w/a')\n"
+    script += "else:\n    kept = torch.load(args.resume)\n    opt.load_state_dict(kept['opt'])\n"
+    _, found, said = read(f"{script}{STATE}f'w/a/{{n}}.pt')\n")
+    assert resumed(found) == ["--resume", "{newest}"], said
+
+
 def test_arguments_that_keep_a_resume_from_its_optimizer_are_told(read) -> None:
     script = f"{PARSER}p.add_argument('--resume')\np.add_argument('--from_begin', action='store_true')\n"
     script += "args = p.parse_args()\nif args.resume:\n    state = torch.load(args.resume)\n"

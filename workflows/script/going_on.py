@@ -21,6 +21,7 @@ _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
 _LOADS = re.compile(r"^(?!.*(eval|test|pretrain|only))((re)?load|restore|ckpt|checkpoint)")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$")
+_ASKS_TO_GO_ON = re.compile(r"(?i)resum|restor|load|contin|ckpt|checkpoint|start|init")
 _NEWEST = "latest_checkpoint"
 _RESTORES = (
     "restore_checkpoint",
@@ -87,6 +88,9 @@ def barred(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[s
     for node, asked in ((each, each.test) for each in ends if isinstance(each.test, ast.Call)):
         if last_name(asked.func) not in _LOOKS or asked not in values.machine.calls:
             continue
+        around = (each.test for each in source.above(node) if isinstance(each, ast.If))
+        if any(_ASKS_TO_GO_ON.search(ast.unparse(test)) for test in around):
+            continue  # it does so where it begins anew only
         for folder in (one for each in _path_words(asked) for one in values.folders(each)):
             if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
                 return source.where(node), folder
