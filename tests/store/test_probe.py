@@ -36,6 +36,11 @@ class Around:
         return getattr(self.inner, verb)
 
 
+class Forbidden(Around):
+    def put(self, key: str, data: Any) -> None:
+        raise StoreError(Cause.S3_ACCESS, "403")
+
+
 class IgnoresTheCondition(Around):
     def put_if_absent(self, key: str, data: Any) -> bool:
         self.inner.put(key, data)
@@ -245,12 +250,16 @@ def test_no_rule_makes_many_requests_one_after_another(tmp_path: Path) -> None:
 
 
 def test_a_store_that_does_not_serve_is_no_liar(tmp_path: Path) -> None:
-    class Forbidden(Around):
-        def put(self, key: str, data: Any) -> None:
-            raise StoreError(Cause.S3_ACCESS, "403")
-
     with pytest.raises(StoreError, match="403"):
         probe(Forbidden(open_store(f"file://{tmp_path}/store")), "run")  # type: ignore[arg-type]
+
+
+def test_keys_that_may_only_read_a_fit_store_are_refused_at_once(tmp_path: Path) -> None:
+    """Else twenty pods would be told that it was allowed until now."""
+    store = open_store(f"file://{tmp_path}/store")
+    assert check_store(store, "run") == []
+    with pytest.raises(StoreError, match="403"):
+        check_store(Forbidden(store), "run")  # type: ignore[arg-type]
 
 
 def test_a_fit_store_is_asked_once_per_run_and_an_unfit_one_each_time(tmp_path: Path) -> None:
