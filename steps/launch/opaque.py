@@ -163,7 +163,8 @@ class FolderWatch:
         while not self._closing.wait(CLOSE_LOOK_SECONDS if self._close else LOOK_SECONDS):
             found = contents(self._folder, self._args)
             self._labels.look(found.units)
-            self._since.look(found)
+            if self._every:
+                self._since.look(found)
             unit = self._ready(found)
             if unit is None:
                 continue

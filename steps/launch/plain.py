@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from argosy.steps.child_python import die_with_parent
+from argosy.steps.cluster.connecting import in_pod
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.launch.agent import Agent, shim
-
-_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
 class Plain(Agent):
@@ -33,7 +32,7 @@ class Plain(Agent):
         """Each in a session of its own; an operator's TF_CONFIG would be of the gang's pods, and not of the ranks."""
         # JAX asks the API server which rank a pod is, whatever a script says, and fails in a pod that may not ask.
         # https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/k8s_cluster.py
-        foreign = {"TF_CONFIG", *(() if _TOKEN.exists() else ("KUBERNETES_SERVICE_HOST",))}
+        foreign = {"TF_CONFIG", *(() if in_pod() else ("KUBERNETES_SERVICE_HOST",))}
         kept = {name: value for name, value in environ.items() if name not in foreign}
         workers = _workers(assignment.peers[1:] if self._nproc == 1 else [], environ)
         for local_rank in range(self._nproc):

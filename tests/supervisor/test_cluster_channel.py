@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,18 @@ class Namespace(FakeApi):
         return (201, document) if self.made[-1] not in CHANNEL else self.said
 
 
+@contextmanager
+def hosted(namespace: Namespace, manifest: GangManifest, folder: Path) -> Iterator[KubernetesHost]:
+    """Who asks a namespace for the gang."""
+    with serving(namespace, folder) as kubeconfig:
+        host = KubernetesHost(connect(kubeconfig=str(kubeconfig)), manifest, Owner(name="w", uid="u-1"), "token")
+        try:
+            yield host
+        finally:
+            host.close()
+            namespace.over.set()
+
+
 @pytest.fixture
 def manifest(tmp_path: Path) -> GangManifest:
     workflow = yaml.safe_load(GOLDEN.read_text())
@@ -65,16 +79,11 @@ def test_a_gang_does_not_end_for_what_is_there_already(
     status: int, reason: str, asked: list[str], manifest: GangManifest, tmp_path: Path, capfd: Any
 ) -> None:
     namespace = Namespace(status, reason)
-    with serving(namespace, tmp_path) as kubeconfig:
-        host = KubernetesHost(connect(kubeconfig=str(kubeconfig)), manifest, Owner(name="w", uid="u-1"), "token")
-        try:
-            assert host.endpoint().token == "token"
-            assert namespace.made == asked
-            for attempt in (1, 2):
-                host.create(manifest, Identity(name=f"w-{attempt}", attempt=attempt, nnodes=2, env={}))
-        finally:
-            host.close()
-            namespace.over.set()
+    with hosted(namespace, manifest, tmp_path) as host:
+        assert host.endpoint().token == "token"
+        assert namespace.made == asked
+        for attempt in (1, 2):
+            host.create(manifest, Identity(name=f"w-{attempt}", attempt=attempt, nnodes=2, env={}))
     assert namespace.made == [*asked, "jobsets", *asked, "jobsets"]
     assert ("is still there is not known" in capfd.readouterr().err) is (status == 403)
 
@@ -109,13 +118,8 @@ def test_a_gang_whose_nodes_its_queue_takes_back_is_preempted(
 ) -> None:
     """Its pods only tell of a SIGTERM, which is charged to the run."""
     queue = Queue(suspend)
-    with serving(queue, tmp_path) as kubeconfig:
-        host = KubernetesHost(connect(kubeconfig=str(kubeconfig)), manifest, Owner(name="w", uid="u-1"), "token")
-        try:
-            (pod,) = host.pods("w-1")
-        finally:
-            host.close()
-            queue.over.set()
+    with hosted(queue, manifest, tmp_path) as host:
+        (pod,) = host.pods("w-1")
     assert REASONS.get(pod.reason) == cause
 
 
@@ -163,13 +167,8 @@ def test_an_image_in_which_argosy_never_begins_says_so_by_its_log(
 ) -> None:
     """Three gangs were made of it, and what it had written was told nowhere."""
     cluster = Strange(code, said)
-    with serving(cluster, tmp_path) as kubeconfig:
-        host = KubernetesHost(connect(kubeconfig=str(kubeconfig)), manifest, Owner(name="w", uid="u-1"), "token")
-        try:
-            (state,) = host.pods("w-1")
-        finally:
-            host.close()
-            cluster.over.set()
+    with hosted(cluster, manifest, tmp_path) as host:
+        (state,) = host.pods("w-1")
     view = PodView(state, 0.0)
     trouble = view.unexplained()
     assert (view.is_unexplained, trouble.cause) == (True, cause)

@@ -17,7 +17,7 @@ from argosy.steps.record.building import build_record, prefix_of
 from argosy.steps.record.heard import last_heard, last_sign
 from argosy.steps.record.wording import count, duration, size
 from argosy.steps.runlog import read_events
-from argosy.workflows.cli.checkpoint.run import ALIVE_SECONDS
+from argosy.workflows.cli.checkpoint.run import living
 from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, known_runs, place_or_here, state_dir
@@ -96,14 +96,14 @@ def _check_over(run: Run, *, checkpoints: bool) -> None:
 
 def _sign_of_life(run: StoredRun) -> str:
     """Why it may still go on; "" where nothing says so. What tells it is read once: a store may be far away."""
-    store, now = run.store(), time.time()
+    store = run.store()
     sign = last_sign(store, run.prefix)
-    if now - sign < ALIVE_SECONDS:
-        return f"its last sign of life is {duration(max(now - sign, 0.0))} old"
+    if alive := living(sign):
+        return alive
     if run.summary().get("phase") in ENDED:
         return ""
     # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image.
-    age = now - last_heard(store, run.prefix, sign)
+    age = time.time() - last_heard(store, run.prefix, sign)
     return (
         f"it has not ended, and was last heard of {duration(max(age, 0.0))} ago"
         if age < AdmitArgs.lease_seconds

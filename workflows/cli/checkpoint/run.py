@@ -44,8 +44,13 @@ class CheckpointedRun:
         """Why the run may still be training, "" when nothing says so."""
         if self.folder is not None:
             return "its engine runs on this machine" if self.folder.engine_runs() else ""
-        age = time.time() - last_sign(self.store.store, self.store.prefix)
-        return f"its last sign of life is {duration(max(age, 0))} old" if age < ALIVE_SECONDS else ""
+        return living(last_sign(self.store.store, self.store.prefix))
+
+
+def living(sign: float) -> str:
+    """Why a run may still train whose last sign of life is of ``sign`` (seconds since 1970); "": it is too old."""
+    age = time.time() - sign
+    return f"its last sign of life is {duration(max(age, 0))} old" if age < ALIVE_SECONDS else ""
 
 
 def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
