@@ -43,8 +43,9 @@ CHAINS = [
 ]
 """Each kind once before any comes a second time."""
 COUNT = RANKS * len(CHAINS) + SINGLES
-COLUMNS = ["fault", "faults", "cause right", "rank right", "action right", "quote in the logs",
-           "over at the first retry", "seconds", "held", "wrong"]  # fmt: skip
+JUDGED = ["cause right", "rank right", "action right", "quote in the logs"]
+OVER = "over at the first retry"
+COLUMNS = ["fault", "faults", *JUDGED, OVER, "seconds", "held", "wrong"]
 
 
 def prove(*, count: int, seed: int, minutes: float) -> int:
@@ -79,7 +80,7 @@ def one(kind: str, phase: str, single: int, seed: int) -> dict[str, Any]:
     ranks = [random.Random(f"{seed}/{single}").randrange(RANKS)] if single else list(range(RANKS))
     runs = [[rank] for rank in ranks] if kind in ALONE else [ranks]
     told = [each for run in runs for each in _run(kind, phase, run)]
-    counted = {name: sum(each[name] for each in told) for name in COLUMNS[2:7]}
+    counted = {name: sum(each[name] for each in told) for name in (*JUDGED, OVER)}
     wrong = "; ".join(each["wrong"] for each in told if each["wrong"])
     return {
         "fault": kind, "phase": phase, "single": single, "faults": len(told), **counted,
@@ -119,7 +120,7 @@ def _judged(rig: Rig, kind: str, phase: str, ranks: list[int], code: int) -> lis
     found = []
     for number, rank in enumerate(ranks):
         if number >= len(verdicts):
-            found.append(dict.fromkeys(COLUMNS[2:7], False) | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"})
+            found.append(dict.fromkeys((*JUDGED, OVER), False) | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"})
             continue
         said = verdicts[number]
         wanted = _wanted(kind, phase, number, verdicts[:number])
@@ -128,9 +129,9 @@ def _judged(rig: Rig, kind: str, phase: str, ranks: list[int], code: int) -> lis
             "rank right": said["rank"] == rank,
             "action right": said["decision"]["action"] == wanted,
             "quote in the logs": _is_in(said["quote"], logs),
-            "over at the first retry": wanted == "restart" and (len(verdicts) > number + 1 or code == 0),
+            OVER: wanted == "restart" and (len(verdicts) > number + 1 or code == 0),
         }
-        bad = [name for name, held in right.items() if not held and (name != COLUMNS[7] or wanted == "restart")]
+        bad = [name for name, held in right.items() if not held and (name != OVER or wanted == "restart")]
         if number + 1 == len(ranks) and wanted == "restart" and (code != 0 or len(verdicts) > len(ranks)):
             bad.append(f"the run ended with {code} after {len(verdicts)} failures")
         words = f"rank {rank}: {', '.join(bad)}: {said['cause']} of rank {said['rank']}, {said['decision']['action']}: "
@@ -154,7 +155,7 @@ def _is_in(quote: str, logs: str) -> bool:
 def _told(record: Record) -> int:
     cases = record.cases()
     faults = sum(case["faults"] for case in cases)
-    figures = ", ".join(f"{name} {sum(case[name] for case in cases)}" for name in COLUMNS[2:6])
+    figures = ", ".join(f"{name} {sum(case[name] for case in cases)}" for name in JUDGED)
     alone = [case for case in cases if case["single"]]
     over = sum(case["held"] for case in alone)
     note = (
