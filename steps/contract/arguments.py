@@ -184,7 +184,7 @@ class LaunchArgs(StepArgs):
     cache_verify: str = option("none, stat or full before data are used again; empty: stat", default="")
     cache_access: str = option("read-only when the cache is not to be written", default="")
     checkpoint_mode: str = option("checkpointer (of argosy, in the script) or opaque", default="checkpointer")
-    checkpoint_path: str = option("opaque: folder the script writes to, relative to workdir", default="")
+    checkpoint_path: str = option("opaque: the script's folder; absolute: {run_id} in it", default="")
     checkpoint_include: tuple[str, ...] = option("opaque: glob of files that form the checkpoint; repeat", default=())
     checkpoint_unit: tuple[str, ...] = option(
         "opaque: glob of entries directly below the folder that are checkpoints of their own; repeat; none: folders "

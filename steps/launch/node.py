@@ -185,8 +185,9 @@ def _check_folder(args: LaunchArgs) -> None:
     path = args.checkpoint_path
     if not path:
         raise InputError("checkpoint_path: opaque mode needs the folder that the script writes to")
-    if path.startswith("/") or ".." in path.split("/"):
-        raise InputError(f"checkpoint_path = {path!r}: a folder below the working directory is expected")
+    if (path.startswith("/") and "{run_id}" not in path) or ".." in path.split("/"):
+        rule = "a folder below the working directory is expected, or an absolute one with {run_id}"
+        raise InputError(f"checkpoint_path = {path!r}: {rule}")
     if os.path.normpath(path) == "." and not args.checkpoint_include:
         # What matches is removed before a restart; without globs that would be the code.
         raise InputError("checkpoint_include: the checkpoint folder is the working directory; say which files it is")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,11 @@ from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.layout import run_prefix
+from argosy.steps.contract.placeholders import fill
 from argosy.steps.launch.kept import KeptMemory
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import Word
+from argosy.steps.paths import resolve
 from argosy.steps.pods.processes import is_running
 from argosy.steps.store.base import ObjectStore
 
@@ -44,6 +47,9 @@ class Saves:
         kept: KeptMemory | None = None,
     ) -> None:
         """``kept``: what the pod holds of the saves of the ranks before."""
+        if args.checkpoint_path.startswith("/"):  # on a volume, in a folder of the run's own
+            folder = fill(args.checkpoint_path, {names.RUN_ID: assignment.run_id})
+            args = replace(args, checkpoint_path=str(resolve(folder)))
         self._args = args
         self._assignment = assignment
         self._store = store

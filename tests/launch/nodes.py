@@ -164,7 +164,7 @@ class Cluster:
         reporter = Reporter(ChannelClient(self.endpoint.url, self.endpoint.token), identity, assignment)
         workdir = self.root / f"work-{0 if self.shared else index}"
         saves = Saves(self.args, assignment, open_store(self.args.store_uri), workdir, reporter)
-        node = Node(workdir / "out", saves, reporter, [])
+        node = Node(workdir / self.args.checkpoint_path.format(run_id="r1"), saves, reporter, [])
         node.added = saves.restore({})
         node.folder.mkdir(parents=True, exist_ok=True)
         node.ranks = [Rank.start() for _ in range(self.nproc)]

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -269,3 +270,23 @@ def test_one_folder_that_all_nodes_share(cluster: Callable[..., Cluster], dies: 
     if not dies:
         node.ranks[1].write(node.folder / "checkpoint-20/rank3.json", "", "close all")
         gang.until(lambda: gang.committed()[-1] == 20, "commit")
+
+
+def test_on_a_volume_of_all_nodes_a_run_has_a_folder_of_its_own(
+    cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    volume = tmp_path / "volume"
+    theirs = volume / "r0" / "checkpoint-90" / "rank0.json"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("of a run before")
+    gang = cluster(checkpoint_path=f"{volume}/{{run_id}}")
+    gang.begin()
+    gang.save(10)
+    gang.until(lambda: gang.committed() == [10], "commit")
+    gang.save(20, skip=(3,))
+    gang.begin()
+    assert sorted(path.relative_to(volume).as_posix() for path in volume.rglob("*.json")) == [
+        "r0/checkpoint-90/rank0.json",
+        *(f"r1/checkpoint-10/rank{rank}.json" for rank in range(4)),
+    ]
+    assert [node.added for node in gang.nodes] == [[f"--resume={volume}/r1/checkpoint-10"]] * 2

@@ -120,7 +120,9 @@ def _judged(rig: Rig, kind: str, phase: str, ranks: list[int], code: int) -> lis
     found = []
     for number, rank in enumerate(ranks):
         if number >= len(verdicts):
-            found.append(dict.fromkeys((*JUDGED, OVER), False) | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"})
+            found.append(
+                dict.fromkeys((*JUDGED, OVER), False) | {"wrong": f"rank {rank}: not seen; {rig.log()[-300:]}"}
+            )
             continue
         said = verdicts[number]
         wanted = _wanted(kind, phase, number, verdicts[:number])

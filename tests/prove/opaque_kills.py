@@ -35,6 +35,8 @@ from tests.prove.unaware.style import STYLES, Style
 
 KILLS_PER_RUN = 10
 LIMIT_SECONDS = 1500.0
+TRIES = 3
+"""Of a script alone: torch's threads may abort a process as it ends well, argosy or not."""
 TITLE = "Ranks of scripts that never heard of argosy killed (SIGKILL) at random instants"
 COLUMNS = [
     "style", "kills", "while saving", "before a step", "restored", "losses compared", "losses that differ",
@@ -79,9 +81,11 @@ def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
     texts = [path.read_bytes() for path in (*read, *LOCKS)]
     key = hashlib.sha256(b"\0".join([*texts, f"{style.nodes * style.ranks} {style.args}".encode()])).hexdigest()[:12]
     kept = folder / f"opaque-kills-reference-{key}.json"
-    if not kept.exists():
+    for _ in range(TRIES):
+        if kept.exists():
+            break
         work = folder / "opaque-kills-reference"
-        arguments = style.copy(work, {}).get("args", [])
+        arguments = [word.replace("{checkpoint}", "checkpoints") for word in style.copy(work, {}).get("args", [])]
         command = [
             str(python),
             "-m",
@@ -102,9 +106,10 @@ def uninterrupted(style: Style, python: Path, folder: Path) -> dict[int, str]:
         printed, _ = first.communicate(timeout=LIMIT_SECONDS)
         for each in others:
             each.communicate(timeout=LIMIT_SECONDS)
-        if first.returncode != 0:
-            raise SystemExit(f"{style.name} fails without argosy:\n{printed[-3000:]}")
-        kept.write_text(json.dumps(dict(style.losses(printed))))
+        if first.returncode == 0:
+            kept.write_text(json.dumps(dict(style.losses(printed))))
+    if not kept.exists():
+        raise SystemExit(f"{style.name} fails without argosy:\n{printed[-3000:]}")
     return {int(step): loss for step, loss in json.loads(kept.read_text()).items()}
 
 

@@ -198,6 +198,32 @@ WRONG = [
     ),
     (GOOD + '[checkpoint]\nmode = "opaque"', "checkpoint.path: is required in opaque mode", "folder"),
     (GOOD + '[checkpoint]\nmode = "opaque"\npath = "."', "checkpoint.path = '.': is the folder of the code", "include"),
+    (
+        GOOD + '[checkpoint]\nmode = "opaque"\npath = "/mnt/shared"',
+        "checkpoint.path = '/mnt/shared': must be a folder of this run alone, with {run_id} in its path",
+        "/mnt/shared/{run_id}",
+    ),
+    (
+        GOOD + '[checkpoint]\nmode = "opaque"\npath = "/mnt/../{run_id}"',
+        "checkpoint.path = '/mnt/../{run_id}': must be a folder of this run alone",
+        "/mnt/shared/{run_id}",
+    ),
+    (
+        GOOD + '[checkpoint]\nmode = "opaque"\npath = "/mnt/shared/{run_id}"',
+        "checkpoint.path = '/mnt/shared/{run_id}': lies on no volume",
+        "[[gang.pod.volumes]]",
+    ),
+    (
+        GOOD + '[checkpoint]\nmode = "opaque"\npath = "/mnt/argosy/store/{run_id}"',
+        "checkpoint.path = '/mnt/argosy/store/{run_id}': lies on no volume",
+        "[[gang.pod.volumes]]",
+    ),
+    (
+        GOOD + 'code = ""\nworking_dir = "/app"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
+        '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/app/out"\nsource = {emptyDir = {}}',
+        "checkpoint.path = 'out': lies on the volume 'd', where what is in no checkpoint of this run would be removed",
+        "/app/out/{run_id}",
+    ),
     (GOOD + '[checkpoint]\nmode = "opaque"\npath = "./"', "checkpoint.path = './': is the folder of the code", "*.pt"),
     (
         GOOD + '[checkpoint]\nmode = "opaque"\npath = "o"\nevery_steps = 5',

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from argosy.workflows.spec.checkpoint_folder import CheckpointFolder
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import LARGEST_COUNT, CheckpointGlob, Line, Number, RelativePath, Seconds, WholeNumber
+from argosy.workflows.spec.texts import LARGEST_COUNT, CheckpointGlob, Line, Number, Seconds, WholeNumber
 
 _OPAQUE_ONLY = (
     "path", "include", "unit", "units_stored", "expect", "marker", "writers", "reshard", "timeout_seconds",
@@ -34,9 +35,10 @@ class Checkpoint(Table):
         description="checkpointer: the script uses argosy.Checkpointer. opaque: ranks write files into a folder "
         "and know nothing of argosy.",
     )
-    path: RelativePath = Field(
+    path: CheckpointFolder = Field(
         default="",
-        description="opaque: folder the script writes its checkpoint to, relative to the code folder. Required.",
+        description="opaque: folder the script writes its checkpoint to, relative to the code folder; or on a volume "
+        "that the nodes share (gang.pod.volumes), as in /mnt/shared/{run_id}: {checkpoint} tells the script. Required.",
     )
     include: tuple[CheckpointGlob, ...] = Field(
         default=(), description="opaque: globs below path of the files that form a checkpoint. Empty: every file."

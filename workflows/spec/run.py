@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from argosy.workflows.fabric.fabric import Fabric
 from argosy.workflows.spec.batch import Batch
 from argosy.workflows.spec.checkpoint import Checkpoint
+from argosy.workflows.spec.checkpoint_folder import check_volume
 from argosy.workflows.spec.dataset import Dataset
 from argosy.workflows.spec.deadlines import Deadlines
 from argosy.workflows.spec.entry import check_args, check_entry, check_uri_credentials
@@ -130,6 +131,9 @@ class TrainingRun(Table):
             self.batch.check_elastic(self.gang.min_nnodes, self.gang.max_nnodes, self.gang.nproc_per_node)
         check_contradictions(self)
         check_workers(self)
+        claim = self.storage.mount_path if self.mounts_claim else ""
+        store = file_path(self.storage.uri) or ""
+        check_volume(self.checkpoint.path, self.working_dir, self.gang.pod.volumes, claim, store)
         if self.checkpoint.peer_copy:
             check_peer_copy(self.checkpoint.mode, self.gang.spares, self.gang.max_nnodes)
         self._check_trigger()

@@ -64,7 +64,8 @@ def _pattern(rule: re.Pattern[str], what: str, remedy: str, longest: int = 253) 
     return AfterValidator(check)
 
 
-def _check_relative(text: str) -> str:
+def check_relative(text: str) -> str:
+    """:func:`check_line`, and a path that stays inside the code folder."""
     path = PurePosixPath(text)
     if text and (path.is_absolute() or ".." in path.parts or text.startswith(("-", "~"))):
         raise Refusal("must be a path inside the code folder, without '..'", "write it relative to the code folder")
@@ -73,7 +74,7 @@ def _check_relative(text: str) -> str:
 
 def _check_glob(text: str) -> str:
     try:
-        return _check_relative(text)
+        return check_relative(text)
     except Refusal:
         raise Refusal("must be a glob below checkpoint.path, without '..'", "write it relative to that") from None
 
@@ -87,7 +88,7 @@ def _check_script(text: str) -> str:
         if ".." in PurePosixPath(text).parts:
             raise Refusal("must not hold '..'", "write the path that the image has")
         return check_line(text)
-    return _check_relative(text)
+    return check_relative(text)
 
 
 def _check_uri(text: str) -> str:
@@ -163,7 +164,7 @@ Image = Annotated[
     _pattern(_IMAGE, "an image reference", "write registry/name:tag or name@sha256:...", 512),
     Field(min_length=1),
 ]
-RelativePath = Annotated[str, AfterValidator(_check_relative)]
+RelativePath = Annotated[str, AfterValidator(check_relative)]
 CheckpointGlob = Annotated[str, AfterValidator(_check_glob)]
 ScriptPath = Annotated[str, AfterValidator(_check_script)]
 """Relative to the code folder; absolute in an image that holds the code."""

@@ -62,6 +62,7 @@ def result_kept(work: Path, folder: str, result: str) -> bool:
         )
         files = [path.relative_to(into) for path in into.rglob("*") if path.is_file() and path.name != ".argosyignore"]
         left = [path / folder for path in work.glob(".argosy/runs/*/nodes/*/pods/*/volumes/workspace")]
+        left += work.glob(".argosy/volumes/shared/*")
         equal = [any(_same(into / file, each / file) for each in left) for file in files]
         return got.returncode == 0 and Path(result) in files and all(equal)
 

@@ -47,7 +47,9 @@ class Killer:
         """``folder`` is the script's checkpoint folder; ``commits`` tells how many checkpoints were committed."""
         self._engine = engine
         self._work = os.fsencode(work)
-        self._folders = (os.path.normpath(f"/workspace/{folder}") + "/", "/tmp/tmp")
+        # An absolute one lies on the volume "shared".
+        below = "/volumes/shared/" if folder.startswith("/") else os.path.normpath(f"/workspace/{folder}") + "/"
+        self._folders = (below, "/tmp/tmp")
         """Where a save is seen; a library may write to a temporary file first."""
         self._commits = commits
         self._gone: set[int] = set()

@@ -179,6 +179,7 @@ STYLES = (
     Style("DeepSpeed ZeRO-1 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "1")),
     Style("DeepSpeed ZeRO-3 1x2", "deepspeed-zero", 1, 2, _deepspeed, "latest", args=("--stage", "3")),
     Style("JAX and Orbax 1x1", "jax-orbax", 1, 1, _orbax, "final.npy", launcher="plain"),
+    Style("JAX, Orbax, one volume 2x1", "jax-sharded", 2, 1, _orbax, "300/_CHECKPOINT_METADATA", launcher="plain"),
     Style("JAX 2x1", "jax-arrays", 2, 1, _arrays, "final.npz", launcher="plain"),
     Style("DeepSpeed example 2x1", str(EXAMPLE), 2, 1, _deepspeed, MODEL, args=_EXACT, share=1),
 )

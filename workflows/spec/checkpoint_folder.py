@@ -1,0 +1,58 @@
+"""Where a script of mode opaque writes its checkpoints: below the code, or on a volume that its nodes share."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from argosy.workflows.spec.pod import Volume
+from argosy.workflows.spec.refusal import Refusal
+from argosy.workflows.spec.storage import is_below
+from argosy.workflows.spec.texts import check_line, check_relative
+
+_RUN = "{run_id}"
+
+
+def _check_path(text: str) -> str:
+    if not text.startswith("/"):
+        return check_relative(text)
+    check_line(text)
+    if posixpath.normpath(text) != text or _RUN not in text.split("/") or "{" in text.replace(_RUN, ""):
+        # What lies there and is in no checkpoint is removed before each start of the ranks, the first one too.
+        raise Refusal(
+            f"must be a folder of this run alone, with {_RUN} in its path, or relative to the code folder",
+            f'write for example "/mnt/shared/{_RUN}"',
+        )
+    return text
+
+
+CheckpointFolder = Annotated[str, AfterValidator(_check_path)]
+
+
+def check_volume(path: str, working_dir: str, volumes: Sequence[Volume], claim: str, store: str) -> None:
+    """That an absolute ``path`` lies on a volume, and that a relative one holds nothing but this pod's files.
+
+    ``claim``: where the store's claim is mounted, ``store``: the folder of the store on it; "" for neither.
+
+    Raises:
+        Refusal: naming ``checkpoint.path``.
+    """
+    if path.startswith("/"):
+        writable = [volume.mount_path for volume in volumes if not volume.read_only]
+        if not is_below(path, *writable, *filter(None, [claim])) or (store and is_below(path, store)):
+            rule = "lies on no volume that the gang's pods may write to"
+            raise Refusal(rule, "add it to [[gang.pod.volumes]]", field="checkpoint.path", value=path)
+    elif path and working_dir:
+        folder = posixpath.normpath(posixpath.join(working_dir, path))
+        for volume in volumes:
+            mount = volume.mount_path
+            if is_below(folder, mount) or is_below(mount, folder):
+                raise Refusal(
+                    f"lies on the volume {volume.name!r}, where what is in no checkpoint of this run would be removed",
+                    f'give the run a folder of its own, as in "{mount}/{_RUN}"',
+                    field="checkpoint.path",
+                    value=path,
+                )
