@@ -152,6 +152,18 @@ def test_the_folder_of_checkpoints_is_guessed_from_the_arguments(
     assert "checkpoint" in account.why("" if path is None else "is taken for the folder")
 
 
+@pytest.mark.parametrize(("mount", "given"), [("/mnt/nfs", "/mnt/nfs/out"), ("/w/out", "out"), ("/w", "out/a")])
+def test_a_folder_on_a_volume_is_to_be_the_run_s_own(imported: Imported, job: Job, mount: str, given: str) -> None:
+    container = {"command": ["torchrun", "t.py", "--output_dir", given], "workingDir": "/w"}
+    container["volumeMounts"] = [{"name": "nfs", "mountPath": mount}]
+    volumes = [{"name": "nfs", "persistentVolumeClaim": {"claimName": "nfs"}}]
+    run, account = imported(job(container, volumes=volumes))
+    assert "checkpoint" not in run
+    said = account.why("lies on the volume 'nfs'")
+    assert "write --output_dir {checkpoint}" in said
+    assert f'path = "{mount}/{{run_id}}"' in said
+
+
 def test_shared_memory_fits_the_memory(imported: Imported, job: Job) -> None:
     mount = {"volumeMounts": [{"name": "d", "mountPath": "/dev/shm"}]}
     volume = [{"name": "d", "emptyDir": {"medium": "Memory", "sizeLimit": "64Gi"}}]
