@@ -165,7 +165,7 @@ class Cause(CauseRow):
         "image_pull",
         ExitCode.CONFIGURATION,
         "An image could not be pulled.",
-        "Check image and step_image in run.toml and the registry's access.",
+        "Check image and step_image in run.toml, and how the registry lets pods in: gang.pod.image_pull_secrets.",
     )
     VOLUME_MOUNT = (
         "volume_mount",

@@ -8,7 +8,7 @@ import pytest
 
 from argosy.steps.gang.host import Standing
 from argosy.steps.gang.reasons import REFUSED
-from argosy.steps.supervisor.placing import STUCK_SECONDS, Refusal
+from argosy.steps.supervisor.placing import STUCK_SECONDS, News, Refusal
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -102,6 +102,21 @@ def test_what_can_never_have_its_pods_is_not_queued(why: str, ends: bool) -> Non
     assert not refusal.is_over(Standing(phase="placing", why=why), 200.0)  # some came: it is looked at anew
     assert not refusal.is_over(standing, 201.0)
     assert refusal.verdict(standing).exit_code == 78
+
+
+def test_of_the_same_place_other_words_are_told_less_and_less_often() -> None:
+    """Volcano names another node each second: two days in its queue were an object in the store for each."""
+    news, told = News(), []
+    for second in range(2 * 24 * 3600):
+        standing = Standing(phase="queued", why=f"can possibly be assigned to node-{second % 3}" if second > 5 else "")
+        if news.is_worth_telling(standing, 0, float(second)):
+            told.append(second)
+    assert told[:2] == [0, 6], told  # the first words at once
+    assert told[2] >= 30
+    assert len(told) < 300
+    assert news.is_worth_telling(Standing(phase="placing", why="node-1"), 1, second + 1.0)
+    assert news.is_worth_telling(Standing(phase="placing", why="node-1"), 2, second + 1.5)
+    assert not news.is_worth_telling(Standing(phase="placing", why="node-2"), 2, second + 2.0)
 
 
 def test_a_queue_that_became_too_small_for_what_trained_in_it_is_waited_for(rig: Rig) -> None:

@@ -16,6 +16,7 @@ from argosy.steps.cluster.kinds import (
     PRIORITY_CLASS,
     SECRET,
     STORAGE_CLASS,
+    VOLCANO_QUEUE,
     WORKLOAD_PRIORITY_CLASS,
     Kind,
 )
@@ -36,6 +37,9 @@ def secrets(api: Api, needs: Needs) -> Iterator[Check]:
     for name in needs.secrets:
         remedy = f"kubectl create secret generic {name} -n {api.namespace} --from-literal=NAME=VALUE"
         yield from _named(api, SECRET, name, f"secret {name}", remedy)
+    for name in needs.pull_secrets:
+        remedy = f"kubectl create secret docker-registry {name} -n {api.namespace} --docker-server=REGISTRY …"
+        yield from _named(api, SECRET, name, f"pull secret {name}", remedy)
 
 
 def priority_classes(api: Api, needs: Needs) -> Iterator[Check]:
@@ -46,7 +50,7 @@ def priority_classes(api: Api, needs: Needs) -> Iterator[Check]:
 
 
 def queue(api: Api, needs: Needs) -> Iterator[Check]:
-    """Whether the LocalQueue and the priority in it, or KAI's Queue, are there."""
+    """Whether the LocalQueue and the priority in it, KAI's Queue or Volcano's, are there."""
     if needs.queue:
         remedy = (
             "a LocalQueue of that name in the namespace, pointing to a ClusterQueue with quota for the gang: "
@@ -61,6 +65,19 @@ def queue(api: Api, needs: Needs) -> Iterator[Check]:
     if needs.kai_queue:
         remedy = "a Queue of that name: https://github.com/kai-scheduler/KAI-Scheduler/tree/main/docs/queues"
         yield from _named(api, KAI_QUEUE, needs.kai_queue, f"KAI queue {needs.kai_queue}", remedy)
+    if needs.volcano_queue:
+        what, closed = f"Volcano queue {needs.volcano_queue}", partial(_closed, api, needs.volcano_queue)
+        remedy = "gang.queue names one that is there, or a Queue of that name: https://volcano.sh/en/docs/queue/"
+        yield from _named(api, VOLCANO_QUEUE, needs.volcano_queue, what, remedy, closed)
+
+
+def _closed(api: Api, name: str) -> Check | None:
+    """Pods of a closed queue wait without a word of why."""
+    state = ((api.get(VOLCANO_QUEUE, name) or {}).get("status") or {}).get("state", "")
+    if state not in ("Closed", "Closing"):
+        return None
+    remedy = f"vcctl queue operate --name {name} --action open"
+    return Check("missing", f"Volcano queue {name}", f"{state}: it starts nothing", remedy)
 
 
 def _cluster_queue(api: Api, needs: Needs) -> Check | None:
