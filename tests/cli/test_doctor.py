@@ -299,25 +299,28 @@ def test_the_store_is_asked_with_the_keys_of_who_asks(
 
 
 @pytest.mark.parametrize(
-    ("status", "state", "said"),
+    ("queue", "state", "said"),
     [
-        ({"state": "Open"}, "ok", "there since"),
-        ({"state": "Closed"}, "missing", "Closed: it starts nothing"),
+        ({"status": {"state": "Open"}}, "ok", "there since"),
+        ({"status": {"state": "Closed"}}, "missing", "Closed: it starts nothing"),
+        ({"spec": {"capability": {"cpu": "2"}}}, "ok", "there since"),
+        ({"spec": {"capability": {"cpu": "1"}}}, "missing", "never enough: cpu: the gang wants 2 of 1"),
         (None, "missing", "not there"),
     ],
 )
-def test_a_queue_of_volcano_is_there_and_open(
-    status: dict[str, str] | None, state: str, said: str, argosy, run: Path
+def test_a_queue_of_volcano_is_there_open_and_large_enough(
+    queue: dict[str, Any] | None, state: str, said: str, argosy, run: Path
 ) -> None:
-    """Volcano says nothing to the pods of a queue that is closed or missing: they waited without an end."""
-    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", '[gang]\nplacement = "volcano"\n[gang.pod]'))
+    """Volcano does not say to pods what their queue is like: they waited without an end."""
+    gang = '[gang]\nnnodes = "2:3"\nplacement = "volcano"\n[gang.pod]'
+    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", gang))
 
     class Volcano(Cluster):
         def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
             if path != "/apis/scheduling.volcano.sh/v1beta1/queues/default":
                 return super().answer(path, query)
-            named = {"metadata": {"creationTimestamp": "2026-11-22T16:00:00Z"}, "status": status}
-            return json.dumps(named).encode() if status else None
+            named = {"metadata": {"creationTimestamp": "2026-11-22T16:00:00Z"}, **(queue or {})}
+            return json.dumps(named).encode() if queue else None
 
     _, checks = examined(argosy, run, Volcano())
     found = checks["Volcano queue default"]

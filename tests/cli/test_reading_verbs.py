@@ -207,6 +207,9 @@ def test_checkpoints_with_which_another_workflow_goes_on_stay(
         assert ClaimLog(story.store, "gpt", "k").append(1, claim)
     else:
         story.store.put(f"{prefix}/alive/u-2.json", json.dumps({"time": now - age}).encode())
+    if code == 2:
+        told, _, err = argosy("checkpoint", "prune", folder.name, "--keep", "1")
+        assert (told, "goes on with it, and pruning would take the run away" in err) == (2, True), err
     told, _, err = argosy("rm", folder.name, "--checkpoints")
     assert (told, "goes on with its checkpoints" in err, folder.exists()) == (code, code == 2, code == 2), err
     assert bool(list(story.store.list(f"{prefix}/events"))) == (code == 2)

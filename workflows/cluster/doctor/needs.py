@@ -50,7 +50,9 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
     pods = list(_pods(gang))
     labels = (gang[-1].get("metadata") or {}).get("labels") or {} if gang else {}
     nnodes = sum(count for count, _ in pods)
-    whole = {KUEUE_QUEUE, KAI_QUEUE} & set(labels) or any(each.get("kind") == "PodGroup" for each in gang)
+    whole = {KUEUE_QUEUE, KAI_QUEUE} & set(labels) or any(
+        each.get("kind") == "PodGroup" and not _of_volcano(each) for each in gang
+    )
     pulls = {str(each["name"]) for found in _values(both, "imagePullSecrets") for each in found}
     accounts = accounts_of([workflow]) | {str(each) for each in _values(gang, "serviceAccountName")}
     return Needs(
@@ -63,7 +65,7 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         queue=str(labels.get(KUEUE_QUEUE, "")),
         queue_priority=str(labels.get(KUEUE_PRIORITY, "")),
         kai_queue=str(labels.get(KAI_QUEUE, "")),
-        volcano_queue=next((each["spec"]["queue"] for each in gang if ".volcano.sh/" in each["apiVersion"]), ""),
+        volcano_queue=next((each["spec"]["queue"] for each in gang if _of_volcano(each)), ""),
         topology=_topology(gang),
         gang=tuple(gang),
         pod=pods[0][1].get("spec") or {} if pods else {},
@@ -72,6 +74,11 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         nnodes=nnodes,
         least=nnodes if whole else min(_least(workflow, nnodes), nnodes),
     )
+
+
+def _of_volcano(document: Mapping[str, Any]) -> bool:
+    """A group, which begins with the least that it is given, or a Job."""
+    return ".volcano.sh/" in str(document.get("apiVersion"))
 
 
 def _least(workflow: Mapping[str, Any], otherwise: int) -> int:

@@ -21,7 +21,7 @@ from argosy.steps.cluster.kinds import (
     Kind,
 )
 from argosy.steps.contract.errors import StepError
-from argosy.workflows.cluster.doctor.capacity import beyond_queue
+from argosy.workflows.cluster.doctor.capacity import beyond_capability, beyond_queue
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
@@ -66,18 +66,22 @@ def queue(api: Api, needs: Needs) -> Iterator[Check]:
         remedy = "a Queue of that name: https://github.com/kai-scheduler/KAI-Scheduler/tree/main/docs/queues"
         yield from _named(api, KAI_QUEUE, needs.kai_queue, f"KAI queue {needs.kai_queue}", remedy)
     if needs.volcano_queue:
-        what, closed = f"Volcano queue {needs.volcano_queue}", partial(_closed, api, needs.volcano_queue)
+        what, whole = f"Volcano queue {needs.volcano_queue}", partial(_volcano_queue, api, needs)
         remedy = "gang.queue names one that is there, or a Queue of that name: https://volcano.sh/en/docs/queue/"
-        yield from _named(api, VOLCANO_QUEUE, needs.volcano_queue, what, remedy, closed)
+        yield from _named(api, VOLCANO_QUEUE, needs.volcano_queue, what, remedy, whole)
 
 
-def _closed(api: Api, name: str) -> Check | None:
-    """Pods of a closed queue wait without a word of why."""
-    state = ((api.get(VOLCANO_QUEUE, name) or {}).get("status") or {}).get("state", "")
-    if state not in ("Closed", "Closing"):
+def _volcano_queue(api: Api, needs: Needs) -> Check | None:
+    """Pods of a queue that is closed or too small wait without a word of why."""
+    what, found = f"Volcano queue {needs.volcano_queue}", api.get(VOLCANO_QUEUE, needs.volcano_queue) or {}
+    state = (found.get("status") or {}).get("state", "")
+    if state in ("Closed", "Closing"):
+        remedy = f"vcctl queue operate --name {needs.volcano_queue} --action open"
+        return Check("missing", what, f"{state}: it starts nothing", remedy)
+    lacking = beyond_capability(found.get("spec") or {}, needs)
+    if not lacking:
         return None
-    remedy = f"vcctl queue operate --name {name} --action open"
-    return Check("missing", f"Volcano queue {name}", f"{state}: it starts nothing", remedy)
+    return Check("missing", what, f"never enough: {'; '.join(lacking)}", "ask for less, or for more in spec.capability")
 
 
 def _cluster_queue(api: Api, needs: Needs) -> Check | None:
