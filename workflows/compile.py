@@ -54,6 +54,8 @@ def build_workflow(run: TrainingRun, *, code_digest: str, kind: Kind = "Workflow
         "labels": {RUN_LABEL: run.name},
         "annotations": facts,
         "service_account_name": run.gang.service_account or None,
+        # The evaluation has the gang's image, and a registry of one's own has the steps' too.
+        "image_pull_secrets": list(run.gang.pod.image_pull_secrets) or None,
         "active_deadline_seconds": run.deadlines.run_seconds or None,
         # Pods of a failed workflow stay for whoever wants to look at them.
         "pod_gc": PodGC(strategy="OnWorkflowSuccess"),

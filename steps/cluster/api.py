@@ -30,6 +30,9 @@ NOT_ALLOWED = re.compile(r'cannot \S+ resource "([^"]*)"')
 """How an authorizer refuses. Admission has the same 403 for what it does not want: a quota, a policy, Pod Security."""
 
 
+_QUOTA = re.compile(r"exceeded quota: .*, requested: (\S+), used: \S+, limited: (\S+)")
+
+
 class ApiError(Exception):
     """The API server's refusal: ``status`` is HTTP's, ``reason`` Kubernetes' word, the text its message."""
 
@@ -184,6 +187,10 @@ class Api:
                 pause = min(pause * 2, 5.0)
             except ApiError as error:
                 if error.status in (401, 403) and error.reason in ("Unauthorized", "Forbidden"):
+                    if _used_up(str(error)):
+                        raise StepError(
+                            Cause.UNSCHEDULABLE, f"{error}", quote=str(error), code=ExitCode.TRANSIENT
+                        ) from error
                     raise StepError(Cause.CONFIG_OR_RBAC, f"{error}", quote=str(error)) from error
                 raise
 
@@ -239,3 +246,13 @@ def _refusal(response: Any, path: str) -> Exception:
     if response.status in _RETRIED:
         return ApiAway(f"{response.status} {message or reason}")
     return ApiError(response.status, reason, message or f"HTTP {response.status}")
+
+
+def _used_up(message: str) -> bool:
+    """Whether a quota of the namespace refuses what it has room for once others are done."""
+    found = _QUOTA.search(message)
+    if found is None:
+        return False
+    wanted, limits = (dict(each.split("=", 1) for each in part.split(",")) for part in found.groups())
+    counts = ((text, limits.get(name, "")) for name, text in wanted.items())
+    return not any(text.isdecimal() and most.isdecimal() and int(text) > int(most) for text, most in counts)

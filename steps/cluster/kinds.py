@@ -45,6 +45,7 @@ STORAGE_CLASS = Kind("storage.k8s.io/v1", "StorageClass", "storageclasses", name
 POD_GROUP = Kind("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups")
 COSCHEDULING_GROUP = Kind("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups")
 VOLCANO_POD_GROUP = Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups")
+VOLCANO_QUEUE = Kind("scheduling.volcano.sh/v1beta1", "Queue", "queues", namespaced=False)
 POD_GROUPS = (POD_GROUP, COSCHEDULING_GROUP, VOLCANO_POD_GROUP)
 """Whoever places a gang whole has one of its own."""
 PRIORITY_CLASS = Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False)

@@ -24,13 +24,14 @@ class Cause(CauseRow):
         "import_error",
         ExitCode.CONFIGURATION,
         "A module is missing, or was built for other libraries than the image has.",
-        "Add the module to the image or to the code folder, with the version that matches its torch and CUDA.",
+        "Add the module (argosy too) to the image, or to the code folder; its version has to match torch and CUDA.",
     )
     LAUNCHER_USAGE = (
         "launcher_usage",
         ExitCode.CONFIGURATION,
         "The script cannot be started as it was called: arguments, file or world size are wrong.",
-        "Compare script, module, args and [gang] in run.toml with the code folder and with the flags of the script.",
+        "Compare script, module, args and [gang] in run.toml with the code folder and with the flags of the script; "
+        "the image needs python, and the argosy that compiled the run.",
     )
     GPU_OOM = (
         "gpu_oom",
@@ -165,7 +166,7 @@ class Cause(CauseRow):
         "image_pull",
         ExitCode.CONFIGURATION,
         "An image could not be pulled.",
-        "Check image and step_image in run.toml and the registry's access.",
+        "Check image and step_image in run.toml, and how the registry lets pods in: gang.pod.image_pull_secrets.",
     )
     VOLUME_MOUNT = (
         "volume_mount",

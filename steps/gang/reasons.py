@@ -35,25 +35,31 @@ class Reasons:
 
     def why(self, workload: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """One line; "" when nobody says anything."""
-        for pod in pods:
-            for condition in pod.get("status", {}).get("conditions") or []:
-                if condition["type"] == "PodScheduled" and condition["status"] == "False":
-                    return str(condition.get("message", ""))
+        conditions = [each for pod in pods for each in pod.get("status", {}).get("conditions") or []]
+        waiting = [each for each in conditions if each["type"] == "PodScheduled" and each["status"] == "False"]
+        if waiting:  # Volcano says of some that there is a node for them, if only the others had one
+            return str(min(waiting, key=lambda each: each.get("reason") == "Schedulable").get("message", ""))
         now = time.monotonic()
         if now - self._asked_at > self._pause or not self._asked_at:
             self._asked_at = now
-            self._said = next(self._told(workload), "") or self._unmade(workload, now) * (not pods)
+            self._said = next(self._told(workload), "") or self._unheard(workload, pods, now)
             self._pause = ASK_SECONDS if self._said else min(2 * self._pause, ASK_SECONDS)
         return self._said
 
-    def _unmade(self, workload: Mapping[str, Any], now: float) -> str:
-        """Nobody says a word of a workload whose controller is not there."""
+    def _unheard(self, workload: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], now: float) -> str:
+        """Nobody says a word of a workload whose controller is not there, nor of pods whose scheduler is not."""
         name, kind = workload["metadata"]["name"], self._runtime.kind.kind
         self._first = self._first if self._first[0] == name else (name, now)
-        queued = self._runtime.suspended(workload) or self._runtime.name == "volcano"  # none before its turn
-        if queued or now - self._first[1] < UNMADE_SECONDS:
+        if now - self._first[1] < UNMADE_SECONDS or self._runtime.suspended(workload):
             return ""
-        return f"no pod of {kind} {name} was made: does the controller of {kind}s run?"
+        if not pods:
+            by_turns = self._runtime.name == "volcano"  # none before its turn
+            return "" if by_turns else f"no pod of {kind} {name} was made: does the controller of {kind}s run?"
+        if any(pod.get("spec", {}).get("nodeName") for pod in pods):
+            return ""
+        scheduler = pods[0].get("spec", {}).get("schedulerName", "default-scheduler")
+        queue = ", and is the gang's queue there" * (scheduler == "volcano")
+        return f"no scheduler says a word of pod {pods[0]['metadata']['name']}: does {scheduler} run{queue}?"
 
     def _told(self, workload: Mapping[str, Any]) -> Iterator[str]:
         uid = workload["metadata"]["uid"]

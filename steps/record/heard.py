@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
+
 from argosy.steps.checkpoint.log import CommitLog
-from argosy.steps.claims import beat_at, last_event
+from argosy.steps.claims import BEAT_SECONDS, ClaimLog, beat_at, last_event
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store.base import ObjectStore
@@ -35,3 +38,26 @@ def last_heard(store: ObjectStore, prefix: str, sign: float | None = None) -> fl
     whose next pod may wait for a node. ``sign``: :func:`last_sign`, where it has been asked.
     """
     return max(last_sign(store, prefix) if sign is None else sign, last_event(store, prefix))
+
+
+def going_on(store: ObjectStore, prefix: str, uid: str = "") -> str:
+    """Which workflow other than ``uid`` has this run and has not ended, "" for none that is known.
+
+    One run id may be given to several, to go on where another ended: in one namespace, on another cluster, here.
+    Without ``uid`` only claims are looked at: whose heart beats, :func:`last_sign` has asked.
+    """
+    noted = {_uid(info.key): info.key for info in store.list(f"{prefix}/admission")}
+    for other in noted.keys() - {uid}:
+        claims = ClaimLog(store, prefix.rpartition("/runs/")[0], str(json.loads(store.get(noted[other])).get("key")))
+        claim = claims.read()[1].get(other)
+        if claim is not None and claim.run_id == prefix.rpartition("/")[2] and claims.is_alive(claim):
+            return claim.workflow
+    for info in store.list(f"{prefix}/alive") if uid else ():
+        other = _uid(info.key)  # where no step of it admits, nobody settles anything
+        if other not in {uid, *noted} and time.time() - beat_at(store, info.key) < 3 * BEAT_SECONDS:
+            return f"of uid {other}"
+    return ""
+
+
+def _uid(key: str) -> str:
+    return key.rpartition("/")[2].removesuffix(".json")

@@ -15,6 +15,7 @@ FROM_PYTHON = "TrainingRun(...).run()"
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
 """How an API server says that it makes no such pod."""
 _BESIDE = re.compile(r"failed quota: .*must specify .*\b(init|wait)\b")
+_NO_ARGOSY = re.compile(r"No module named 'argosy|exec: \"python3?\": executable file not found")
 _STOPPED = re.compile(r"(stopped|shutdown) with strategy")
 """How Argo says that somebody stopped the workflow, in its message or in that of the step that ran."""
 
@@ -70,6 +71,10 @@ def _unnamed(step: StepNode | None) -> str:
         )
     if step is not None and "workflowtaskresults" in step.message:
         return "the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`."
+    if step is not None and _NO_ARGOSY.search(f"{step.message} {step.quote}"):
+        return (
+            "the image of this step has no argosy: see step_image in run.toml, or image where it was the evaluation's."
+        )
     return "read the log of the step named above; the line before its end says why."
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass, field
 
 from argosy.steps.contract import env as names
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Report
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang.host import GangHost, Identity
 from argosy.steps.gang.manifest import GangManifest
 from argosy.steps.gang.spot import on_demand
@@ -18,6 +22,9 @@ from argosy.steps.supervisor.ledger import Ledger
 from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.settings import Settings
+
+QUOTA_SECONDS = 10.0
+"""How often a namespace without room for one object more is asked again."""
 
 
 class Stopped(Exception):
@@ -81,8 +88,25 @@ class Context:
         return reports
 
     def create(self, gang: SupervisedGang) -> None:
-        """Have the host make the gang, or what is missing of it."""
-        self.host.create(*self.described(gang))
+        """Have the host make the gang, or what is missing of it; a quota that others use up is waited for.
+
+        Raises:
+            Stopped: SIGTERM arrived meanwhile.
+            StepError: it is refused for good.
+        """
+        told = False
+        while True:
+            try:
+                return self.host.create(*self.described(gang))
+            except StepError as error:
+                if (error.cause, error.code) != (Cause.UNSCHEDULABLE, ExitCode.TRANSIENT):
+                    raise
+                if not told:
+                    print(f"argosy: gang {gang.name} waits: {error}", file=sys.stderr, flush=True)
+                    waits = {"gang": gang.name, "phase": "queued", "placed": 0, "nnodes": gang.nnodes}
+                    self.record.log.append("gang_waits", attempt=gang.attempt, **waits, why=error.quote)
+                told = True
+            self.pause(QUOTA_SECONDS)
 
     def replenish(self, gang: SupervisedGang) -> None:
         """Have the host make pods in place of those of the gang that ended."""

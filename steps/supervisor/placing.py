@@ -25,6 +25,8 @@ ELASTIC_SECONDS = 30.0
 """So long an elastic gang that has nodes enough waits for the rest of them."""
 STUCK_SECONDS = 60.0
 """So long a pod may say that it cannot start before it is believed: Secrets and images may be a moment late."""
+WORDS_SECONDS, MOST_WORDS_SECONDS = 15.0, 600.0
+"""So long the same place is not told in other words; doubled each time."""
 STUCK = (
     "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull", "FailedMount",
     "ImagePullBackOff", "InvalidImageName", "RunContainerError",
@@ -45,6 +47,27 @@ class PlacementClock:
         holds = standing.phase not in ("queued", "refused")
         self._admitted_at = (self._admitted_at or now) if holds else 0.0
         return bool(self._admitted_at) and now - self._admitted_at > self.limit_seconds
+
+
+class News:
+    """Says what is worth an event: each other phase or number of nodes at once. Of the same place only other words
+    less and less often: a scheduler may name another node each second, for all the days that a gang is queued.
+    """
+
+    def __init__(self) -> None:
+        self._place: tuple[str, int] | None = None
+        self._why, self._due, self._pause = "", 0.0, WORDS_SECONDS
+
+    def is_worth_telling(self, standing: Standing, placed: int, now: float) -> bool:
+        """``now`` by the monotonic clock."""
+        if (standing.phase, placed) != self._place:
+            self._place, self._pause = (standing.phase, placed), WORDS_SECONDS
+        elif standing.why in ("", self._why) or (self._why and now < self._due):
+            return False
+        else:
+            self._pause = min(2 * self._pause, MOST_WORDS_SECONDS)
+        self._why, self._due = standing.why, now + self._pause
+        return True
 
 
 class Refusal:
@@ -89,7 +112,8 @@ class Placing:
         self._context = context
         self._gang = gang
         self._expect = expect
-        self._told: tuple[Standing, int] | None = None
+        self._news = News()
+        self._has_told = False
         self.enough = 0
         """With how many nodes an elastic gang could start that did not get all of them; 0: it has to be whole."""
 
@@ -110,7 +134,7 @@ class Placing:
             if any(state.has_ended for state in states):
                 return None
             if standing.phase == "placed" and len(states) >= self._gang.nnodes:
-                if self._told is not None:  # who waited is told that it is over
+                if self._has_told:  # who waited is told that it is over
                     self.say(standing, states)
                 return None
             if standing.phase == "lost":
@@ -128,11 +152,11 @@ class Placing:
             context.pause(TICK_SECONDS)
 
     def say(self, standing: Standing, states: list[PodState]) -> None:
-        """Tell each change of the placement once, in the log of the run and of the pod."""
+        """Tell what is news of the placement, in the log of the run and of the pod."""
         placed = len(_placed(states))
-        if (standing, placed) == self._told:
+        if not self._news.is_worth_telling(standing, placed, time.monotonic()):
             return
-        self._told = standing, placed
+        self._has_told = True
         self._context.record.log.append(
             "gang_waits",
             attempt=self._gang.attempt,

@@ -287,6 +287,20 @@ def test_a_pod_that_the_cluster_refuses_has_no_log_to_read(argosy, tmp_path) -> 
     assert "What to do: the cluster made no pod of it, so it has no log" in out
 
 
+def test_a_step_whose_image_has_no_argosy_is_told_so(argosy, tmp_path) -> None:
+    """What stood last was Argo's own, which says the same of whatever ended."""
+    gone = "python: Error while finding module specification for 'argosy.steps.train' (No module named 'argosy')"
+    node = {**NODES["3"], "displayName": "train", "phase": "Failed", "message": "main: Error (exit code 1)"}
+    lines = [STAMP.format(number, 0, number).rpartition(" line")[0] + f" {line}"
+             for number, line in enumerate((gone, "Error: exit status 1"))]  # fmt: skip
+    own = workflow(nodes={"3": node}, phase="Failed")
+    own["status"].pop("storedWorkflowTemplateSpec")
+    with serving(FakeApi(own, [pod(terminated={})], lines), tmp_path) as kubeconfig:
+        _, out, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
+    assert f"    | {gone}" in out
+    assert "What to do: the image of this step has no argosy" in out
+
+
 def test_a_namespace_without_runs_is_named_in_what_comes_next(argosy, tmp_path) -> None:
     class Empty(FakeApi):
         def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:

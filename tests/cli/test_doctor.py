@@ -109,6 +109,7 @@ def examined(argosy, run: Path, cluster: Cluster) -> tuple[int, dict[str, dict[s
         (f"{POD}failed quota: small: must specify limits.cpu for: main", "missing", "a LimitRange with defaults"),
         (f"{POD}exceeded quota: small, requested: pods=1, used: pods=2", "missing", "a larger ResourceQuota"),
         (f"{POD}[minimum cpu usage per Container is 200m, but request is 100m]", "missing", "LimitRange allows"),
+        (f"{POD}cpu max limit to request ratio per Container is 4, but provided ratio is 5", "missing", "LimitRange"),
         (f'{POD}violates PodSecurity "restricted:latest": hostPath', "missing", "leave out what the message names"),
         (
             'admission webhook "w" denied the request: cannot exceed resource limits',
@@ -295,6 +296,47 @@ def test_the_store_is_asked_with_the_keys_of_who_asks(
     found = checks[f"store s3://{bucket}/store"]
     assert (found["state"], code) == (state, int(state == "missing"))
     assert said in found["detail"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "state", "said"),
+    [
+        ({"status": {"state": "Open"}}, "ok", "there since"),
+        ({"status": {"state": "Closed"}}, "missing", "Closed: it starts nothing"),
+        ({"spec": {"capability": {"cpu": "2"}}}, "ok", "there since"),
+        ({"spec": {"capability": {"cpu": "1"}}}, "missing", "never enough: cpu: the gang wants 2 of 1"),
+        (None, "missing", "not there"),
+    ],
+)
+def test_a_queue_of_volcano_is_there_open_and_large_enough(
+    queue: dict[str, Any] | None, state: str, said: str, argosy, run: Path
+) -> None:
+    """Volcano does not say to pods what their queue is like: they waited without an end."""
+    gang = '[gang]\nnnodes = "2:3"\nplacement = "volcano"\n[gang.pod]'
+    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", gang))
+
+    class Volcano(Cluster):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            if path != "/apis/scheduling.volcano.sh/v1beta1/queues/default":
+                return super().answer(path, query)
+            named = {"metadata": {"creationTimestamp": "2026-11-22T16:00:00Z"}, **(queue or {})}
+            return json.dumps(named).encode() if queue else None
+
+    _, checks = examined(argosy, run, Volcano())
+    found = checks["Volcano queue default"]
+    assert (found["state"], said in found["detail"]) == (state, True), found
+
+
+def test_a_secret_to_pull_with_that_is_not_there_is_missing(argosy, run: Path) -> None:
+    run.write_text(RUN.format(uri="s3://b/store") + 'image_pull_secrets = ["regcred"]\n')
+
+    class Without(Cluster):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            return None if path.endswith("/secrets/regcred") else super().answer(path, query)
+
+    code, checks = examined(argosy, run, Without())
+    assert (code, checks["pull secret regcred"]["state"]) == (1, "missing")
+    assert "docker-registry regcred -n research" in checks["pull secret regcred"]["remedy"]
 
 
 def test_a_pod_that_meets_a_webhook_that_is_down_names_the_cluster_and_may_be_tried_again(tmp_path: Path) -> None:

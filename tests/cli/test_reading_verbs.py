@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from argosy.steps.checkpoint.log import CommitLog
+from argosy.steps.claims import ClaimLog, RunClaim
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
@@ -188,6 +189,35 @@ def test_a_run_whose_folder_is_gone_is_removed_from_its_store(story, tell, argos
     assert [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()] == [
         "gpt/runs/gpt-other/events/a"
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "age", "code"), [("running", 30, 2), ("running", 1000, 0), ("failed", 30, 0), ("", 30, 2), ("", 1000, 0)]
+)
+def test_checkpoints_with_which_another_workflow_goes_on_stay(
+    state: str, age: int, code: int, story, tell, argosy
+) -> None:
+    """A run that had failed was removed with the checkpoints of the one that went on from them, on another cluster."""
+    tell.killed_and_resumed(story)
+    folder, prefix, now = story.finish("Failed", 130.0), "gpt/runs/gpt-abc12", story.now + 5000
+    story.now = now
+    if state:
+        story.store.put(f"{prefix}/admission/u-2.json", b'{"key": "k", "workflow": "gpt-later"}')
+        claim = RunClaim("gpt-later", "u-2", "gpt-abc12", state, now - age, 900.0)
+        assert ClaimLog(story.store, "gpt", "k").append(1, claim)
+    else:
+        story.store.put(f"{prefix}/alive/u-2.json", json.dumps({"time": now - age}).encode())
+    if code == 2:
+        told, _, err = argosy("checkpoint", "prune", folder.name, "--keep", "1")
+        assert (told, "goes on with it, and pruning would take the run away" in err) == (2, True), err
+    told, _, err = argosy("rm", folder.name, "--checkpoints")
+    assert (told, "goes on with its checkpoints" in err, folder.exists()) == (code, code == 2, code == 2), err
+    assert bool(list(story.store.list(f"{prefix}/events"))) == (code == 2)
+    if state and code == 2:
+        story.store.put(f"{prefix}/summary.json", b'{"phase": "Failed"}')
+        uri = f"file://{story.state_dir}/volumes/argosy/{prefix}"
+        told, _, err = argosy("rm", uri, "--checkpoints")
+        assert (told, "workflow gpt-later goes on with it" in err) == (2, True), err
 
 
 @pytest.mark.parametrize(("age", "code"), [(30, 2), (1000, 0)])

@@ -382,3 +382,18 @@ def shape(node: Any) -> Any:
 
 def placeholders(document: dict[str, Any]) -> list[str]:
     return sorted(found for _, text in strings(document) for found in re.findall(r"\{\{.*?\}\}", text, re.S))
+
+
+def test_secrets_to_pull_with_are_every_pods() -> None:
+    """The gang alone had them: an evaluation of the same image could not begin when the training was done."""
+    run = TrainingRun.model_validate(
+        {
+            "name": "r",
+            "module": "m",
+            "code": "",
+            "storage": {"uri": "s3://b/p"},
+            "gang": {"pod": {"image_pull_secrets": ["regcred"]}},
+        }
+    )
+    document = loaded(compile_run(run).decode())
+    assert document["spec"]["imagePullSecrets"] == [{"name": "regcred"}]

@@ -91,6 +91,7 @@ WRONG = [
     (GOOD + "[[gang.tolerations]]\nkeys = 'a'", "gang.tolerations.0.keys: there is no such field", "'key'"),
     (GOOD + "qqqq = 1", "qqqq: there is no such field", "the fields are name, image"),
     (GOOD + 'image = "has space"', "image = 'has space': must be an image reference", "registry/name:tag"),
+    (GOOD + 'image = "r.io/Team/x:1"', "image = 'r.io/Team/x:1': must be an image reference", "in lower case"),
     (GOOD + 'args = "--x"', "args = '--x': must be a list", "explain-config args"),
     (GOOD + "args = [1]", "args.0 = 1: must be text", "explain-config"),
     (GOOD + 'args = ["{{workflow.uid}}"]', "args.0 = '{{workflow.uid}}': must not contain '{{'", "Argo would expand"),

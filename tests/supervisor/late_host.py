@@ -2,8 +2,8 @@
 
 SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, phase, pods that are to be seen, perhaps
 why]. The pods are real processes from the start, so that they also ask before the supervisor knows them; a gang without
-a line in the script comes at once. In the phase "starting" there is a pod more, whose image is missing. A refusal is
-believed after a second.
+a line in the script comes at once. In the phase "starting" there is a pod more, whose image is missing; in "full" a
+quota has no room for the gang. A refusal is believed after a second.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import Any, ClassVar
 
 from argosy.steps import train
 from argosy.steps.contract.arguments import TrainArgs
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang import processes
 from argosy.steps.gang.host import Identity, PodState, Standing
 from argosy.steps.gang.manifest import GangManifest
 from argosy.steps.outputs import step_main
-from argosy.steps.supervisor import placing
+from argosy.steps.supervisor import context, placing
 
 SCRIPT: list[list[list[Any]]] = json.loads(sys.argv.pop(1))
 
@@ -29,6 +32,9 @@ class LateHost(processes.ProcessHost):
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
         self.created.setdefault(identity.name, time.monotonic())
+        if self._line(identity.name)[1] == "full":
+            said = 'jobsets "g" is forbidden: exceeded quota: objects'
+            raise StepError(Cause.UNSCHEDULABLE, said, quote=said, code=ExitCode.TRANSIENT)
         super().create(manifest, identity)
 
     def _line(self, name: str) -> list[Any]:
@@ -52,5 +58,6 @@ class LateHost(processes.ProcessHost):
 
 
 placing.STUCK_SECONDS = 1.0
+context.QUOTA_SECONDS = 0.2
 processes.ProcessHost = LateHost  # type: ignore[misc]
 sys.exit(step_main(TrainArgs, train.train))

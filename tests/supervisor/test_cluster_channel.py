@@ -134,8 +134,36 @@ def test_a_gang_whose_controller_is_away_says_that_nobody_makes_its_pods(
         asked = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
         said = asked.why(queue.here["jobsets"], [])
         again = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
-        assert again.why(queue.here["jobsets"], [queue.here["pods"]]) == ""
+        assert again.why(queue.here["jobsets"], [queue.here["pods"] | {"spec": {"nodeName": "n"}}]) == ""
     assert said == ("" if suspend else "no pod of JobSet w-1 was made: does the controller of JobSets run?")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        ([[], []], "no scheduler says a word of pod w-0: does volcano run, and is the gang's queue there?"),
+        ([[("Schedulable", "node-b, perhaps")], [("Unschedulable", "3 Insufficient cpu")]], "3 Insufficient cpu"),
+        ([[("Schedulable", "node-b, perhaps")]] * 2, "node-b, perhaps"),
+    ],
+)
+def test_pods_of_which_no_scheduler_says_a_word_say_so(
+    conditions: list[list[tuple[str, str]]], said: str, manifest: GangManifest, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Of a queue that is not there Volcano tells nobody; where it has a node for a pod it names another each second."""
+    monkeypatch.setattr(reasons, "UNMADE_SECONDS", 0.0)
+    pods = [
+        {
+            "metadata": {"name": f"w-{number}"},
+            "spec": {"schedulerName": "volcano"},
+            "status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+                                      for reason, message in each]},
+        }
+        for number, each in enumerate(conditions)
+    ]  # fmt: skip
+    queue = Queue(suspend=False)
+    with serving(queue, tmp_path) as kubeconfig:
+        asked = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
+        assert asked.why(queue.here["jobsets"], pods) == said
 
 
 class Strange(Queue):

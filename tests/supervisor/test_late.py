@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from argosy.steps.cluster.connecting import connect
+from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.errors import StepError
 from argosy.steps.gang.host import Standing
 from argosy.steps.gang.reasons import REFUSED
-from argosy.steps.supervisor.placing import STUCK_SECONDS, Refusal
+from argosy.steps.supervisor.placing import STUCK_SECONDS, News, Refusal
+from tests.cli.api_server import FakeApi, serving
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -65,6 +70,34 @@ def test_a_supervisor_killed_while_its_gang_waits_leaves_it_to_the_next(rig: Rig
     assert len({event.fields["gang"] for event in rig.events("gang_deleted")}) == 1
 
 
+def test_a_quota_that_others_use_up_is_waited_for_and_charged_to_nobody(rig: Rig) -> None:
+    """Of pods it was; a count of JobSets or Services ended a run that was half done, as if no retry could help."""
+    rig.late = [[[0, "full", 0], [1.5, "placed", 2]]]
+    assert rig.run() == 0, rig.log()
+    (waits,) = (event.fields for event in rig.events("gang_waits"))
+    assert (waits["phase"], "exceeded quota" in waits["why"]) == ("queued", True)
+    assert rig.events("restart_ended") == []
+
+
+@pytest.mark.parametrize(
+    ("used", "limited", "passes"), [("jobs=4,x=1", "jobs=4,x=9", True), ("jobs=0,x=0", "jobs=0,x=9", False)]
+)
+def test_a_quota_that_never_has_room_is_no_wait(used: str, limited: str, passes: bool, tmp_path: Path) -> None:
+    said = f'jobs "g" is forbidden: exceeded quota: q, requested: jobs=1,x=1, used: {used}, limited: {limited}'
+
+    class Full(FakeApi):
+        def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            return 403, {"reason": "Forbidden", "message": said}
+
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "g"}}
+    with serving(Full({"metadata": {"name": "w"}}), tmp_path) as kubeconfig:
+        api = connect(kubeconfig=str(kubeconfig))
+        with pytest.raises(StepError) as caught:
+            api.create(job)
+    cause, code = (Cause.UNSCHEDULABLE, 75) if passes else (Cause.CONFIG_OR_RBAC, 78)
+    assert (caught.value.cause, int(caught.value.code)) == (cause, code)
+
+
 QUOTA = "couldn't assign flavors to pod set main: "
 WANTED = "previously considered podsets requests (0) + current podset request (2)"
 POD = 'Error creating: pods "g-0-x" is forbidden: '
@@ -102,6 +135,21 @@ def test_what_can_never_have_its_pods_is_not_queued(why: str, ends: bool) -> Non
     assert not refusal.is_over(Standing(phase="placing", why=why), 200.0)  # some came: it is looked at anew
     assert not refusal.is_over(standing, 201.0)
     assert refusal.verdict(standing).exit_code == 78
+
+
+def test_of_the_same_place_other_words_are_told_less_and_less_often() -> None:
+    """Volcano names another node each second: two days in its queue were an object in the store for each."""
+    news, told = News(), []
+    for second in range(2 * 24 * 3600):
+        standing = Standing(phase="queued", why=f"can possibly be assigned to node-{second % 3}" if second > 5 else "")
+        if news.is_worth_telling(standing, 0, float(second)):
+            told.append(second)
+    assert told[:2] == [0, 6], told  # the first words at once
+    assert told[2] >= 30
+    assert len(told) < 300
+    assert news.is_worth_telling(Standing(phase="placing", why="node-1"), 1, second + 1.0)
+    assert news.is_worth_telling(Standing(phase="placing", why="node-1"), 2, second + 1.5)
+    assert not news.is_worth_telling(Standing(phase="placing", why="node-2"), 2, second + 2.0)
 
 
 def test_a_queue_that_became_too_small_for_what_trained_in_it_is_waited_for(rig: Rig) -> None:

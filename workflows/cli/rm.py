@@ -14,7 +14,7 @@ from argosy.steps.contract.arguments import AdmitArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.paths import resolve_file_uri
 from argosy.steps.record.building import build_record, prefix_of
-from argosy.steps.record.heard import last_heard, last_sign
+from argosy.steps.record.heard import going_on, last_heard, last_sign
 from argosy.steps.record.wording import count, duration, size
 from argosy.steps.runlog import read_events
 from argosy.workflows.cli.checkpoint.run import living
@@ -43,8 +43,9 @@ def command(runs: tuple[str, ...], checkpoints: bool, place: ClusterPlace, as_js
     """Remove what ended runs left: the folder with their nodes' disks and logs, or on a cluster the Workflow.
 
     Checkpoints stay in the store unless --checkpoints is given; of a run of which something was ever promoted they
-    always stay. A run that goes on is refused: stop it first. RUN may be the uri of its place in a store, where
-    nothing else of it is left; it is refused while it gives signs of life.
+    always stay. A run that goes on is refused: stop it first. With --checkpoints so is one whose run-id another
+    workflow goes on with, here or on any cluster. RUN may be the uri of its place in a store, where nothing else of it
+    is left; it is refused while it gives signs of life.
 
     \b
     Example:
@@ -92,6 +93,13 @@ def _check_over(run: Run, *, checkpoints: bool) -> None:
         running = not run.has_ended()
     if running:
         raise InputError(f"RUN {run.name!r}: it runs now; stop it first: {run.command('stop', run.name)}")
+    state, store = run.state(), run.store() if checkpoints else None
+    prefix = prefix_of(state)
+    if store is not None and prefix and (other := going_on(store, prefix, str(state.get("uid", "")))):
+        raise InputError(
+            f"RUN {run.name!r}: workflow {other} goes on with its checkpoints: it has not ended, and was heard of "
+            "lately; stop that first, or leave --checkpoints out"
+        )
 
 
 def _sign_of_life(run: StoredRun) -> str:
@@ -100,8 +108,9 @@ def _sign_of_life(run: StoredRun) -> str:
     sign = last_sign(store, run.prefix)
     if alive := living(sign):
         return alive
-    if run.summary().get("phase") in ENDED:
-        return ""
+    if run.summary().get("phase") in ENDED:  # as the last said that ended
+        other = going_on(store, run.prefix)
+        return f"workflow {other} goes on with it: it has not ended, and was heard of lately" if other else ""
     # Between two steps nobody's heart beats: the next pod may wait for a node, or for its image.
     age = time.time() - last_heard(store, run.prefix, sign)
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,8 @@ LEAVING_SECONDS = 10.0
 """After the Workflow's end, for lines that are still on the way."""
 QUOTED_LINES = 50
 QUOTE_LENGTH = 500
+_ITS_END = re.compile(r"Error: exit status \d+")
+"""The executor's last line, of whatever ended."""
 
 
 def pods_of(api: Api, workflow: str) -> list[dict[str, Any]]:
@@ -97,7 +100,7 @@ class _Into:
 
 def _of_argo(line: str) -> bool:
     """Written by the executor around our process; ``argo logs`` leaves these lines out too."""
-    return line.startswith("time=") and " argo=true" in line
+    return (line.startswith("time=") and " argo=true" in line) or bool(_ITS_END.fullmatch(line))
 
 
 def _has_started(pod: Mapping[str, Any]) -> bool:

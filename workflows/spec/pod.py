@@ -96,7 +96,7 @@ class Pod(Table):
         default=False, description="Whether the gang's pods use their node's network; Pod Security privileged only."
     )
     image_pull_secrets: tuple[Annotated[KubeName, Field(min_length=1)], ...] = Field(
-        default=(), description="Secrets with which the image is pulled."
+        default=(), description="Secrets with which images are pulled, those of the steps too."
     )
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
         default="", description="When the image is pulled. Empty: Kubernetes' default."

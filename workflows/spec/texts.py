@@ -21,7 +21,11 @@ from argosy.workflows.spec.refusal import Refusal
 _REWRITTEN = {"{{": "Argo", "}}": "Argo", "$(": "the kubelet", "$$": "the kubelet"}
 _DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _COMMAND = re.compile(r"(\S*/)?(python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\s")
-_IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:]*(@sha256:[0-9a-f]{64})?")
+_OF_IMAGES = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    rf"([A-Za-z0-9][A-Za-z0-9.-]*(:\d+)?/)?{_OF_IMAGES}(/{_OF_IMAGES})*(:\w[\w.-]{{0,127}})?(@sha256:[0-9a-f]{{64}})?",
+    re.A,
+)
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?")
 _SCALE = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 LARGEST_COUNT, LONGEST_SECONDS = 10**15, 10 * 366 * 24 * 3600
@@ -161,7 +165,7 @@ QueueName = Annotated[
 """A name that is also the value of a label."""
 Image = Annotated[
     str,
-    _pattern(_IMAGE, "an image reference", "write registry/name:tag or name@sha256:...", 512),
+    _pattern(_IMAGE, "an image reference", "write registry/name:tag or name@sha256:..., the name in lower case", 512),
     Field(min_length=1),
 ]
 RelativePath = Annotated[str, AfterValidator(check_relative)]

@@ -65,6 +65,7 @@ def _template(run: TrainingRun, name: str) -> dict[str, Any]:
         entrypoint="decide",
         arguments=[Parameter(name=key, value=value) for key, value in _EMPTY.items()],
         service_account_name=ACCOUNT,
+        image_pull_secrets=list(run.gang.pod.image_pull_secrets) or None,
         pod_gc=PodGC(strategy="OnWorkflowSuccess"),
         ttl_strategy=TTLStrategy(seconds_after_completion=_KEPT_SECONDS),
     ) as template:

@@ -12,7 +12,7 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import seq_name
 from argosy.steps.record.building import prefix_of
-from argosy.steps.record.heard import last_sign
+from argosy.steps.record.heard import going_on, last_sign
 from argosy.steps.record.wording import duration, short
 from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.run_folder import RunFolder, find_run
@@ -43,7 +43,10 @@ class CheckpointedRun:
     def sign_of_life(self) -> str:
         """Why the run may still be training, "" when nothing says so."""
         if self.folder is not None:
-            return "its engine runs on this machine" if self.folder.engine_runs() else ""
+            if self.folder.engine_runs():
+                return "its engine runs on this machine"
+            other = going_on(self.store.store, self.store.prefix, str(self.folder.state().get("uid", "")))
+            return f"workflow {other} goes on with it" if other else ""
         return living(last_sign(self.store.store, self.store.prefix))
 
 

@@ -80,6 +80,12 @@ def beyond_queue(spec: Mapping[str, Any], needs: Needs) -> list[str]:
     return _beyond(room, wanted)
 
 
+def beyond_capability(spec: Mapping[str, Any], needs: Needs) -> list[str]:
+    """What the gang begins with and Volcano's queue may never use."""
+    wanted = {name: needs.least * amount for name, amount in _requests(needs.pod).items()}
+    return _beyond(spec.get("capability") or {}, wanted)
+
+
 def _beyond(room: Mapping[str, Any], wanted: Mapping[str, float]) -> list[str]:
     found = ((name, wanted[name], quantity(str(room[name])) or 0.0) for name in sorted(wanted) if name in room)
     return [

@@ -22,12 +22,14 @@ class Needs:
 
     accounts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    pull_secrets: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
     priority_classes: tuple[str, ...] = ()
     queue: str = ""
     queue_priority: str = ""
     kai_queue: str = ""
+    volcano_queue: str = ""
     topology: tuple[str, ...] = ()
     """Labels of nodes that name a rack or block in which the gang's pods are to be."""
     gang: tuple[Mapping[str, Any], ...] = ()
@@ -48,17 +50,22 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
     pods = list(_pods(gang))
     labels = (gang[-1].get("metadata") or {}).get("labels") or {} if gang else {}
     nnodes = sum(count for count, _ in pods)
-    whole = {KUEUE_QUEUE, KAI_QUEUE} & set(labels) or any(each.get("kind") == "PodGroup" for each in gang)
+    whole = {KUEUE_QUEUE, KAI_QUEUE} & set(labels) or any(
+        each.get("kind") == "PodGroup" and not _of_volcano(each) for each in gang
+    )
+    pulls = {str(each["name"]) for found in _values(both, "imagePullSecrets") for each in found}
     accounts = accounts_of([workflow]) | {str(each) for each in _values(gang, "serviceAccountName")}
     return Needs(
         accounts=tuple(sorted(accounts)) or ("default",),
-        secrets=tuple(sorted(secrets_of(both))),
+        secrets=tuple(sorted(secrets_of(both) - pulls)),
+        pull_secrets=tuple(sorted(pulls)),
         claims=_sorted(_values(both, "claimName")),
         images=_sorted(_values(both, "image")),
         priority_classes=_sorted(_values(both, "priorityClassName")),
         queue=str(labels.get(KUEUE_QUEUE, "")),
         queue_priority=str(labels.get(KUEUE_PRIORITY, "")),
         kai_queue=str(labels.get(KAI_QUEUE, "")),
+        volcano_queue=next((each["spec"]["queue"] for each in gang if _of_volcano(each)), ""),
         topology=_topology(gang),
         gang=tuple(gang),
         pod=pods[0][1].get("spec") or {} if pods else {},
@@ -67,6 +74,11 @@ def needs_of(workflow: Mapping[str, Any]) -> Needs:
         nnodes=nnodes,
         least=nnodes if whole else min(_least(workflow, nnodes), nnodes),
     )
+
+
+def _of_volcano(document: Mapping[str, Any]) -> bool:
+    """A group, which begins with the least that it is given, or a Job."""
+    return ".volcano.sh/" in str(document.get("apiVersion"))
 
 
 def _least(workflow: Mapping[str, Any], otherwise: int) -> int:

@@ -13,13 +13,15 @@ from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
 NAME = "argosy-doctor"
+_RANGE = "ask for what the namespace's LimitRange allows, or have it changed: kubectl get limitrange"
 _POLICIES = {
     "violates PodSecurity": "leave out what the message names (a fabric's host path or privilege), or label the "
     "namespace otherwise",
     "must specify": "a ResourceQuota wants what the pod's containers do not say; a LimitRange with defaults gives it "
     "to each: kubectl get resourcequota,limitrange",
     "exceeded quota": "ask for less, or for a larger ResourceQuota: kubectl get resourcequota",
-    "usage per": "ask for what the namespace's LimitRange allows, or have it changed: kubectl get limitrange",
+    "usage per": _RANGE,
+    "request ratio per": _RANGE,
 }
 """What admission says, and what one does about it."""
 _WEBHOOK = (

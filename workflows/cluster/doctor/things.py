@@ -16,11 +16,12 @@ from argosy.steps.cluster.kinds import (
     PRIORITY_CLASS,
     SECRET,
     STORAGE_CLASS,
+    VOLCANO_QUEUE,
     WORKLOAD_PRIORITY_CLASS,
     Kind,
 )
 from argosy.steps.contract.errors import StepError
-from argosy.workflows.cluster.doctor.capacity import beyond_queue
+from argosy.workflows.cluster.doctor.capacity import beyond_capability, beyond_queue
 from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
@@ -36,6 +37,9 @@ def secrets(api: Api, needs: Needs) -> Iterator[Check]:
     for name in needs.secrets:
         remedy = f"kubectl create secret generic {name} -n {api.namespace} --from-literal=NAME=VALUE"
         yield from _named(api, SECRET, name, f"secret {name}", remedy)
+    for name in needs.pull_secrets:
+        remedy = f"kubectl create secret docker-registry {name} -n {api.namespace} --docker-server=REGISTRY …"
+        yield from _named(api, SECRET, name, f"pull secret {name}", remedy)
 
 
 def priority_classes(api: Api, needs: Needs) -> Iterator[Check]:
@@ -46,7 +50,7 @@ def priority_classes(api: Api, needs: Needs) -> Iterator[Check]:
 
 
 def queue(api: Api, needs: Needs) -> Iterator[Check]:
-    """Whether the LocalQueue and the priority in it, or KAI's Queue, are there."""
+    """Whether the LocalQueue and the priority in it, KAI's Queue or Volcano's, are there."""
     if needs.queue:
         remedy = (
             "a LocalQueue of that name in the namespace, pointing to a ClusterQueue with quota for the gang: "
@@ -61,6 +65,23 @@ def queue(api: Api, needs: Needs) -> Iterator[Check]:
     if needs.kai_queue:
         remedy = "a Queue of that name: https://github.com/kai-scheduler/KAI-Scheduler/tree/main/docs/queues"
         yield from _named(api, KAI_QUEUE, needs.kai_queue, f"KAI queue {needs.kai_queue}", remedy)
+    if needs.volcano_queue:
+        what, whole = f"Volcano queue {needs.volcano_queue}", partial(_volcano_queue, api, needs)
+        remedy = "gang.queue names one that is there, or a Queue of that name: https://volcano.sh/en/docs/queue/"
+        yield from _named(api, VOLCANO_QUEUE, needs.volcano_queue, what, remedy, whole)
+
+
+def _volcano_queue(api: Api, needs: Needs) -> Check | None:
+    """Pods of a queue that is closed or too small wait without a word of why."""
+    what, found = f"Volcano queue {needs.volcano_queue}", api.get(VOLCANO_QUEUE, needs.volcano_queue) or {}
+    state = (found.get("status") or {}).get("state", "")
+    if state in ("Closed", "Closing"):
+        remedy = f"vcctl queue operate --name {needs.volcano_queue} --action open"
+        return Check("missing", what, f"{state}: it starts nothing", remedy)
+    lacking = beyond_capability(found.get("spec") or {}, needs)
+    if not lacking:
+        return None
+    return Check("missing", what, f"never enough: {'; '.join(lacking)}", "ask for less, or for more in spec.capability")
 
 
 def _cluster_queue(api: Api, needs: Needs) -> Check | None:
