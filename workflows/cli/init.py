@@ -20,8 +20,8 @@ from argosy.workflows.script.alone import told
 from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.reading import read_script
-from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.settings import RUN_DIR
 from argosy.workflows.script.trainer import RAY_TRAIN
 

@@ -20,8 +20,9 @@ from argosy.workflows.cli.init_resume import resume
 from argosy.workflows.cli.init_unflagged import LAST, OURS
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
+from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import rank_files
-from argosy.workflows.script.saves import DCP, SavedAt, fixed
+from argosy.workflows.script.saves import DCP
 from argosy.workflows.script.values import OUTSIDE
 from argosy.workflows.script.writers import NUMBERED
 

@@ -10,9 +10,9 @@ from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.data import DataFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import Loop
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.ranks import Spread
 from argosy.workflows.script.resuming import resume_flag
-from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.trainer import TrainerFacts
 
 

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.saves import SavedAt
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
 

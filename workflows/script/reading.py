@@ -20,6 +20,7 @@ from argosy.workflows.script.going_on import barred, enough, links, loaded, remo
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.lines import loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
+from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.pointer import pointers
 from argosy.workflows.script.ranks import launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
@@ -39,7 +40,7 @@ from argosy.workflows.script.resuming import (
     switches_with,
     words_for_newest,
 )
-from argosy.workflows.script.saves import SavedAt, fixed, saves
+from argosy.workflows.script.saves import saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
