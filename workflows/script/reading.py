@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
+from argosy.workflows.script.apart import model_beside
 from argosy.workflows.script.asked import asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
@@ -159,6 +160,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         enough=enough(source, values, places, flag),
         others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
+        model_beside=model_beside(source, values, flag, places) if facts.trainer is None else None,
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),

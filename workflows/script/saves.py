@@ -12,7 +12,15 @@ from argosy.workflows.script.globs import UNKNOWN, either
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
-from argosy.workflows.script.writers import BY_SAVER, MOVES, in_memory, is_called_back, targets, temporary, wrappers_of
+from argosy.workflows.script.writers import (
+    BY_SAVER,
+    in_memory,
+    is_called_back,
+    moves,
+    targets,
+    temporary,
+    wrappers_of,
+)
 
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
@@ -35,7 +43,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     """
     found, wrappers = dict[tuple[str, str], SavedAt](), wrappers_of(source)
     unclear, written, states = [], list[str](), list[str]()
-    calls = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
+    calls = sorted(source.calls, key=lambda call: moves(call) is not None)
     for call in _come_to(calls, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
             known = values.guesses(target) if ending[:1] != "/" else values.folders(target)
@@ -54,18 +62,16 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
                 or (needed is None and not unless and _never(call, source, values))
             ):
                 continue
-            if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):
+            if (moved := moves(call)) is not None and not _is_of_a_save(moved[0], values, written):
                 continue
             # What is written first and renamed then is as whole as it was.
-            whole = whole or (
-                last_name(call.func) in MOVES and any(each in states for each in values.guesses(call.args[0]))
-            )
+            whole = whole or (moved is not None and any(each in states for each in values.guesses(moved[0])))
             states += globs if whole else []
             written += [*globs, *(glob + ending for glob in globs)]
             # A move into a folder of which nothing is known may move anything.
             inside = any(not glob.startswith(OUTSIDE) for glob in globs)
             elsewhere = any(each[:1] == UNKNOWN for each in values.machine.globs(target))  # as the default of another
-            if last_name(call.func) not in MOVES and (elsewhere or not inside):
+            if moved is None and (elsewhere or not inside):
                 unclear.append((source.where(call), values.untold(target)))
             globs = [glob for glob in globs if glob + ending != "./**/*"]  # the code lies there
             paths = [PurePosixPath(glob + ending) for glob in globs if not temporary(glob)]
@@ -130,9 +136,9 @@ def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values)
     return False
 
 
-def _is_of_a_save(call: ast.Call, values: Values, written: Sequence[str]) -> bool:
+def _is_of_a_save(old: ast.expr, values: Values, written: Sequence[str]) -> bool:
     """Whether what is moved was written before, as far as that can be told."""
-    moved = values.guesses(call.args[0]) if call.args else []
+    moved = values.guesses(old)
     alike = [fnmatchcase(each, other) or fnmatchcase(other, each) for each in moved for other in written]
     return any(alike) or not moved
 

@@ -13,6 +13,8 @@ _OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
 _FILES = {"save": 1, "save_file": 1}
 """torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 MOVES = ("replace", "rename", "move")
+_BYTES = ("to_bytes", "msgpack_serialize")
+"""What makes bytes of a state, which the script writes itself: flax's."""
 SAVER = "-*"
 """What TensorFlow's Saver adds to a name; beside it lies a file ``checkpoint`` that names the newest."""
 BY_SAVER = (SAVER, ".*")
@@ -30,6 +32,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("orbax",), ".CheckpointManager", 0, "directory", f"/{NUMBERED}/**/*"),
+    (("equinox",), ".tree_serialise_leaves", 0, "path_or_file", ""),
     (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
     (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt*"),
     (("timm",), ".CheckpointSaver", 7, "checkpoint_dir", "/last.pth.tar"),
@@ -76,8 +79,19 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield keywords["checkpoint_id"], "/**/*"
     elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
         yield call.args[0], ""  # beside torch such a file is more likely data
-    elif name in MOVES and base in ("os", "shutil") and len(call.args) == 2:
-        yield call.args[1], ""
+    elif name in ("write", "write_bytes") and last_name(getattr(next(iter(call.args), owner), "func", owner)) in _BYTES:
+        yield owner, ""
+    elif name in MOVES and (moved := moves(call)) is not None:
+        yield moved[1], ""
+
+
+def moves(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """What is moved, and where to: ``os.replace(old, new)``, ``old.rename(new)``; None of any other call."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in MOVES or call.keywords:
+        return None
+    if last_name(call.func.value) in ("os", "shutil"):
+        return (call.args[0], call.args[1]) if len(call.args) == 2 else None
+    return (call.func.value, call.args[0]) if len(call.args) == 1 and call.func.attr != "move" else None
 
 
 def wrappers_of(source: Source) -> set[str]:

@@ -1,0 +1,114 @@
+"""init on what it did not see, or was sure of and wrong about, in lots of public programs that chance chose."""
+
+from __future__ import annotations
+
+import pytest
+
+PARSER = "import argparse, glob, os, torch\nfrom pathlib import Path\np = argparse.ArgumentParser()\n"
+PARSED = "args = p.parse_args()\n"
+STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
+TURN = "for x in range(9):\n    model(x).backward()\n"
+OUT = f"{PARSER}p.add_argument('--out', default='o')\n"
+JAX = "import jax, os\nfrom flax import serialization\n"
+STEP = f"{JAX}for step in range(9):\n    folder = f'o/checkpoint-{{step}}'\n    os.makedirs(folder)\n"
+APART = (
+    f"{PARSER}p.add_argument('--start_weights')\np.add_argument('--optimizer_state')\n{PARSED}"
+    "if args.start_weights:\n    model.load_state_dict(torch.load(args.start_weights))\n"
+    "if args.optimizer_state:\n    found = torch.load(args.optimizer_state)\n"
+    "    optimizer.load_state_dict(found['optimizer'])\n    scheduler.load_state_dict(found['scheduler'])\n"
+    "os.makedirs('o')\ntorch.save(model.state_dict(), 'o/last.pt')\n"
+    f"{STATE}'o/state.pt')\n"
+)
+ONE, TWO, NODES = (1, 1), (2, 2), (2, 1)
+
+CASES = {
+    "a file that is renamed by its path's own method": (
+        f"{OUT}p.add_argument('--resume')\n{PARSED}def save(state, path):\n    path = Path(path)\n"
+        "    early = path.with_suffix('.tmp')\n    torch.save(state, early)\n    early.rename(path)\n"
+        "if args.resume:\n    optimizer.load_state_dict(torch.load(args.resume)['optimizer'])\n"
+        "save({'epoch': 1}, Path(args.out) / 'last.pt')\n",
+        [],
+        ("o", ["last.pt"], ["--resume", "o/last.pt"], ONE, "line 11 saves there"),
+    ),
+    "bytes of flax that the script writes itself": (
+        f"{STEP}    with open(os.path.join(folder, 'state.msgpack'), 'wb') as f:\n"
+        "        f.write(serialization.to_bytes(state))\n",
+        [],
+        ("o", ["checkpoint-*/**/*"], None, ONE, "line 7 saves there"),
+    ),
+    "leaves of equinox": (
+        "import equinox as eqx\nfor step in range(9):\n    eqx.tree_serialise_leaves(f'o/model_{step}.eqx', model)\n",
+        [],
+        ("o", ["model_*.eqx"], None, ONE, "line 3 saves there"),
+    ),
+    "ranks that JAX brings together, and a tokenizer of transformers": (
+        f"{JAX}from transformers import AutoTokenizer\njax.distributed.initialize()\n"
+        "with open('o/state.msgpack', 'wb') as f:\n    f.write(serialization.to_bytes(state))\n",
+        [],
+        ("o", ["state.msgpack"], None, NODES, 'launcher = "plain"'),
+    ),
+    "a script that begins anew, and ends where its folder is there": (
+        f"{OUT}p.add_argument('--overwrite', action='store_true')\n{PARSED}"
+        "if os.path.exists(args.out) and os.listdir(args.out) and not args.overwrite:\n    raise ValueError(args.out)\n"
+        f"torch.save(model.state_dict(), args.out + '/m.pt')\n",
+        [],
+        ("o", ["m.pt"], ["--overwrite"], ONE, "every restart may begin anew"),
+    ),
+    "runs that are listed for the number of the next": (
+        f"{PARSER}{PARSED}class Saver:\n    def __init__(self):\n        self.runs = glob.glob('o/run_*')\n"
+        "        ids = sorted(int(each.split('_')[-1]) for each in self.runs)\n        new = ids[-1] + 1\n"
+        "        self.folder = f'o/run_{new}'\n        os.makedirs(self.folder)\n"
+        f"    def save(self):\n        {STATE}self.folder + '/m.pt')\n"
+        "    def load(self):\n        return torch.load(self.folder + '/m.pt')\nSaver().save()\n",
+        [],
+        ("o", ["run_*/m.pt"], None, ONE, "nothing that looks for the files, was seen"),
+    ),
+    "the newest of which the next step is counted": (
+        f"{PARSER}{PARSED}def begin():\n    found = sorted(glob.glob('o/m_*.pt'))\n    if not found:\n"
+        "        return 0\n"
+        "    step = int(found[-1].split('_')[-1][:-3])\n    model.load_state_dict(torch.load(found[-1]))\n"
+        f"    return step + 1\nfor step in range(begin(), 9):\n    {STATE}f'o/m_{{step}}.pt')\n",
+        [],
+        ("o", ["m_*.pt"], None, ONE, "line 6 looks for it and goes on by itself"),
+    ),
+    "a group of ranks whose gradients nothing brings together": (
+        f"{PARSER}{PARSED}torch.distributed.init_process_group('nccl')\n{TURN}{STATE}'o/m.pt')\n",
+        [],
+        ("o", ["m.pt"], None, ONE, "nothing seen brings together what they learn"),
+    ),
+    "a group of ranks whose gradients are": (
+        f"{PARSER}{PARSED}torch.distributed.init_process_group('nccl')\n{TURN}"
+        f"    torch.distributed.all_reduce(model.grad)\n{STATE}'o/m.pt')\n",
+        [],
+        ("o", ["m.pt"], None, TWO, ""),
+    ),
+    "a model and an optimizer in files and flags of their own": (
+        APART,
+        [],
+        ("o", ["state.pt", "last.pt"], ["--start_weights", "o/last.pt", "--optimizer_state", "o/state.pt"], ONE,
+         "of which only an optimizer gets its state, and --start_weights the model"),
+    ),
+    "what is read again beside a model in the folder of the code": (
+        f"{PARSER}{PARSED}torch.save(m.state_dict(), 'final.pt')\n"
+        "with open('best.txt', 'w') as f:\n    f.write('final.pt')\n"
+        "with open('best.txt') as f:\n    torch.load(f.read())\n",
+        [],
+        (".", ["final.pt", "best.txt"], None, ONE, ""),
+    ),
+    "the same where its first model is given": (
+        APART,
+        ["--", "--start_weights", "first.pt"],
+        ("o", ["state.pt", "last.pt"], ["--start_weights", "o/last.pt", "--optimizer_state", "o/state.pt"], ONE, ""),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_it_writes(name: str, initialized) -> None:
+    script, argv, (folder, include, resume, ranks, words) = CASES[name]
+    code, found, said = initialized({"train.py": script}, *argv)
+    assert code == 0, said
+    kept, gang = found["checkpoint"], found["gang"]
+    assert (kept["path"], kept.get("include"), kept.get("resume_args")) == (folder, include, resume), said
+    assert (gang["nnodes"], gang["nproc_per_node"]) == ranks, said
+    assert words in said
