@@ -49,7 +49,7 @@ def refused(facts: ScriptFacts) -> InputError:
         whole = any(each.where == where and each.file == flag for each in facts.seen_saves)
         say = " ".join(words_of(flag.name, "out/model.pt" if whole else "VALUE"))
         fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
-                 and not each.folder.startswith(flag.default or OUTSIDE)}  # fmt: skip
+                 and not each.folder.startswith((flag.default or "").rstrip("/") or OUTSIDE)}  # fmt: skip
         more = f", and another in the place of what is written down ({', '.join(sorted(fixed))})" if fixed else ""
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "

@@ -225,7 +225,7 @@ def _is_counted(call: ast.Call, source: Source) -> bool:
     """Whether it is only asked how many there are, as for the number of the next run's folder."""
     around = [*source.above(call)]
     if not (isinstance(around[0], ast.Call) and last_name(around[0].func) == "len"):
-        return _numbers_the_next(call, source)
+        return _names_the_next(call, source)
     holder = next(each for each in around if isinstance(each, ast.stmt))
     names = {ast.unparse(each) for each in getattr(holder, "targets", [])}
     asks = [each.test for each in source.nodes if isinstance(each, ast.If | ast.While | ast.IfExp)]
@@ -236,8 +236,8 @@ def _is_counted(call: ast.Call, source: Source) -> bool:
                    if isinstance(each, ast.expr))  # fmt: skip
 
 
-def _numbers_the_next(call: ast.Call, source: Source) -> bool:
-    """Whether what is there only numbers the next, as ``max(map(number_of, found)) + 1``, and nothing reads it."""
+def _names_the_next(call: ast.Call, source: Source) -> bool:
+    """Whether what is there only gives the next its name, ``max(map(number_of, found)) + 1``, and nothing reads it."""
     around = source.function_of(call)
     if around is None:
         return False
@@ -254,6 +254,10 @@ def _numbers_the_next(call: ast.Call, source: Source) -> bool:
         if isinstance(node, ast.Assign) and holds(node.value):
             counted_on = counted_on or next_one
             names |= set() if next_one else {ast.unparse(each) for each in node.targets}
+        elif (
+            isinstance(node, ast.While) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.In)
+        ):
+            counted_on = counted_on or any(map(holds, node.test.comparators))  # another, as long as it is taken
         elif isinstance(node, ast.Return) and node.value is not None and holds(node.value):
             counted_on = counted_on or next_one
             if not next_one:

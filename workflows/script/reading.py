@@ -118,7 +118,7 @@ def _facts(
         restored_by=loading_flag(source, values, whole),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags, settings, whole),
+        asked_for=asked_for(source, values, flags, settings, whole),
         numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},

@@ -14,6 +14,7 @@ from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
 from argosy.workflows.script.writers import (
     BY_SAVER,
+    OF_LIGHTNING,
     in_memory,
     is_called_back,
     moves,
@@ -51,8 +52,10 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             several = ending[:1] == "/" and not _by_one_rank(call, source)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if several else ("", "")
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole = (bool(ending) and (ending.endswith(BY_SAVER) or not model_only)) or _holds_a_state(
-                call, source, values)  # fmt: skip
+            whole = last_name(call.func) == OF_LIGHTNING or (
+                bool(ending) and (ending.endswith(BY_SAVER) or not model_only)
+            )
+            whole = whole or _holds_a_state(call, source, values)
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if (

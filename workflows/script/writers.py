@@ -13,6 +13,8 @@ _OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
 _FILES = {"save": 1, "save_file": 1}
 """torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 MOVES = ("replace", "rename", "move")
+OF_LIGHTNING = "save_checkpoint"
+"""Its Trainer saves all of a training by it, where the script, or a callback of its own, says."""
 _BYTES = ("to_bytes", "msgpack_serialize")
 """What makes bytes of a state, which the script writes itself: flax's."""
 SAVER = "-*"
@@ -79,6 +81,8 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield keywords["checkpoint_id"], "/**/*"
     elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
         yield call.args[0], ""  # beside torch such a file is more likely data
+    elif name == OF_LIGHTNING and base == "trainer" and source.packages & {"lightning", "pytorch_lightning"}:
+        yield from ((each, "") for each in [argument(call, "filepath", 0)] if each is not None)
     elif name in ("write", "write_bytes") and last_name(getattr(next(iter(call.args), owner), "func", owner)) in _BYTES:
         yield owner, ""
     elif name in MOVES and (moved := moves(call)) is not None:
