@@ -103,12 +103,78 @@ CASES = {
 }  # fmt: skip
 
 
+HYDRA = "import hydra, os\nfrom omegaconf import OmegaConf\n@hydra.main(version_base='1.2')\ndef main(cfg):\n"
+FILES = {
+    "conf/base.yaml": "name: first\nhydra:\n  run:\n    dir: .\ncheckpoint:\n  dir: kept\nscheduler:\n  name: cosine\n"
+}
+TOLD = ["--", "--config-path", "conf", "--config-name=base"]
+CASES |= {
+    "settings that Hydra's own flags name, and words for keys that have a value": (
+        f"{HYDRA}    import torch\n    torch.save(m.state_dict(), os.path.join(cfg.checkpoint.dir, cfg.name + '.pt'))\n"
+        "main()\n",
+        [*TOLD, "name=second"],
+        ("kept", ["second.pt"], None, ONE, ""),
+    ),
+    "a Trainer that saves nothing by itself, and a callback of the script's that does": (
+        "from pytorch_lightning import Callback, Trainer\n"
+        f"{HYDRA}"
+        "    class Saver(Callback):\n        def on_train_epoch_end(self, trainer, module):\n"
+        "            folder = OmegaConf.select(cfg, 'checkpoint.dir')\n"
+        "            trainer.save_checkpoint(f'{folder}/{trainer.current_epoch}.ckpt')\n"
+        "    told = dict(max_epochs=3)\n    told.update({'callbacks': [Saver()], 'enable_checkpointing': False})\n"
+        "    trainer, path = Trainer(**told), None\n    if cfg.resume is not None:\n        path = cfg.resume\n"
+        "    trainer.fit(model, ckpt_path=path)\nmain()\n",
+        TOLD,
+        ("kept", ["*.ckpt"], ["++resume='{newest}'"], ONE, ""),
+    ),
+    "a folder that is listed for a name that is not taken": (
+        f"{PARSER}import random\n{PARSED}class Saver:\n    def begin(self):\n        taken = set(os.listdir('o'))\n"
+        "        name = str(random.random())\n        while name in taken:\n            name = str(random.random())\n"
+        "        self.folder = f'o/{name}'\n        os.makedirs(self.folder)\n"
+        f"    def save(self):\n        {STATE}self.folder + '/m.pt')\n    def load(self):\n        torch.load('x')\n"
+        "made = Saver()\nmade.begin()\nmade.save()\n",
+        [],
+        ("o", ["*/m.pt"], None, ONE, "nothing that looks for the files, was seen"),
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_it_writes(name: str, initialized) -> None:
     script, argv, (folder, include, resume, ranks, words) = CASES[name]
-    code, found, said = initialized({"train.py": script}, *argv)
+    code, found, said = initialized({"train.py": script, **FILES}, *argv)
     assert code == 0, said
     kept, gang = found["checkpoint"], found["gang"]
     assert (kept["path"], kept.get("include"), kept.get("resume_args")) == (folder, include, resume), said
     assert (gang["nnodes"], gang["nproc_per_node"]) == ranks, said
     assert words in said
+
+
+REFUSED = {
+    "a flag that was seen to move what a library saves": (
+        "import argparse\nfrom mmcv import Config\np = argparse.ArgumentParser()\np.add_argument('config')\n"
+        f"p.add_argument('--work-dir')\np.add_argument('--resume-from')\n{PARSED}cfg = Config.fromfile(args.config)\n"
+        "if args.work_dir is not None:\n    cfg.work_dir = args.work_dir\ntrain_model(cfg)\n",
+        ["--", "c.py"],
+        "with --work-dir out it saves below that one: `argosy init train.py -- c.py --work-dir out`",
+    ),
+    "a folder of which nothing is known, and the one below it": (
+        f"{PARSER}{PARSED}def save(config, step):\n    path = os.path.join(config.run.place, f'step_{{step}}')\n"
+        f"    {STATE}os.path.join(path, 'model.pt'))\nsave(read('/code/c.yaml'), 1)\n",
+        [],
+        'include = ["step_*/model.pt"]',
+    ),
+    "the same, and what its name stands for": (
+        f"{PARSER}{PARSED}def save(config, step):\n    path = os.path.join(config.run.place, f'step_{{step}}')\n"
+        f"    {STATE}os.path.join(path, 'model.pt'))\nsave(read('/code/c.yaml'), 1)\n",
+        [],
+        "os.path.join(path, 'model.pt') with path = os.path.join(config.run.place, f'step_{step}')",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_it_refuses(name: str, initialized) -> None:
+    script, argv, words = REFUSED[name]
+    code, _, said = initialized({"train.py": script, "c.py": "work_dir = '/data/work'\n"}, *argv)
+    assert (code, words in said) == (2, True), said

@@ -125,7 +125,12 @@ def _seen(call: ast.Call, target: ast.expr, source: Source, values: Values) -> S
     words = tuple(dict.fromkeys(ast.unparse(each) for each in tests))
     glob = next((each for each in values.guesses(target)), "") or re.sub(r"\*+", "*", _shape(shown, values))
     glob = glob if _is_named(glob) else ""
-    return Seen(source.where(call), ast.unparse(shown), glob, words, tuple(dict.fromkeys(asked)))
+    path = ast.unparse(shown)
+    for each in ast.walk(shown) if glob[:1] in ("", "*") else ():
+        stands = [*map(ast.unparse, values.bindings.origins(each))] if isinstance(each, ast.Name) else []
+        if len(stands) == 1 and len(path) + len(stands[0]) < _LONGEST:
+            path = f"{path} with {ast.unparse(each)} = {stands[0]}"
+    return Seen(source.where(call), path, glob, words, tuple(dict.fromkeys(asked)))
 
 
 def _is_named(glob: str) -> bool:

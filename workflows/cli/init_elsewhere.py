@@ -1,0 +1,50 @@
+"""The words with which a script saves below the folder that it runs in, where as it is called it does not."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+
+from argosy.workflows.cli.init_checkpoint import places
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.hints import FOLDER
+from argosy.workflows.script.values import OUTSIDE
+
+OUT = "out"
+MOST = 4
+"""So many are tried: each has all of the script read again."""
+
+
+def words_inside(facts: ScriptFacts, read: Callable[[tuple[str, ...]], ScriptFacts]) -> tuple[str, ...]:
+    """The first that were seen to do it; () for none. ``read``: the script with words behind its own."""
+    if _is_inside(facts):
+        return ()
+    tried = list(dict.fromkeys(_candidates(facts)))[:MOST]
+    return next((words for words in tried if _is_inside(read(words))), ())
+
+
+def with_words(refused: str, script: str, given: Sequence[str], words: Sequence[str]) -> str:
+    """A refusal with the whole command that has these words behind those that were given; none are known: as it is."""
+    if not words:
+        return refused
+    whole = shlex.join(("argosy", "init", script, "--", *given, *words))
+    asked = re.compile(rf"`argosy init \S+ -- {re.escape(words[0])} ?(VALUE|out/model\.pt)`")
+    if asked.search(refused):
+        return asked.sub(lambda _: f"`{whole}`", refused)
+    return f"{refused}; with {' '.join(words)} it saves below that one: `{whole}`"
+
+
+def _is_inside(facts: ScriptFacts) -> bool:
+    if facts.trainer is None:
+        return bool(places(facts))
+    return facts.trainer.folder is not None and not facts.trainer.folder.startswith(OUTSIDE)
+
+
+def _candidates(facts: ScriptFacts) -> Iterator[tuple[str, ...]]:
+    for flag in facts.flags:
+        if flag.takes_value and FOLDER.search(flag.attribute):
+            yield (f"{flag.name}{OUT}",) if flag.name.endswith("=") else (flag.name, OUT)
+    for key in facts.keys:
+        if FOLDER.search(key) and key.isupper():
+            yield key, OUT
