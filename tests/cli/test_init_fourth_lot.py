@@ -106,6 +106,9 @@ CASES = {
 HYDRA = "import hydra, os\nfrom omegaconf import OmegaConf\n@hydra.main(version_base='1.2')\ndef main(cfg):\n"
 FILES = {
     "conf/base.yaml": "name: first\nhydra:\n  run:\n    dir: .\ncheckpoint:\n  dir: kept\nscheduler:\n  name: cosine\n"
+    "output:\n  dir: path/to/output\n",
+    "tools.py": "import torch\ndef keep(path='kept'):\n    torch.save({'epoch': 1}, path + '/m.pt')\n"
+    "def other():\n    pass\n",
 }
 TOLD = ["--", "--config-path", "conf", "--config-name=base"]
 CASES |= {
@@ -139,6 +142,54 @@ CASES |= {
 }  # fmt: skip
 
 
+CASES |= {
+    "a number that is written with a format, whatever it is counted from": (
+        f"{PARSER}{PARSED}for n in range(9):\n    acc = right() / all()\n    {STATE}f'o/e{{n:0>3d}}_{{acc:.4f}}.pt')\n",
+        [],
+        ("o", ["e*_*.pt"], None, ONE, ""),
+    ),
+    "the best of them, which may be an old one": (
+        f"{PARSER}p.add_argument('--resume', default='')\n{PARSED}def save(path):\n    {STATE}path)\n"
+        "if args.resume:\n    optimizer.load_state_dict(torch.load(args.resume)['optimizer'])\n"
+        "for n in range(9):\n    save('o/best.pth')\n    save(f'o/c_{n:03d}.pth')\n",
+        [],
+        ("o", ["best.pth", "c_*.pth"], ["--resume", "{newest}"], ONE, ""),
+    ),
+    "a switch that a turn of the loop sets for the next": (
+        f"{PARSER}{PARSED}args.refining = False\nfor n in range(args.first, 9):\n    if args.refining:\n"
+        "        torch.save(m.state_dict(), 'o/refined.pt')\n"
+        "    else:\n        torch.save(m.state_dict(), 'o/first.pt')\n"
+        "    if loss() < 1:\n        args.refining = True\n",
+        [],
+        ("o", ["refined.pt", "first.pt"], None, ONE, ""),
+    ),
+    "a name in a folder that the script knows, and several files": (
+        f"{PARSER}p.add_argument('--resume_net', default='')\np.add_argument('--resume_refiner', default='')\n{PARSED}"
+        "if args.resume_net:\n    net.load_state_dict(torch.load('o/' + args.resume_net))\n"
+        "if args.resume_refiner:\n    refiner.load_state_dict(torch.load('o/' + args.resume_refiner))\n"
+        "for n in range(9):\n    torch.save(r.state_dict(), 'o/refiner.pt')\n"
+        "    torch.save(m.state_dict(), 'o/net.pt')\n"
+        "    torch.save(m.state_dict(), f'o/net_{n}.pt')\n",
+        [],
+        ("o", ["refiner.pt", "net.pt", "net_*.pt"], None, ONE,
+         "--resume-arg=--resume_net --resume-arg=net.pt: until then every restart begins anew"),
+    ),
+    "a state that is pickled, and moved into its place": (
+        "import os, pickle\nif os.path.exists('o/state.pkl'):\n    with open('o/state.pkl', 'rb') as f:\n"
+        "        state = pickle.load(f)\nwith open('o/state.pkl.tmp', 'wb') as f:\n"
+        "    pickle.dump({'params': p, 'opt_state': s}, f)\nos.replace('o/state.pkl.tmp', 'o/state.pkl')\n",
+        [],
+        ("o", ["state.pkl"], None, ONE, "looks for it and goes on by itself"),
+    ),
+    "a folder whose name a setting makes longer": (
+        f"{PARSER}{PARSED}name = pick()\nfolder = os.path.join('o', name + '_tuned' if frozen() else name)\n"
+        f"{STATE}folder + '/m.pt')\n",
+        [],
+        ("o", ["*/m.pt"], None, ONE, ""),
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_it_writes(name: str, initialized) -> None:
     script, argv, (folder, include, resume, ranks, words) = CASES[name]
@@ -158,6 +209,16 @@ REFUSED = {
         ["--", "c.py"],
         "with --work-dir out it saves below that one: `argosy init train.py -- c.py --work-dir out`",
     ),
+    "a key of Hydra's file that says a placeholder": (
+        f"{HYDRA}    import torch\n    torch.save(m.state_dict(), cfg.output.dir + '/m.pt')\nmain()\n",
+        TOLD,
+        "`argosy init train.py -- --config-path conf --config-name=base output.dir=out`",
+    ),
+    "a save of a module beside it that nobody calls": (
+        f"{PARSER}from tools import other\n{PARSED}other()\n",
+        [],
+        "saves no checkpoint that can be seen",
+    ),
     "a folder of which nothing is known, and the one below it": (
         f"{PARSER}{PARSED}def save(config, step):\n    path = os.path.join(config.run.place, f'step_{{step}}')\n"
         f"    {STATE}os.path.join(path, 'model.pt'))\nsave(read('/code/c.yaml'), 1)\n",
@@ -176,5 +237,5 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_it_refuses(name: str, initialized) -> None:
     script, argv, words = REFUSED[name]
-    code, _, said = initialized({"train.py": script, "c.py": "work_dir = '/data/work'\n"}, *argv)
+    code, _, said = initialized({"train.py": script, "c.py": "work_dir = '/data/work'\n", **FILES}, *argv)
     assert (code, words in said) == (2, True), said

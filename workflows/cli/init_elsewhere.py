@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from argosy.workflows.cli.init_checkpoint import places
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.hints import FOLDER
+from argosy.workflows.script.settings import RUN_DIR
 from argosy.workflows.script.values import OUTSIDE
 
 OUT = "out"
@@ -45,6 +46,10 @@ def _candidates(facts: ScriptFacts) -> Iterator[tuple[str, ...]]:
     for flag in facts.flags:
         if flag.takes_value and FOLDER.search(flag.attribute):
             yield (f"{flag.name}{OUT}",) if flag.name.endswith("=") else (flag.name, OUT)
+    hydra = any(flag.name == f"{RUN_DIR}=" for flag in facts.flags)
+    for key, _ in facts.written.values() if hydra else ():
+        if FOLDER.search(key):
+            yield (f"{key}={OUT}",)
     for key in facts.keys:
         if FOLDER.search(key) and key.isupper():
             yield key, OUT

@@ -108,7 +108,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
             f"SCRIPT: {NOTHING}, so a killed run could not resume; write the lines above into it, or use "
             "argosy.Checkpointer there, and call argosy init again"
         )
-    if any(each.glob or each.flags for each in (*facts.seen_saves, *facts.seen_loads)):
+    if any(each.glob or each.flags for each in facts.seen_saves) or any(each.flags for each in facts.seen_loads):
         click.echo(f"{account(facts)}\n{to_write(facts)}{_going_on(facts)}", err=True)
     if facts.may_save or facts.may_go_on:
         click.echo(_by_name(facts), err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -143,6 +144,7 @@ def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> tu
 
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """The path that a flag is given, of the one file among several where that can be told."""
+    patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     whole = {each.pattern for each in facts.saves if each.whole}
@@ -154,9 +156,14 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         why = f"{declares} with a value; {told} stands for the file of what was written last"
         return [*words_of(flag.name, told), *_with_number(facts, flag, glob)], why
     if several and len(patterns) > 1:
-        one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
+        inside = facts.endings.get(flag.attribute, "").endswith("/")  # the script puts the folder before the name
+        fixed_names = [each for each in patterns if inside and "*" not in each]
+        part = flag.attribute.replace("resume", "").strip("_")
+        alike = max(fixed_names, key=lambda each: SequenceMatcher(None, part, each).ratio(), default="")
+        one = words_of(flag.name, alike or f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
-        return [], f"{why}; say which, as in {' '.join(f'--resume-arg={shlex.quote(word)}' for word in one)}"
+        say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in one)
+        return [], f"{why}; say which, as in {say}: until then every restart begins anew"
     if "*" not in checkpoint:
         return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
     number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []

@@ -13,7 +13,7 @@ MOST = 6
 ASKED = ("load_checkpoint", "load_state", "restore", "restore_checkpoint", "load_training_state")
 """So are the methods called by which a library gives back all that it saved."""
 FOLDER = re.compile(
-    r"(?i)(^|[_.-])(save|output|out|work|ckpt|checkpoints?|results?|exp\w*|log)[_-]?(dir|folder|path|root)$"
+    r"(?i)(^|[_.-])(save|output|out|work|ckpt|checkpoints?|results?|exp\w*|log)[_.-]?(dir|folder|path|root)$"
 )
 """So is called what names the folder of a run, or of its checkpoints."""
 _WAY = re.compile(

@@ -15,6 +15,7 @@ from argosy.workflows.script.values import OUTSIDE, Values
 from argosy.workflows.script.writers import (
     BY_SAVER,
     OF_LIGHTNING,
+    holds_a_state,
     in_memory,
     is_called_back,
     moves,
@@ -34,8 +35,6 @@ _COPIES = ("copy", "copyfile", "copy2")
 _MOST_CALLERS = 10
 """Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
 _ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
-_STATE = ("optim", "epoch", "step", "iter", "sched")
-"""What a checkpoint holds beside the model: it names one that a run can go on from."""
 
 
 def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tuple[str, Flag | None], ...]]:
@@ -55,7 +54,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             whole = last_name(call.func) == OF_LIGHTNING or (
                 bool(ending) and (ending.endswith(BY_SAVER) or not model_only)
             )
-            whole = whole or _holds_a_state(call, source, values)
+            whole = whole or holds_a_state(call, source, values)
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if (
@@ -172,26 +171,6 @@ def _by_one_rank(call: ast.Call, source: Source) -> bool:
     return any(word in ast.unparse(test) for test in tests for word in ("main_process", "is_master", "rank == 0"))
 
 
-def _holds_a_state(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether what is saved has an optimizer, a step or an epoch in it."""
-    if not call.args:
-        return False
-    around = source.function_of(call)
-    added = [node for node in ast.walk(around) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-             and ast.unparse(node.value) == ast.unparse(call.args[0])] if around is not None else []  # fmt: skip
-    shown = [call.args[0], *values.bindings.origins(call.args[0]), *(node.slice for node in added)]
-    words = [
-        word.value.lower()
-        for each in shown
-        for word in ast.walk(each)
-        if isinstance(word, ast.Constant) and isinstance(word.value, str)
-    ]
-    words += [each.id.lower() for one in shown if isinstance(one, ast.List | ast.Tuple)
-              for each in one.elts if isinstance(each, ast.Name)]  # fmt: skip
-    words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
-    return any(part in word for word in words for part in _STATE)
-
-
 def _unless(call: ast.Call, source: Source, values: Values, depth: int = 3) -> str:
     """The flag that must be given so that the call is made: ``if args.save_model:``, also around all callers."""
     below: ast.AST = call
@@ -240,5 +219,6 @@ def _pickled(source: Source, values: Values, folders: set[str]) -> list[tuple[as
     dumps = (call for call in source.calls if last_name(call.func) == "dump" and len(call.args) == 2
              and values.machine.named(call.func) in ("pickle.dump", "dill.dump", "cloudpickle.dump"))  # fmt: skip
     found = [(call, PurePosixPath(glob)) for call in dumps for glob in values.guesses(call.args[1])]
-    return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in found
-            if "*" in path.name and (not folders or str(path.parent) in folders)]  # fmt: skip
+    counted = ((call, path) for call, path in found if "*" in path.name and not holds_a_state(call, source, values))
+    return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in counted
+            if not folders or str(path.parent) in folders]  # fmt: skip

@@ -127,8 +127,9 @@ def _compose(found: Settings, path: Path, group: str, seen: set[Path]) -> None:
     if path in seen or len(seen) > _MOST_FILES:
         return
     seen.add(path)
-    content = read_settings(path)
+    content, known = read_settings(path), {*found.values}
     _take(found, content, group)
+    found.files |= {key: path.as_posix() for key in found.values if key not in known}
     defaults = content.get("defaults") if isinstance(content, dict) else None
     for each in defaults if isinstance(defaults, list) else ():
         for key, option in each.items() if isinstance(each, dict) else [("", each)]:
