@@ -181,6 +181,11 @@ CASES |= {
         [],
         ("o", ["state.pkl"], None, ONE, "looks for it and goes on by itself"),
     ),
+    "weights of Keras with a number at the end": (
+        f"{PARSER}{PARSED}for n in range(9):\n    model.save_weights('o/checkpoint_%d' % n)\n",
+        [],
+        ("o", ["checkpoint_*"], None, ONE, ""),
+    ),
     "a folder whose name a setting makes longer": (
         f"{PARSER}{PARSED}name = pick()\nfolder = os.path.join('o', name + '_tuned' if frozen() else name)\n"
         f"{STATE}folder + '/m.pt')\n",

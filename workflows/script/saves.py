@@ -76,7 +76,8 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             if moved is None and (elsewhere or not inside):
                 unclear.append((source.where(call), values.untold(target)))
             globs = [glob for glob in globs if glob + ending != "./**/*"]  # the code lies there
-            paths = [PurePosixPath(glob + ending) for glob in globs if not temporary(glob)]
+            ends = {glob: ending.removeprefix("*") if glob[-1:] == "*" else ending for glob in globs}  # never two
+            paths = [PurePosixPath(glob + ends[glob]) for glob in globs if not temporary(glob)]
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
