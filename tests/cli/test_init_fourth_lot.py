@@ -181,6 +181,12 @@ CASES |= {
         [],
         ("o", ["state.pkl"], None, ONE, "looks for it and goes on by itself"),
     ),
+    "flags that a loop declares, which nothing seen takes": (
+        f"{OUT}for key in ('model_path', 'source'):\n    p.add_argument('--' + key, '-' + key[:1])\n{PARSED}"
+        f"{STATE}args.out + '/m.pt')\n",
+        ["--", "-m", "there"],
+        ("o", ["m.pt"], None, ONE, "-m: no parser seen takes them: if they say where it saves"),
+    ),
     "weights of Keras with a number at the end": (
         f"{PARSER}{PARSED}for n in range(9):\n    model.save_weights('o/checkpoint_%d' % n)\n",
         [],
