@@ -159,7 +159,7 @@ def test_a_final_model_that_lies_elsewhere_is_not_dropped_without_a_word(final: 
     [
         (
             f'{PARSER}p.add_argument("--out_dir")\nfor one in [args.out_dir + "/a.pt"]:\n    torch.save(m, one)\n',
-            "-- --out_dir VALUE",
+            "-- --out_dir out",
         ),
         (
             f'{PARSER}p.add_argument("--a_config")\np.add_argument("--b_config")\n{STATE}where())\n',

@@ -12,6 +12,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
+from argosy.workflows.cli.init_elsewhere import undeclared, with_words, words_inside
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
@@ -20,8 +21,8 @@ from argosy.workflows.script.alone import told
 from argosy.workflows.script.data import DataFacts, dataset_uri
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.reading import read_script
-from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.settings import RUN_DIR
 from argosy.workflows.script.trainer import RAY_TRAIN
 
@@ -86,7 +87,7 @@ def command(
       argosy init train.py --opaque out --include 'ckpt_*.pt' --resume-arg=--resume
     """
     named = () if opaque is None else tuple(SavedAt(opaque, each, "--opaque") for each in include or ("*",))
-    facts, args, environ = _read(script, args, named)
+    facts, args, environ = _read(script, given := args, named)
     path = output if output is not None else _default_output(script)
     guess = Guess()
     guess.put("name", _name(name, script), "" if name else "from the script's path; change it with --name")
@@ -112,7 +113,10 @@ def command(
         put_checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks))
     except InputError as error:
         # What knows the facts does not know the file: its command is to be copied, not completed.
-        raise InputError(re.sub(r"(?<![$\w])SCRIPT\b", lambda _: shlex.quote(str(script)), str(error))) from error
+        told = re.sub(r"(?<![$\w])SCRIPT\b", lambda _: shlex.quote(str(script)), str(error))
+        more = () if opaque else words_inside(facts, lambda words: _read(script, (*given, *words), named)[0])
+        raise InputError(with_words(told, str(script), given, more)) from error
+    guess.why += undeclared(facts, given)
     text = "\n".join(guess.lines) + "\n"
     _check(text, path)
     _write(path, text, force)

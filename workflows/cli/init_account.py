@@ -30,7 +30,7 @@ def to_write(facts: ScriptFacts) -> str:
     globs = list(dict.fromkeys(each.glob for each in facts.seen_saves if each.glob))
     inside = [each for each in globs if not each.startswith((*OUTSIDE, "*"))]
     above = posixpath.commonpath([_fixed(each) for each in inside]) if inside and len(inside) == len(globs) else ""
-    names = [posixpath.relpath(each, above) for each in globs] if above else [each.rpartition("/")[2] for each in globs]
+    names = [posixpath.relpath(each, above) for each in globs] if above else [*map(_below, globs)]
     lines = ["[checkpoint]", 'mode = "opaque"', f'path = "{above or FOLDER}"']
     unknown = any(not each.glob for each in facts.seen_saves)  # which of them is the checkpoint?
     lines.append(f"include = {json.dumps(['GLOB'] if unknown else names or ['GLOB'])}")
@@ -38,6 +38,11 @@ def to_write(facts: ScriptFacts) -> str:
         lines.append(f"resume_args = {json.dumps(words)}")
     told = "" if above else f" ({FOLDER}: where it writes, below the folder that it runs in)"
     return f"What to write into run.toml{told}:" + "".join(f"\n    {line}" for line in lines)
+
+
+def _below(glob: str) -> str:
+    """What is known of it below the folder of which nothing is."""
+    return re.sub(r"^(\*/)+", "", glob) if glob.startswith("*/") else glob.rpartition("/")[2]
 
 
 def _fixed(glob: str) -> str:

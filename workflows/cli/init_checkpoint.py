@@ -20,8 +20,9 @@ from argosy.workflows.cli.init_resume import resume
 from argosy.workflows.cli.init_unflagged import LAST, OURS
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
+from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import rank_files
-from argosy.workflows.script.saves import DCP, SavedAt, fixed
+from argosy.workflows.script.saves import DCP
 from argosy.workflows.script.values import OUTSIDE
 from argosy.workflows.script.writers import NUMBERED
 
@@ -265,8 +266,8 @@ def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str)
     alone = len(patterns) == 1 and any(each.whole for each in facts.saves) and "/" in patterns[0]
     for path, where in facts.beside.items():
         above = str(Path(path).parent)
-        common = folder if above.startswith(OUTSIDE) else os.path.commonpath([folder, above])
-        if folder != above and (common in ("", ".") or above.startswith(OUTSIDE) or
+        common = folder if above.startswith(OUTSIDE) else os.path.commonpath([folder, above]) or "."
+        if folder != above and (common == "." or above.startswith(OUTSIDE) or
                                 (named and common not in (folder, above))):  # fmt: skip
             continue
         name = os.path.relpath(path, common)
@@ -292,5 +293,5 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):
         return [each.pattern for each in last[:1]]
     # A number names all files that bear it, and what lies beside the file is read, too.
-    newest = newest and (flag is None or stands_for(flag) != STEP) and not facts.reads_beside
+    newest = newest and (flag is None or stands_for(flag) != STEP) and not (facts.reads_beside or facts.model_beside)
     return [each.pattern for each in (whole if whole and newest else places)]

@@ -49,7 +49,7 @@ def refused(facts: ScriptFacts) -> InputError:
         whole = any(each.where == where and each.file == flag for each in facts.seen_saves)
         say = " ".join(words_of(flag.name, "out/model.pt" if whole else "VALUE"))
         fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
-                 and not each.folder.startswith(flag.default or OUTSIDE)}  # fmt: skip
+                 and not each.folder.startswith((flag.default or "").rstrip("/") or OUTSIDE)}  # fmt: skip
         more = f", and another in the place of what is written down ({', '.join(sorted(fixed))})" if fixed else ""
         return InputError(
             f"SCRIPT: {where} saves where {flag.name} says, which "
@@ -108,7 +108,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
             f"SCRIPT: {NOTHING}, so a killed run could not resume; write the lines above into it, or use "
             "argosy.Checkpointer there, and call argosy init again"
         )
-    if any(each.glob or each.flags for each in (*facts.seen_saves, *facts.seen_loads)):
+    if any(each.glob or each.flags for each in facts.seen_saves) or any(each.flags for each in facts.seen_loads):
         click.echo(f"{account(facts)}\n{to_write(facts)}{_going_on(facts)}", err=True)
     if facts.may_save or facts.may_go_on:
         click.echo(_by_name(facts), err=True)

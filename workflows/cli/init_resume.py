@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_f
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
+from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -29,7 +31,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
     elif words and facts.models_only and facts.loop is None and not facts.counts_on:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
-    if facts.stops is not None and (words or facts.loads or facts.trainer is not None):
+    if facts.stops is not None:
         name, where = facts.stops
         return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
     return words, why
@@ -61,6 +63,8 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
 
 def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
+    if flag is not None and facts.model_beside is not None:
+        return _apart(facts, flag, facts.model_beside, folder)
     if flag is not None:
         switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
         told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
@@ -68,6 +72,19 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return by_script(facts, folder, patterns)
+
+
+def _apart(facts: ScriptFacts, flag: Flag, model: Flag, folder: str) -> tuple[list[str], str]:
+    """Of a flag that names an optimizer's file: that, and beside it the model's."""
+    kept = [each for each in fixed(facts.saves) if each.folder == folder and not each.unless]
+    whole, alone = ([each.pattern for each in kept if each.whole is wanted] for wanted in (True, False))
+    alone = [each for each in alone if "*" not in each] or alone
+    why = f"{flag.where} declares {flag.name}, of which only an optimizer gets its state, and {model.name} the model"
+    if len(whole) != 1 or len(alone) != 1:
+        return [], f"{why}: say both, with --resume-arg"
+    told = [each if "*" not in each else f"{{newest:{each}}}" for each in (*alone, *whole)]
+    paths = [each if each.startswith("{") else f"{folder}/{each}" for each in told]
+    return [*words_of(model.name, paths[0]), *words_of(flag.name, paths[1])], why
 
 
 def _from_folder(found: tuple[list[str], str], folder: str) -> tuple[list[str], str]:
@@ -127,6 +144,7 @@ def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> tu
 
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """The path that a flag is given, of the one file among several where that can be told."""
+    patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     whole = {each.pattern for each in facts.saves if each.whole}
@@ -138,9 +156,14 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         why = f"{declares} with a value; {told} stands for the file of what was written last"
         return [*words_of(flag.name, told), *_with_number(facts, flag, glob)], why
     if several and len(patterns) > 1:
-        one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
+        inside = facts.endings.get(flag.attribute, "").endswith("/")  # the script puts the folder before the name
+        fixed_names = [each for each in patterns if inside and "*" not in each]
+        part = flag.attribute.replace("resume", "").strip("_")
+        alike = max(fixed_names, key=lambda each: SequenceMatcher(None, part, each).ratio(), default="")
+        one = words_of(flag.name, alike or f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
-        return [], f"{why}; say which, as in {' '.join(f'--resume-arg={shlex.quote(word)}' for word in one)}"
+        say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in one)
+        return [], f"{why}; say which, as in {say}: until then every restart begins anew"
     if "*" not in checkpoint:
         return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
     number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []

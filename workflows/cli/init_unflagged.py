@@ -13,6 +13,7 @@ from argosy.workflows.cli.init_account import STEP, account, words_of
 from argosy.workflows.script.asked import Asked, key_named
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.places import fixed
 
 OURS = "argosy.pt"
 """So is the file called of the lines that make a script go on."""
@@ -95,8 +96,9 @@ def _of_each_kind(facts: ScriptFacts, numbered: Sequence[str]) -> list[str]:
 def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
     glob = patterns[0] if len(patterns) == 1 else one_file(facts, folder, patterns)
-    if asked.words and glob:
-        told = "{newest}" if len(patterns) == 1 else f"{{newest:{glob}}}"
+    states = {*patterns} <= {each.pattern for each in fixed(facts.saves) if each.whole and each.folder == folder}
+    if asked.words and (glob or states):
+        told = "{newest}" if states or len(patterns) == 1 else f"{{newest:{glob}}}"
         why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
         return _joined(asked.words, told), why
     key = key_named(asked.name, asked.text, facts.keys)
@@ -123,7 +125,8 @@ def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence
 
 
 def _joined(words: Sequence[str], value: str) -> list[str]:
-    """``--options key=value``, and ``key value``."""
+    """``--options key=value``, and ``key value``; a ``=`` in a path says something to Hydra if it is not quoted."""
+    value = f"'{value}'" if words[-1].startswith("++") else value
     return [*words[:-1], words[-1] + value] if words[-1].endswith("=") else [*words, value]
 
 

@@ -125,31 +125,39 @@ def _seen(call: ast.Call, target: ast.expr, source: Source, values: Values) -> S
     words = tuple(dict.fromkeys(ast.unparse(each) for each in tests))
     glob = next((each for each in values.guesses(target)), "") or re.sub(r"\*+", "*", _shape(shown, values))
     glob = glob if _is_named(glob) else ""
-    return Seen(source.where(call), ast.unparse(shown), glob, words, tuple(dict.fromkeys(asked)))
+    path = ast.unparse(shown)
+    for each in ast.walk(shown) if glob[:1] in ("", "*") else ():
+        stands = [*map(ast.unparse, values.bindings.origins(each))] if isinstance(each, ast.Name) else []
+        if len(stands) == 1 and len(path) + len(stands[0]) < _LONGEST:
+            path = f"{path} with {ast.unparse(each)} = {stands[0]}"
+    return Seen(source.where(call), path, glob, words, tuple(dict.fromkeys(asked)))
 
 
 def _is_named(glob: str) -> bool:
     return bool(glob.rpartition("/")[2].strip("*."))
 
 
-def _shape(node: ast.expr, values: Values) -> str:
+def _shape(node: ast.expr, values: Values, depth: int = _DEEPEST) -> str:
     """A path as it is written down, with ``*`` for what is not."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return re.sub(r"%[-+0-9.]*[a-z]|\{[^{}]*\}", "*", node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(_shape(each, values) for each in node.values)
+        return "".join(_shape(each, values, depth) for each in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div):
         between = "/" if isinstance(node.op, ast.Div) else ""
-        return f"{_shape(node.left, values)}{between}{_shape(node.right, values)}"
+        return f"{_shape(node.left, values, depth)}{between}{_shape(node.right, values, depth)}"
     if isinstance(node, ast.BinOp):
-        return _shape(node.left, values)
+        return _shape(node.left, values, depth)
     if isinstance(node, ast.Call) and last_name(node.func) in ("join", "joinpath"):
         above = [node.func.value] if last_name(node.func) == "joinpath" and isinstance(node.func, ast.Attribute) else []
-        return "/".join(_shape(each, values) for each in (*above, *node.args))
+        return "/".join(_shape(each, values, depth) for each in (*above, *node.args))
     if isinstance(node, ast.Call) and last_name(node.func) == "format" and isinstance(node.func, ast.Attribute):
-        return _shape(node.func.value, values)
+        return _shape(node.func.value, values, depth)
     if isinstance(node, ast.Call) and last_name(node.func) in ("str", "Path") and node.args:
-        return _shape(node.args[0], values)
+        return _shape(node.args[0], values, depth)
+    if isinstance(node, ast.Name) and depth:
+        made = [each for each in values.bindings.origins(node) if not isinstance(each, ast.Constant)]
+        return _shape(made[0], values, depth - 1) if len(made) == 1 else "*"
     return (values.conditions.flag(key_of(node)) or "*") if isinstance(node, ast.Attribute) else "*"
 
 

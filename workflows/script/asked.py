@@ -40,7 +40,7 @@ class Asked:
     """What else it loads for a resume, where settings of their own name that."""
 
 
-def asked_for(source: Source, flags: Sequence[Flag], settings: Settings, whole: bool) -> Asked | None:
+def asked_for(source: Source, values: Values, flags: Sequence[Flag], settings: Settings, whole: bool) -> Asked | None:
     """A setting that no flag gives, and whose file is loaded: ``if config.resume: load(...)``; of files of ``settings``
     the last parts of keys may be called otherwise; ``whole``: some optimizer gets its state. What gives it that is the
     one; what gives the model its weights only begins anew.
@@ -65,12 +65,23 @@ def asked_for(source: Source, flags: Sequence[Flag], settings: Settings, whole: 
                         (name, text), switch = path, text
                     found.append((rank, Asked(name, text, source.where(above), words, switch)))
     if not found:
-        return None
+        return _of_fit(source, values, settings, known)
     best = max(found, key=lambda each: each[0])[1]
     loads = (call.args[0] for call in source.calls if last_name(call.func) in LOADS and call.args)
     paths = [_setting(each) for each in loads if isinstance(each, ast.Attribute | ast.Subscript)]
     others = (text for name, text in paths if "resume" in name and name not in {*known, best.name})
     return replace(best, also=tuple(dict.fromkeys(others)))
+
+
+def _of_fit(source: Source, values: Values, settings: Settings, known: Container[str]) -> Asked | None:
+    """What Lightning is told to go on from: ``trainer.fit(model, ckpt_path=cfg.resume)``."""
+    given = (argument(call, "ckpt_path") for call in source.calls if last_name(call.func) == "fit")
+    for each in (one for path in given if path is not None for one in (path, *values.bindings.origins(path))):
+        name, text = _setting(each)
+        if isinstance(each, ast.Attribute) and _PATH.search(name) and name not in known:
+            words = (f"++{text.partition('.')[2]}=",) if settings.hydra else ()
+            return Asked(name, text, source.where(each), words)
+    return None
 
 
 def _is_used(function: Function, source: Source) -> bool:

@@ -78,7 +78,7 @@ class Expressions(Names):
         for each in node.values:
             value = self.evaluate(each.value if isinstance(each, ast.FormattedValue) else each, frame)
             spec = ast.unparse(each.format_spec) if isinstance(each, ast.FormattedValue) and each.format_spec else ""
-            parts.append(Unknown("", NUMBER) if spec.strip("f'\"")[-1:] in ("d", "f", "e", "g") and spec else value)
+            parts.append(Unknown("", NUMBER) if spec[2:-1][-1:] in tuple("dfeg%") else value)
         return self.lifted(lambda *texts: "".join(self.text(each) for each in texts), *parts)
 
     def _binop(self, node: ast.BinOp, frame: Frame) -> Value:

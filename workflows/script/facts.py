@@ -10,9 +10,9 @@ from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.data import DataFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import Loop
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.ranks import Spread
 from argosy.workflows.script.resuming import resume_flag
-from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.trainer import TrainerFacts
 
 
@@ -46,6 +46,8 @@ class ScriptFacts:
     """The flag that says that torchrun starts its ranks, where it is not given."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    model_beside: Flag | None = None
+    """The flag with the path of the model, where what makes it go on is only its optimizer's file."""
     finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
     inside: tuple[str, str] | None = None
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""

@@ -25,7 +25,8 @@ def either(texts: Sequence[str]) -> str:
     begin = posixpath.commonprefix(list(texts))
     rest = [text[len(begin) :][::-1] for text in texts]
     end = posixpath.commonprefix(rest)[::-1]
-    return begin if len(set(texts)) == 1 else f"{begin}*{end}"
+    between = "" if begin.endswith("*") or end.startswith("*") else "*"  # two of them are any number of folders
+    return begin if len(set(texts)) == 1 else f"{begin}{between}{end}"
 
 
 def only_numbered(glob: str) -> str:

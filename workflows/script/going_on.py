@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.saves import SavedAt
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
 
@@ -225,7 +225,7 @@ def _is_counted(call: ast.Call, source: Source) -> bool:
     """Whether it is only asked how many there are, as for the number of the next run's folder."""
     around = [*source.above(call)]
     if not (isinstance(around[0], ast.Call) and last_name(around[0].func) == "len"):
-        return False
+        return _names_the_next(call, source)
     holder = next(each for each in around if isinstance(each, ast.stmt))
     names = {ast.unparse(each) for each in getattr(holder, "targets", [])}
     asks = [each.test for each in source.nodes if isinstance(each, ast.If | ast.While | ast.IfExp)]
@@ -234,6 +234,37 @@ def _is_counted(call: ast.Call, source: Source) -> bool:
             and source.function_of(one) is source.function_of(call))  # fmt: skip
     return not any(each is call or ast.unparse(each) in names for one in near for each in ast.walk(one)
                    if isinstance(each, ast.expr))  # fmt: skip
+
+
+def _names_the_next(call: ast.Call, source: Source) -> bool:
+    """Whether what is there only gives the next its name, ``max(map(number_of, found)) + 1``, and nothing reads it."""
+    around = source.function_of(call)
+    if around is None:
+        return False
+    names, counted_on = set[str](), False
+
+    def holds(node: ast.AST) -> bool:
+        return any(each is call or (isinstance(each, ast.Name | ast.Attribute) and ast.unparse(each) in names)
+                   for each in ast.walk(node))  # fmt: skip
+
+    for node in sorted(ast.walk(around), key=lambda each: getattr(each, "lineno", 0)):
+        next_one = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add) and holds(each.left)
+                       and isinstance(each.right, ast.Constant) and each.right.value == 1
+                       for each in ast.walk(node))  # fmt: skip
+        if isinstance(node, ast.Assign) and holds(node.value):
+            counted_on = counted_on or next_one
+            names |= set() if next_one else {ast.unparse(each) for each in node.targets}
+        elif (
+            isinstance(node, ast.While) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.In)
+        ):
+            counted_on = counted_on or any(map(holds, node.test.comparators))  # another, as long as it is taken
+        elif isinstance(node, ast.Return) and node.value is not None and holds(node.value):
+            counted_on = counted_on or next_one
+            if not next_one:
+                return False
+        elif isinstance(node, ast.Call) and _READS.search(last_name(node.func)) and any(map(holds, node.args)):
+            return False
+    return counted_on
 
 
 def _stops(call: ast.Call, source: Source) -> bool:

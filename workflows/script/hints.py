@@ -12,9 +12,10 @@ from argosy.workflows.script.source import Source, argument, last_name, plain
 MOST = 6
 ASKED = ("load_checkpoint", "load_state", "restore", "restore_checkpoint", "load_training_state")
 """So are the methods called by which a library gives back all that it saved."""
-_FOLDER = re.compile(
-    r"(?i)(^|[_.-])(save|output|out|work|ckpt|checkpoints?|results?|exp\w*|log)[_-]?(dir|folder|path|root)$"
+FOLDER = re.compile(
+    r"(?i)(^|[_.-])(save|output|out|work|ckpt|checkpoints?|results?|exp\w*|log)[_.-]?(dir|folder|path|root)$"
 )
+"""So is called what names the folder of a run, or of its checkpoints."""
 _WAY = re.compile(
     r"(?i)(^|[_.-])((auto[_-]?)?(resume|restore|restart)|continue)(?!\w*_(id|optim\w*|only)$)|"
     r"(^|[_.-])load_(latest|path|checkpoint|ckpt)|^(autoresume|read_checkpoint)"
@@ -28,10 +29,10 @@ def folders(arguments: Sequence[str], settings: Settings) -> tuple[tuple[str, st
     told = dict[str, str]()
     for word, after in zip(arguments, (*arguments[1:], ""), strict=False):
         name, equals, value = word.partition("=")
-        if _FOLDER.search(name) and (equals or name.startswith("-")):
+        if FOLDER.search(name) and (equals or name.startswith("-")):
             told.setdefault(name.lstrip("+"), value if equals else after)
     for key, file in settings.keys.items():
-        if _FOLDER.search(key):
+        if FOLDER.search(key):
             told.setdefault(f"{key} of {file}", settings.values.get(key, ""))
     return tuple(
         (name, value) for name, value in told.items() if "://" not in value and "." not in value.rpartition("/")[2]

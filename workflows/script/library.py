@@ -60,17 +60,8 @@ _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_R
 _FREE = re.compile(r"^(increment|unique|next|free|new)_?\w*(path|dir|folder)$")
 """So is a function called that makes a name longer until it is free."""
 _FORMATS = (
-    "json",
-    "yaml",
-    "toml",
-    "tomllib",
-    "tomli",
-    "YAML",
-    "OmegaConf",
-    "pyyaml",
-    "hjson",
-    "simplejson",
-    "commentjson",
+    *("json", "yaml", "toml", "tomllib", "tomli", "YAML"),
+    *("OmegaConf", "pyyaml", "hjson", "simplejson", "commentjson"),
 )
 
 
@@ -227,6 +218,10 @@ class Library(Builtins):
         if owner.endswith("environ"):
             return self._fn_getenv(args, named, owner)
         return args[1] if len(args) > 1 else Unknown()
+
+    def _fn_select(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        key = args[1] if owner.endswith("OmegaConf") and len(args) > 1 else None
+        return self.setting(key.rpartition(".")[2], f"cfg.{key}") if isinstance(key, str) else Unknown()
 
     def _fn_open(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self.lifted(File, args[0]) if args else Unknown()

@@ -41,6 +41,13 @@ class _Spent(Exception):
     """It was gone far enough."""
 
 
+def _words(node: ast.AST) -> list[object]:
+    """What a node names: functions and modules, also as a text."""
+    if isinstance(node, ast.ImportFrom):
+        return [each.name for each in node.names]
+    return [node.value] if isinstance(node, ast.Constant) else [last_name(node)] if isinstance(node, ast.expr) else []
+
+
 class Machine(Answers):
     """One way through a script."""
 
@@ -84,9 +91,17 @@ class Machine(Answers):
             for each, kind in [*((one, None) for one in own), *inside]:
                 if self._saved:
                     return
-                if isinstance(each, FunctionValue) and each.node not in self._entered:
+                if isinstance(each, FunctionValue) and each.node not in self._entered and self._is_meant(each, kind):
                     given = () if kind is None else (self._any_object(kind),)
                     self._enter(FunctionValue(each.node, each.frame, each.owner, given), [], {}, entry=True)
+
+    def _is_meant(self, function: FunctionValue, kind: ClassValue | None) -> bool:
+        """Whether anything may call it by its name, as nobody does what a module beside has for other scripts."""
+        node = function.node
+        if kind is not None or not function.frame.file or getattr(node, "decorator_list", None):
+            return True
+        name = getattr(node, "name", "")
+        return any(name == word for each in self._source.nodes for word in _words(each))
 
     def spend(self) -> None:
         """Count what is looked at."""

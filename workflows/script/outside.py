@@ -9,7 +9,7 @@ from pathlib import PurePath
 from posixpath import normpath
 
 from argosy.workflows.script.globs import UNKNOWN
-from argosy.workflows.script.saves import SavedAt
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, last_name, plain
 from argosy.workflows.script.values import OUTSIDE, Values
 

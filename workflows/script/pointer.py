@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.resuming import LOADS
-from argosy.workflows.script.saves import SavedAt
 from argosy.workflows.script.source import Function, Scope, Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import MOVES

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
+from argosy.workflows.script.apart import model_beside
 from argosy.workflows.script.asked import asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
@@ -20,6 +21,7 @@ from argosy.workflows.script.going_on import barred, enough, links, loaded, remo
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.lines import loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
+from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.pointer import pointers
 from argosy.workflows.script.ranks import launched, launcher, own_ranks, spread
 from argosy.workflows.script.reached import reached_calls
@@ -39,7 +41,7 @@ from argosy.workflows.script.resuming import (
     switches_with,
     words_for_newest,
 )
-from argosy.workflows.script.saves import SavedAt, fixed, saves
+from argosy.workflows.script.saves import saves
 from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
@@ -116,7 +118,7 @@ def _facts(
         restored_by=loading_flag(source, values, whole),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, flags, settings, whole),
+        asked_for=asked_for(source, values, flags, settings, whole),
         numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
@@ -158,6 +160,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         enough=enough(source, values, places, flag),
         others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
+        model_beside=model_beside(source, values, flag, places) if facts.trainer is None else None,
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),

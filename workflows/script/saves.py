@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, either
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
-from argosy.workflows.script.writers import BY_SAVER, MOVES, in_memory, is_called_back, targets, temporary, wrappers_of
+from argosy.workflows.script.writers import (
+    BY_SAVER,
+    OF_LIGHTNING,
+    holds_a_state,
+    in_memory,
+    is_called_back,
+    moves,
+    targets,
+    temporary,
+    wrappers_of,
+)
 
 DCP = "torch.distributed.checkpoint"
 _OF_EACH_RANK = {
@@ -26,25 +35,6 @@ _COPIES = ("copy", "copyfile", "copy2")
 _MOST_CALLERS = 10
 """Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
 _ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
-_STATE = ("optim", "epoch", "step", "iter", "sched")
-"""What a checkpoint holds beside the model: it names one that a run can go on from."""
-
-
-@dataclass(frozen=True)
-class SavedAt:
-    """Where a checkpoint is written: a folder relative to the working directory and a glob.
-
-    ``whole``: more than the model goes into it. ``unless``: the flag without which nothing is saved here.
-    ``library``: whose ranks all write into it, each a ``rank_file`` ("": one rank writes).
-    """
-
-    folder: str
-    pattern: str
-    where: str
-    whole: bool = False
-    unless: str = ""
-    library: str = ""
-    rank_file: str = ""
 
 
 def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tuple[str, Flag | None], ...]]:
@@ -53,7 +43,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     """
     found, wrappers = dict[tuple[str, str], SavedAt](), wrappers_of(source)
     unclear, written, states = [], list[str](), list[str]()
-    calls = sorted(source.calls, key=lambda call: last_name(call.func) in MOVES)
+    calls = sorted(source.calls, key=lambda call: moves(call) is not None)
     for call in _come_to(calls, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
             known = values.guesses(target) if ending[:1] != "/" else values.folders(target)
@@ -61,8 +51,10 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             several = ending[:1] == "/" and not _by_one_rank(call, source)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if several else ("", "")
             model_only = last_name(call.func) in ("save_pretrained", "save_weights", "save")
-            whole = (bool(ending) and (ending.endswith(BY_SAVER) or not model_only)) or _holds_a_state(
-                call, source, values)  # fmt: skip
+            whole = last_name(call.func) == OF_LIGHTNING or (
+                bool(ending) and (ending.endswith(BY_SAVER) or not model_only)
+            )
+            whole = whole or holds_a_state(call, source, values)
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
             if (
@@ -72,21 +64,20 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
                 or (needed is None and not unless and _never(call, source, values))
             ):
                 continue
-            if last_name(call.func) in MOVES and not _is_of_a_save(call, values, written):
+            if (moved := moves(call)) is not None and not _is_of_a_save(moved[0], values, written):
                 continue
             # What is written first and renamed then is as whole as it was.
-            whole = whole or (
-                last_name(call.func) in MOVES and any(each in states for each in values.guesses(call.args[0]))
-            )
+            whole = whole or (moved is not None and any(each in states for each in values.guesses(moved[0])))
             states += globs if whole else []
             written += [*globs, *(glob + ending for glob in globs)]
             # A move into a folder of which nothing is known may move anything.
             inside = any(not glob.startswith(OUTSIDE) for glob in globs)
             elsewhere = any(each[:1] == UNKNOWN for each in values.machine.globs(target))  # as the default of another
-            if last_name(call.func) not in MOVES and (elsewhere or not inside):
+            if moved is None and (elsewhere or not inside):
                 unclear.append((source.where(call), values.untold(target)))
             globs = [glob for glob in globs if glob + ending != "./**/*"]  # the code lies there
-            paths = [PurePosixPath(glob + ending) for glob in globs if not temporary(glob)]
+            ends = {glob: ending.removeprefix("*") if glob[-1:] == "*" else ending for glob in globs}  # never two
+            paths = [PurePosixPath(glob + ends[glob]) for glob in globs if not temporary(glob)]
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
                 saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
@@ -148,9 +139,9 @@ def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values)
     return False
 
 
-def _is_of_a_save(call: ast.Call, values: Values, written: Sequence[str]) -> bool:
+def _is_of_a_save(old: ast.expr, values: Values, written: Sequence[str]) -> bool:
     """Whether what is moved was written before, as far as that can be told."""
-    moved = values.guesses(call.args[0]) if call.args else []
+    moved = values.guesses(old)
     alike = [fnmatchcase(each, other) or fnmatchcase(other, each) for each in moved for other in written]
     return any(alike) or not moved
 
@@ -179,70 +170,6 @@ def _by_one_rank(call: ast.Call, source: Source) -> bool:
         if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) and each.lineno < call.lineno:
             tests.append(each.test)
     return any(word in ast.unparse(test) for test in tests for word in ("main_process", "is_master", "rank == 0"))
-
-
-def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
-    """With folders that do not change: a folder per checkpoint (``out/checkpoint-*``) becomes part of the glob.
-
-    All that such a folder holds belongs to the checkpoint, unless the files themselves are numbered, or it is not named
-    like one: then it is the folder of a run, where logs lie that are open as long as it trains. A folder of which
-    nothing is known is left out.
-    """
-    found: dict[tuple[str, str], SavedAt] = {}
-    of_runs = {each.folder for each in places if "*" in each.pattern.removesuffix("/**/*")}
-    of_runs |= {each.folder for each in places if "**" not in each.pattern and not _of_save(each.folder)}
-    for each in places:
-        parts = each.folder.split("/")
-        at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
-        if parts[:1] == ["*"]:
-            continue
-        named = next((index for index, part in enumerate(parts) if "*" in part and _of_save(part)), at)
-        tree = [*parts[at : named + 1], "**/*"] if at < len(parts) else [each.pattern]
-        below = [*parts[at:], each.pattern] if each.folder in of_runs else tree
-        folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
-        found.setdefault((folder, glob), replace(each, folder=folder, pattern=glob))
-    told = [_numbered(each, [*found.values()]) for each in found.values()]
-    return tuple(each for each in told if not any(_covers(other, each) for other in told))
-
-
-def _numbered(each: SavedAt, others: Sequence[SavedAt]) -> SavedAt:
-    """With a number at its end, where ``step_*.pt`` would be ``step_*_ema.pt``, too: another kind of file."""
-    first, _, end = each.pattern.rpartition("*")
-    kind = re.compile(rf"{re.escape(first)}\*[_.-][A-Za-z]\w*{re.escape(end)}")
-    alike = any(other.folder == each.folder and kind.fullmatch(other.pattern) for other in others)
-    return replace(each, pattern=f"{first}*[0-9]{end}") if alike and first and end else each
-
-
-def _of_save(folder: str) -> bool:
-    """Whether what is numbered in the path of a folder is a checkpoint by its name, and not a run."""
-    numbered = [part for part in folder.split("/") if "*" in part]
-    return any(re.search(r"(?i)checkpoint|ckpt|step|epoch|iter|save|snapshot", part) for part in numbered)
-
-
-def _covers(other: SavedAt, each: SavedAt) -> bool:
-    """Whether the one glob has all that the other has, and says no less of it."""
-    more = other.pattern != each.pattern and fnmatchcase(each.pattern, other.pattern)
-    return other.folder == each.folder and more and other.unless == each.unless and other.whole >= each.whole
-
-
-def _holds_a_state(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether what is saved has an optimizer, a step or an epoch in it."""
-    if not call.args:
-        return False
-    around = source.function_of(call)
-    added = [node for node in ast.walk(around) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-             and ast.unparse(node.value) == ast.unparse(call.args[0])] if around is not None else []  # fmt: skip
-    shown = [call.args[0], *values.bindings.origins(call.args[0]), *(node.slice for node in added)]
-    words = [
-        word.value.lower()
-        for each in shown
-        for word in ast.walk(each)
-        if isinstance(word, ast.Constant) and isinstance(word.value, str)
-    ]
-    words += [each.id.lower() for one in shown if isinstance(one, ast.List | ast.Tuple)
-              for each in one.elts if isinstance(each, ast.Name)]  # fmt: skip
-    words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
-    return any(part in word for word in words for part in _STATE)
 
 
 def _unless(call: ast.Call, source: Source, values: Values, depth: int = 3) -> str:
@@ -293,5 +220,6 @@ def _pickled(source: Source, values: Values, folders: set[str]) -> list[tuple[as
     dumps = (call for call in source.calls if last_name(call.func) == "dump" and len(call.args) == 2
              and values.machine.named(call.func) in ("pickle.dump", "dill.dump", "cloudpickle.dump"))  # fmt: skip
     found = [(call, PurePosixPath(glob)) for call in dumps for glob in values.guesses(call.args[1])]
-    return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in found
-            if "*" in path.name and (not folders or str(path.parent) in folders)]  # fmt: skip
+    counted = ((call, path) for call, path in found if "*" in path.name and not holds_a_state(call, source, values))
+    return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in counted
+            if not folders or str(path.parent) in folders]  # fmt: skip

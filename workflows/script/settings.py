@@ -72,12 +72,14 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
             if str(named.get("config_path")).endswith((".yaml", ".yml")):  # as Hydra 1.0 has it
                 place = PurePosixPath(str(named["config_path"]))
                 named |= {"config_path": str(place.parent), "config_name": place.name}
+            named |= _of_command_line(arguments)
             if "config_name" in named and ast.unparse(each).startswith("hydra.main"):
                 found.hydra = source.where(node)
                 found.moves = str(named.get("version_base", "1.1")) < "1.2"
                 found.flags.append(Flag(f"{RUN_DIR}=", True, None, False, found.hydra, dest=RUN_DIR))
                 path = folder / str(named.get("config_path") or ".") / str(named["config_name"])
                 _compose(found, path, "", set())
+                _say_again(found, arguments)
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
     read = read_settings if "configargparse" not in source.packages else _as_configargparse
     for text in told:
@@ -95,6 +97,26 @@ def _place(text: str, folder: Path, roots: Sequence[Path]) -> Path:
     return next((each for each in (Path(text), folder / text) if each.is_file()), None) or next(below, folder / text)
 
 
+def _of_command_line(arguments: Sequence[str]) -> dict[str | None, Any]:
+    """What Hydra's own flags say instead of the script: ``--config-name``, ``--config-path``."""
+    short = {"-cn": "config_name", "-cp": "config_path"}
+    told = dict[str | None, Any]()
+    for word, after in zip(arguments, (*arguments[1:], ""), strict=False):
+        name, equals, value = word.partition("=")
+        key = short.get(name, name.lstrip("-").replace("-", "_"))
+        if name[:1] == "-" and key in short.values():
+            told[key] = value if equals else after
+    return told
+
+
+def _say_again(found: Settings, arguments: Sequence[str]) -> None:
+    """What words of the command line, as ``train.out=x``, give keys that have a value in the files."""
+    for key, equals, value in (word.lstrip("+").partition("=") for word in arguments):
+        last = key.rpartition(".")[2]
+        if equals and key in found.values:
+            found.values |= {key: value, **({last: value} if found.values.get(last) == found.values[key] else {})}
+
+
 def _constant(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant)
 
@@ -105,8 +127,9 @@ def _compose(found: Settings, path: Path, group: str, seen: set[Path]) -> None:
     if path in seen or len(seen) > _MOST_FILES:
         return
     seen.add(path)
-    content = read_settings(path)
+    content, known = read_settings(path), {*found.values}
     _take(found, content, group)
+    found.files |= {key: path.as_posix() for key in found.values if key not in known}
     defaults = content.get("defaults") if isinstance(content, dict) else None
     for each in defaults if isinstance(defaults, list) else ():
         for key, option in each.items() if isinstance(each, dict) else [("", each)]:
@@ -165,6 +188,7 @@ def changed(content: Any, words: Sequence[str]) -> object:
 def _take(found: Settings, content: object, group: str) -> None:
     """Keep the leaves; what was read first stays."""
     waiting: list[tuple[str, Any]] = [(group, content)]
+    leaves = dict[str, str]()
     while waiting:
         key, each = waiting.pop()
         if isinstance(each, dict):
@@ -174,10 +198,11 @@ def _take(found: Settings, content: object, group: str) -> None:
         elif isinstance(each, list):
             waiting += [(key, one) for one in each if isinstance(one, dict)]
         elif isinstance(each, str | int | float) and each is not False and each != "???":
-            for name in (key, key.rpartition(".")[2]):
-                found.values.setdefault(name, str(each))
+            leaves.setdefault(key, str(each))
         elif found.hydra:
             found.flags.append(Flag(f"{key}=", True, None, False, "its settings", dest=key.rpartition(".")[2]))
+    for each in (leaves, {key.rpartition(".")[2]: value for key, value in reversed(leaves.items())}):
+        found.values |= {name: value for name, value in each.items() if name not in found.values}
 
 
 def _keys(content: object, above: str = "", depth: int = 8) -> list[str]:

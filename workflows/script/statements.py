@@ -37,6 +37,15 @@ _OF_FIRST = re.compile(r"^\w*rank\w*(\(\))? == 0$")
 _OF_PYTHON = ("property", "staticmethod", "classmethod", "dataclass")
 
 
+def _turns_over(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether a turn sets a switch that the next asks for first: ``if refining: ...; if good: refining = True``."""
+    on = (each for each in ast.walk(loop) if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
+          and each.value.value is True)  # fmt: skip
+    switches = {ast.unparse(target): each.lineno for each in on for target in each.targets}
+    asked = [each for each in ast.walk(loop) if isinstance(each, ast.If)] if switches else []
+    return any(each.lineno < switches.get(ast.unparse(each.test), 0) for each in asked)
+
+
 class Statements(Expressions):
     """Runs blocks; each answers how it ended before its last line, "" if it did not."""
 
@@ -118,7 +127,7 @@ class Statements(Expressions):
         most = _MANY if size <= _SMALL else max(_MOST_TURNS, _MOST_NODES // size)
         known = elements is not None and 0 < len(elements) <= most
         one = several if isinstance(several, Unknown) and several.kind == NUMBER else self.any_of(elements)
-        for each in elements if known and elements else [one]:
+        for each in elements if known and elements else [one, one] if _turns_over(node) else [one]:
             self.bind(node.target, each, frame)
             if (end := self.block(node.body, frame)) in (RETURN, RAISE):
                 return end if known else ""

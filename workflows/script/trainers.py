@@ -69,11 +69,12 @@ def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
         kept = next((each.attributes for each in given if isinstance(each, Unknown)), {})  # what the script set itself
         saves = argument(call, "enable_checkpointing")
         known = [kept.get("enable_checkpointing")] if saves is None else values.machine.seen.get(saves)
-        if _is_false(saves) or known == [False]:
+        told = values.machine.unpacked.get(call, {}).get("enable_checkpointing")
+        if _is_false(saves) or known == [False] or told is False:
             devices = argument(call, "devices")
             name = "devices" if by_flags else "" if devices is None else last_name(devices)
-            told = plain(devices) or values.conditions.flag(name) or ""
-            return source.where(call), int(told) if told.isdecimal() and told != "0" else 1
+            number = plain(devices) or values.conditions.flag(name) or ""
+            return source.where(call), int(number) if number.isdecimal() and number != "0" else 1
     return None
 
 

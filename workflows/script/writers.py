@@ -13,10 +13,17 @@ _OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
 _FILES = {"save": 1, "save_file": 1}
 """torch.save(state, path), safetensors.torch.save_file(state, path): which argument is the path."""
 MOVES = ("replace", "rename", "move")
+OF_LIGHTNING = "save_checkpoint"
+"""Its Trainer saves all of a training by it, where the script, or a callback of its own, says."""
+_BYTES = ("to_bytes", "msgpack_serialize")
+"""What makes bytes of a state, which the script writes itself: flax's."""
 SAVER = "-*"
 """What TensorFlow's Saver adds to a name; beside it lies a file ``checkpoint`` that names the newest."""
 BY_SAVER = (SAVER, ".*")
 """So it does with a step, and without."""
+_STATE = ("optim", "opt_state", "epoch", "step", "iter", "sched")
+"""What a checkpoint holds beside the model: it names one that a run can go on from."""
+_PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
 NUMBERED = "*[0-9]"
 """Folders that are named by a number, and perhaps a word before it; while they are written another follows it."""
 _TF = ("keras", "tensorflow", "tf_keras")
@@ -30,6 +37,7 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (("flax",), ".save_checkpoint", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("flax",), ".save_checkpoint_multiprocess", 0, "ckpt_dir", "/checkpoint_*/**/*"),
     (("orbax",), ".CheckpointManager", 0, "directory", f"/{NUMBERED}/**/*"),
+    (("equinox",), ".tree_serialise_leaves", 0, "path_or_file", ""),
     (("ignite",), ".DiskSaver", 0, "dirname", "/*checkpoint_*.pt"),
     (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt*"),
     (("timm",), ".CheckpointSaver", 7, "checkpoint_dir", "/last.pth.tar"),
@@ -76,8 +84,23 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield keywords["checkpoint_id"], "/**/*"
     elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
         yield call.args[0], ""  # beside torch such a file is more likely data
-    elif name in MOVES and base in ("os", "shutil") and len(call.args) == 2:
-        yield call.args[1], ""
+    elif name == "dump" and len(call.args) > 1 and values.machine.named(call.func) in _PICKLES:
+        yield from [(call.args[1], "")] if holds_a_state(call, source, values) else ()
+    elif name == OF_LIGHTNING and base == "trainer" and source.packages & {"lightning", "pytorch_lightning"}:
+        yield from ((each, "") for each in [argument(call, "filepath", 0)] if each is not None)
+    elif name in ("write", "write_bytes") and last_name(getattr(next(iter(call.args), owner), "func", owner)) in _BYTES:
+        yield owner, ""
+    elif name in MOVES and (moved := moves(call)) is not None:
+        yield moved[1], ""
+
+
+def moves(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """What is moved, and where to: ``os.replace(old, new)``, ``old.rename(new)``; None of any other call."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in MOVES or call.keywords:
+        return None
+    if last_name(call.func.value) in ("os", "shutil"):
+        return (call.args[0], call.args[1]) if len(call.args) == 2 else None
+    return (call.func.value, call.args[0]) if len(call.args) == 1 and call.func.attr != "move" else None
 
 
 def wrappers_of(source: Source) -> set[str]:
@@ -117,6 +140,26 @@ def _whose(node: ast.expr, source: Source, values: Values) -> str:
     found = source.origin(node) or values.machine.named(node) or _of_all(node, source)
     named = values.bindings.classes.get(found.rpartition(".")[2] or last_name(node), [])
     return next((text for each in named for base in each.bases if (text := source.origin(base))), found)
+
+
+def holds_a_state(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether what is saved has an optimizer, a step or an epoch in it."""
+    if not call.args:
+        return False
+    around = source.function_of(call)
+    added = [node for node in ast.walk(around) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+             and ast.unparse(node.value) == ast.unparse(call.args[0])] if around is not None else []  # fmt: skip
+    shown = [call.args[0], *values.bindings.origins(call.args[0]), *(node.slice for node in added)]
+    words = [
+        word.value.lower()
+        for each in shown
+        for word in ast.walk(each)
+        if isinstance(word, ast.Constant) and isinstance(word.value, str)
+    ]
+    words += [each.id.lower() for one in shown if isinstance(one, ast.List | ast.Tuple)
+              for each in one.elts if isinstance(each, ast.Name)]  # fmt: skip
+    words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
+    return any(part in word for word in words for part in _STATE)
 
 
 def temporary(path: str) -> bool:

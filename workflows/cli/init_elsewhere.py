@@ -1,0 +1,70 @@
+"""The words with which a script saves below the folder that it runs in, where as it is called it does not."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+
+from argosy.workflows.cli.init_checkpoint import places
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.hints import FOLDER
+from argosy.workflows.script.settings import RUN_DIR
+from argosy.workflows.script.values import OUTSIDE
+
+OUT = "out"
+MOST = 4
+"""So many are tried: each has all of the script read again."""
+
+
+def words_inside(facts: ScriptFacts, read: Callable[[tuple[str, ...]], ScriptFacts]) -> tuple[str, ...]:
+    """The first that were seen to do it; () for none. ``read``: the script with words behind its own."""
+    if _is_inside(facts):
+        return ()
+    tried = list(dict.fromkeys(_candidates(facts)))[:MOST]
+    return next((words for words in tried if _is_inside(read(words))), ())
+
+
+def with_words(refused: str, script: str, given: Sequence[str], words: Sequence[str]) -> str:
+    """A refusal with the whole command that has these words behind those that were given; none are known: as it is."""
+    if not words:
+        return refused
+    whole = shlex.join(("argosy", "init", script, "--", *given, *words))
+    asked = re.compile(rf"`argosy init \S+ -- {re.escape(words[0])} ?(VALUE|out/model\.pt)`")
+    if asked.search(refused):
+        return asked.sub(lambda _: f"`{whole}`", refused)
+    return f"{refused}; with {' '.join(words)} it saves below that one: `{whole}`"
+
+
+def undeclared(facts: ScriptFacts, given: Sequence[str]) -> list[tuple[str, str]]:
+    """The words that no parser of the script was seen to take, as where a loop declares them, and what that means."""
+    names = {name for flag in facts.flags for name in (flag.name, *flag.aliases)}
+    pairs = zip(given, (*given[1:], ""), strict=False)
+    told = ((word.partition("=")[0], word.partition("=")[2] or after) for word, after in pairs
+            if re.match(r"--?[A-Za-z]", word))  # fmt: skip
+    known = {part for each in facts.saves for part in each.folder.split("/")}
+    lacks = [word for word, value in dict(told).items() if word not in names and value and value[0] != "-"
+             and not {*value.split("/")} & known]  # fmt: skip
+    if not lacks or not facts.saves or facts.trainer is not None or not any(name.startswith("-") for name in names):
+        return []
+    why = "no parser seen takes them: if they say where it saves or what it goes on from, the lines above are wrong"
+    return [(", ".join(lacks), f"{why}; name that with --opaque, --include and --resume-arg")]
+
+
+def _is_inside(facts: ScriptFacts) -> bool:
+    if facts.trainer is None:
+        return bool(places(facts))
+    return facts.trainer.folder is not None and not facts.trainer.folder.startswith(OUTSIDE)
+
+
+def _candidates(facts: ScriptFacts) -> Iterator[tuple[str, ...]]:
+    for flag in facts.flags:
+        if flag.takes_value and FOLDER.search(flag.attribute):
+            yield (f"{flag.name}{OUT}",) if flag.name.endswith("=") else (flag.name, OUT)
+    hydra = any(flag.name == f"{RUN_DIR}=" for flag in facts.flags)
+    for key, _ in facts.written.values() if hydra else ():
+        if FOLDER.search(key):
+            yield (f"{key}={OUT}",)
+    for key in facts.keys:
+        if FOLDER.search(key) and key.isupper():
+            yield key, OUT
