@@ -16,13 +16,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.steps.store.base import ObjectMissing, ObjectStore
+from argosy.steps.contract.errors import StepError
+from argosy.steps.store.base import UNSERVED, ObjectMissing, ObjectStore
 
 FLUSH_SECONDS = 1.0
 SLOWEST_SECONDS = 30.0
 """Steps of a log in an object store wait so long at most, after four hours: 86,400 objects a day would take those who
 read them twenty minutes after ten days."""
 _SHARE = SLOWEST_SECONDS / (4 * 3600)
+SILENT_SECONDS = 60.0
+"""Between two words that the log cannot be written."""
 _STEADY = frozenset(("step", "staging", "streamed"))
 """What is told all the time. Everything else is written within a second."""
 READERS = 64
@@ -105,7 +108,7 @@ class RunLog:
         self._store = store
         self._base = f"{prefix}/events/{writer}-{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
         self._writer = writer
-        self._lock = threading.Lock()
+        self._lock, self._writing = threading.Lock(), threading.Lock()
         self._lines: list[str] = []
         self._seq = 0
         self._urgent = False
@@ -132,31 +135,48 @@ class RunLog:
         self._listener(Event(now, kind, self._writer, fields))
 
     def flush(self) -> None:
-        """Write what has gathered; when it returns it is durable."""
-        with self._lock:
-            if not self._lines:
+        """Write what has gathered; what a store that is away does not take is written when it is back."""
+        try:
+            self._write()
+        except StepError as error:
+            if error.cause not in UNSERVED:
+                raise
+
+    def _write(self) -> None:
+        with self._writing:  # a store that is away takes minutes to refuse, and nobody who appends waits for it
+            with self._lock:
+                lines, self._urgent = list(self._lines), False
+            if not lines:
                 return
             # What the store did not take is kept: the next try writes it under the same name, with what came since.
-            self._store.put(f"{self._base}/{self._seq + 1:08d}.jsonl", ("\n".join(self._lines) + "\n").encode())
+            try:
+                self._store.put(f"{self._base}/{self._seq + 1:08d}.jsonl", ("\n".join(lines) + "\n").encode())
+            except BaseException:
+                self._urgent = True
+                raise
             self._seq += 1
-            self._lines, self._urgent = [], False
+            with self._lock:
+                del self._lines[: len(lines)]
             self._flushed = time.monotonic()
 
     def close(self) -> None:
         """Flush and stop the thread."""
         self._closed.set()
         self._thread.join()
-        self.flush()
+        self._write()
 
     def _flush_each_second(self) -> None:
+        silent_until = 0.0
         while not self._closed.wait(FLUSH_SECONDS):
             now = time.monotonic()
             if not self._urgent and now - self._flushed < min(self._slowest, _SHARE * (now - self._began)):
                 continue
             try:
-                self.flush()
+                self._write()
             except Exception as error:  # the log must never end a training
-                os.write(2, f"argosy: event log not written: {error}\n".encode())
+                if now >= silent_until:
+                    silent_until = now + SILENT_SECONDS
+                    os.write(2, f"argosy: event log not written: {error}; it is kept until it can be\n".encode())
 
     def __enter__(self) -> RunLog:
         return self

@@ -9,7 +9,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.store.base import ObjectStore
 
 PERSON_SECONDS = 15.0
-"""How long a request is repeated where a person waits for it."""
+"""How long a request is repeated where somebody waits for it."""
 POD_SECONDS = 180.0
 """The same in a pod."""
 CLOUD_SCHEMES = ("s3", "gs", "az")
