@@ -22,6 +22,7 @@ from argosy.steps.outputs import step_main
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
+from argosy.steps.store.allowed import allowed_until_now
 from argosy.steps.store.opening import PERSON_SECONDS
 from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.supervisor.channel import Channel
@@ -35,7 +36,7 @@ from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 from argosy.steps.supervisor.settings import Settings, read_settings
-from argosy.steps.supervisor.store_check import allowed_until_now, check_store
+from argosy.steps.supervisor.store_check import check_store
 
 
 def train(args: TrainArgs) -> int:

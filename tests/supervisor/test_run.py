@@ -14,7 +14,7 @@ from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store import open_store
-from argosy.steps.supervisor.store_check import allowed_until_now
+from argosy.steps.store.allowed import allowed_until_now
 
 if TYPE_CHECKING:
     from conftest import Rig
