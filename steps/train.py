@@ -24,6 +24,7 @@ from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
 from argosy.steps.store.allowed import allowed_until_now
 from argosy.steps.store.opening import PERSON_SECONDS
+from argosy.steps.supervisor.awake import SHARE, AwakeClock
 from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.commits import RunCommits
@@ -81,6 +82,7 @@ def train(args: TrainArgs) -> int:
                 bundles=Bundles(store, args.prefix, host),
                 faults=faults,
                 pace=Pace(args.stall_seconds),
+                clock=AwakeClock(SHARE * settings.timeouts.heartbeat),
                 identity_env=_identity(settings, endpoint),
                 stop=stop,
             )

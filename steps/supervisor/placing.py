@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable, Sequence
 
 from argosy.steps.cluster.api import UNHOOKED
@@ -99,7 +98,7 @@ class Placing:
         Raises:
             Stopped: SIGTERM arrived.
         """
-        context, began = self._context, time.monotonic()
+        context, began = self._context, self._context.clock.now()
         clock = PlacementClock(context.settings.args.placement_timeout_seconds)
         trained = (len(each["pods"]) for each in context.ledger.of("restart"))
         refusal = Refusal(clock.limit_seconds, has_fitted=max(trained, default=0) >= self._gang.nnodes)
@@ -115,7 +114,7 @@ class Placing:
                 return None
             if standing.phase == "lost":
                 return judge([], [], [PodFact(name=self._gang.name, reason="Deleted", message=standing.why)])
-            now = time.monotonic()
+            now = context.clock.now()
             if elastic.is_over(standing, now) and self._has_enough(states):
                 self.enough = len(_placed(states))
                 return self._released(states, elastic.limit_seconds, standing.why)
