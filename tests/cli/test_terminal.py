@@ -108,7 +108,7 @@ def test_a_store_that_does_not_answer_is_told_by_whoever_watches(story, monkeypa
                 time.sleep(0.01)
     away, *still, back = shown.getvalue().splitlines()
     assert re.search(
-        r"since \d\d:\d\d:\d\d: .* A step that needs it asks for 3 min 00 s, then it fails with .* 75", away
+        r"since \d\d:\d\d:\d\d: .* waits for it, 12 min 00 s at most.* asks for 3 min 00 s, .* exit code 75", away
     )
     assert all("the store has not answered for " in line for line in still)
     assert still

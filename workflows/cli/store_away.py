@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.record.wording import duration
-from argosy.steps.store.opening import POD_SECONDS
+from argosy.steps.store.opening import POD_SECONDS, SAVE_SECONDS
 
 SILENT_SECONDS = 300.0
 """Between two words that it is still away."""
@@ -32,9 +32,9 @@ class StoreAway:
             )
             self._say(
                 f"the store does not answer since {clock}: what happens is told when it is back. Training goes on; a "
-                "save waits for it, and the next save for that one. A step that needs it asks for "
-                f"{duration(POD_SECONDS)}, then it fails with exit code {code} and is tried again, train as often as "
-                "retry.supervisor_limit says"
+                f"save waits for it, {duration(SAVE_SECONDS)} at most, and the next save for that one. A step that "
+                f"needs it asks for {duration(POD_SECONDS)}, then it fails with exit code {code} and is tried again, "
+                "train as often as retry.supervisor_limit says"
             )
         elif now - self._told > SILENT_SECONDS:
             self._told = now
