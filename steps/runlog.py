@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy.steps.contract.errors import StepError
@@ -191,9 +191,12 @@ def read_events(store: ObjectStore, prefix: str) -> list[Event]:
 
 
 def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
-    base = f"{prefix}/events"
+    base, latest = f"{prefix}/events", dict[str, float]()
     for key, data in read_batches(store, [info.key for info in store.list(base)]):
-        yield from parse_batch(data, key[len(base) + 1 :].split("/", 1)[0])
+        for event in parse_batch(data, writer := key[len(base) + 1 :].split("/", 1)[0]):
+            # A clock that was set back does not turn round what its writer told.
+            latest[writer] = max(event.time, latest.get(writer, event.time))
+            yield replace(event, time=latest[writer])
 
 
 def read_batches(store: ObjectStore, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:

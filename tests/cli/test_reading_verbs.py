@@ -405,6 +405,19 @@ def test_explain_of_a_failed_run_says_what_to_do(story, tell, argosy) -> None:
     assert "What to do: Lower batch.micro_batch_size" in out
 
 
+def test_a_clock_that_was_set_back_turns_nothing_round(story, tell, argosy) -> None:
+    """Of a run that had trained to its end it was said that training had not begun."""
+    tell.begin(story)
+    story.at(8.0, "restart_began", attempt=1, restart=0, restored_step=0)
+    story.steps(1, 0, 1, 20, 9.0)
+    story.steps(1, 0, 21, 40, -3600.0)
+    story.at(-3580.0, "train_ended", cause="none", exit_code=0)
+    story.finish("Succeeded", -3570.0)
+    _, out, _ = argosy("status")
+    assert "Trained to step 40 of 200" in out
+    assert "training: step 40 of 200" in out
+
+
 def test_a_code_archive_that_was_deleted_is_stored_again(story, tell, argosy, tmp_path) -> None:
     """The quote said to submit with argosy, the advice below it that a pinned dataset had changed."""
     with pytest.raises(StepError) as caught:
