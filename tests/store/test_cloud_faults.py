@@ -52,6 +52,7 @@ def test_every_verb_asks_as_long_as_it_says(
     proxy: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The client's own ten tries are over after three seconds where connections are refused, and a training ended."""
+    monkeypatch.setattr(cloud, "_PAUSE", 0.01)
     monkeypatch.setattr(cloud, "open_client", lambda uri, retry_seconds: open_client(uri, retry_seconds=0.0))
     store = CloudStore(f"s3://{BUCKET}/{uuid.uuid4().hex}", retry_seconds=30)
     verbs: list[tuple[str, Callable[[], Any], Any]] = [

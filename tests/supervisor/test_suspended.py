@@ -7,12 +7,27 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
+from argosy.steps.supervisor.awake import AwakeClock
+
 if TYPE_CHECKING:
     from conftest import Rig
 
 ASLEEP_SECONDS = 2.2
 
 
+def test_what_a_process_sleeps_through_hardly_counts() -> None:
+    clock = AwakeClock(0.05)
+    before = clock.now()
+    time.sleep(0.2)
+    assert 0.0 < clock.now() - before < 0.06
+    before = clock.now()
+    time.sleep(0.02)
+    assert 0.02 <= clock.now() - before < 0.06
+
+
+@pytest.mark.variant
 def test_a_supervisor_that_slept_loses_nobody(rig: Rig) -> None:
     """It took nodes that it had not heard for lost: here those that wake a moment after it."""
     rig.plan |= {"steps": 30, "step_seconds": 0.03, "commit_every": 15}
