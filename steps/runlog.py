@@ -24,6 +24,8 @@ SLOWEST_SECONDS = 30.0
 """Steps of a log in an object store wait so long at most, after four hours: 86,400 objects a day would take those who
 read them twenty minutes after ten days."""
 _SHARE = SLOWEST_SECONDS / (4 * 3600)
+SET_BACK_SECONDS = 600.0
+"""A writer whose next word is so much older than the one before had its clock set back."""
 SILENT_SECONDS = 60.0
 """Between two words that the log cannot be written."""
 _STEADY = frozenset(("step", "staging", "streamed"))
@@ -195,8 +197,9 @@ def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
     for key, data in read_batches(store, [info.key for info in store.list(base)]):
         for event in parse_batch(data, writer := key[len(base) + 1 :].split("/", 1)[0]):
             # A clock that was set back does not turn round what its writer told.
-            latest[writer] = max(event.time, latest.get(writer, event.time))
-            yield replace(event, time=latest[writer])
+            before = latest.get(writer, event.time)
+            latest[writer] = max(event.time, before)
+            yield replace(event, time=before) if before - event.time > SET_BACK_SECONDS else event
 
 
 def read_batches(store: ObjectStore, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
