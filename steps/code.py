@@ -13,7 +13,7 @@ from pathlib import Path
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
-from argosy.steps.contract.layout import code_key
+from argosy.steps.contract.layout import CODE_ARCHIVE, code_key
 from argosy.steps.store.base import ObjectMissing, ObjectStore
 from argosy.steps.store.files import fsync_folder, make_folders
 from argosy.steps.untar import place
@@ -63,10 +63,10 @@ def _fetch(store: ObjectStore, name: str, digest: str, archive: Path) -> None:
     try:
         found = store.fetch(key, archive)
     except ObjectMissing as error:
-        text = f"the code archive {store.uri}/{key} is missing: submit with argosy, or compile with --push"
+        text = f"{CODE_ARCHIVE} {store.uri}/{key} is not there: nobody stored it, or it was deleted since"
         raise StepError(Cause.S3_MISSING, text, quote=text) from error
     if found != digest:
-        raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {store.uri}/{key} has SHA-256 {found}: not unpacked")
+        raise StepError(Cause.CONFIG_OR_RBAC, f"{CODE_ARCHIVE} {store.uri}/{key} has SHA-256 {found}: not unpacked")
 
 
 def _extract(archive: Path, files: Path, digest: str) -> None:
@@ -76,7 +76,7 @@ def _extract(archive: Path, files: Path, digest: str) -> None:
             for member in _sized(source):
                 place(source, member, files.resolve())
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise StepError(Cause.CONFIG_OR_RBAC, f"the code archive {digest} cannot be unpacked: {error}") from error
+        raise StepError(Cause.CONFIG_OR_RBAC, f"{CODE_ARCHIVE} {digest} cannot be unpacked: {error}") from error
 
 
 def _sized(source: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

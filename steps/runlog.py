@@ -13,16 +13,21 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from argosy.steps.store.base import ObjectMissing, ObjectStore
+from argosy.steps.contract.errors import StepError
+from argosy.steps.store.base import UNSERVED, ObjectMissing, ObjectStore
 
 FLUSH_SECONDS = 1.0
 SLOWEST_SECONDS = 30.0
 """Steps of a log in an object store wait so long at most, after four hours: 86,400 objects a day would take those who
 read them twenty minutes after ten days."""
 _SHARE = SLOWEST_SECONDS / (4 * 3600)
+SET_BACK_SECONDS = 600.0
+"""A writer whose next word is so much older than the one before had its clock set back."""
+SILENT_SECONDS = 60.0
+"""Between two words that the log cannot be written."""
 _STEADY = frozenset(("step", "staging", "streamed"))
 """What is told all the time. Everything else is written within a second."""
 READERS = 64
@@ -105,7 +110,7 @@ class RunLog:
         self._store = store
         self._base = f"{prefix}/events/{writer}-{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
         self._writer = writer
-        self._lock = threading.Lock()
+        self._lock, self._writing = threading.Lock(), threading.Lock()
         self._lines: list[str] = []
         self._seq = 0
         self._urgent = False
@@ -132,31 +137,48 @@ class RunLog:
         self._listener(Event(now, kind, self._writer, fields))
 
     def flush(self) -> None:
-        """Write what has gathered; when it returns it is durable."""
-        with self._lock:
-            if not self._lines:
+        """Write what has gathered; what a store that is away does not take is written when it is back."""
+        try:
+            self._write()
+        except StepError as error:
+            if error.cause not in UNSERVED:
+                raise
+
+    def _write(self) -> None:
+        with self._writing:  # a store that is away takes minutes to refuse, and nobody who appends waits for it
+            with self._lock:
+                lines, self._urgent = list(self._lines), False
+            if not lines:
                 return
             # What the store did not take is kept: the next try writes it under the same name, with what came since.
-            self._store.put(f"{self._base}/{self._seq + 1:08d}.jsonl", ("\n".join(self._lines) + "\n").encode())
+            try:
+                self._store.put(f"{self._base}/{self._seq + 1:08d}.jsonl", ("\n".join(lines) + "\n").encode())
+            except BaseException:
+                self._urgent = True
+                raise
             self._seq += 1
-            self._lines, self._urgent = [], False
+            with self._lock:
+                del self._lines[: len(lines)]
             self._flushed = time.monotonic()
 
     def close(self) -> None:
         """Flush and stop the thread."""
         self._closed.set()
         self._thread.join()
-        self.flush()
+        self._write()
 
     def _flush_each_second(self) -> None:
+        silent_until = 0.0
         while not self._closed.wait(FLUSH_SECONDS):
             now = time.monotonic()
             if not self._urgent and now - self._flushed < min(self._slowest, _SHARE * (now - self._began)):
                 continue
             try:
-                self.flush()
+                self._write()
             except Exception as error:  # the log must never end a training
-                os.write(2, f"argosy: event log not written: {error}\n".encode())
+                if now >= silent_until:
+                    silent_until = now + SILENT_SECONDS
+                    os.write(2, f"argosy: event log not written: {error}; it is kept until it can be\n".encode())
 
     def __enter__(self) -> RunLog:
         return self
@@ -171,9 +193,13 @@ def read_events(store: ObjectStore, prefix: str) -> list[Event]:
 
 
 def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
-    base = f"{prefix}/events"
+    base, latest = f"{prefix}/events", dict[str, float]()
     for key, data in read_batches(store, [info.key for info in store.list(base)]):
-        yield from parse_batch(data, key[len(base) + 1 :].split("/", 1)[0])
+        for event in parse_batch(data, writer := key[len(base) + 1 :].split("/", 1)[0]):
+            # A clock that was set back does not turn round what its writer told.
+            before = latest.get(writer, event.time)
+            latest[writer] = max(event.time, before)
+            yield replace(event, time=before) if before - event.time > SET_BACK_SECONDS else event
 
 
 def read_batches(store: ObjectStore, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:

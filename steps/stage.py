@@ -11,6 +11,7 @@ from argosy.steps.claims import heartbeat
 from argosy.steps.contract.arguments import LONGEST_BOOK_SECONDS, StageArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.data.access import may_read
 from argosy.steps.data.cache.use import Cache, use
 from argosy.steps.data.changes import check_unchanged
 from argosy.steps.data.manifest import DataObject, DatasetManifest
@@ -21,6 +22,7 @@ from argosy.steps.outputs import step_main, write_output
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import ObjectStore, open_store
+from argosy.steps.store.allowed import allowed_until_now
 
 MODES = ("shared", "node", "stream")
 VERIFIED = ("", "blocks", "etag")
@@ -49,7 +51,8 @@ def stage(args: StageArgs) -> None:
     check_layout(args.layout, args.nnodes)
     store = open_store(args.store_uri)
     manifest = load_manifest(store, args.name, args.dataset_digest)
-    with heartbeat(store, args):
+    allowed = may_read(store, args.name, manifest)
+    with heartbeat(store, args), allowed_until_now(lambda: not allowed or may_read(store, args.name, manifest)):
         if args.mode != "shared":  # which reads every object in its version, before any GPU waits
             check_unchanged(manifest)
         with RunLog(store, args.prefix, "stage") as log:
@@ -59,9 +62,9 @@ def stage(args: StageArgs) -> None:
                 _check_readable(manifest)
             elif args.mode == "shared":
                 _fill(args, manifest, log)
-    plan = plan_key(args.prefix, manifest.digest, args.layout, args.nnodes)
-    units = save_units(store, args.name, manifest) if args.layout == "sharded" else None
-    store.put(plan, plan_bytes(manifest, args.layout, args.nnodes, units))
+        plan = plan_key(args.prefix, manifest.digest, args.layout, args.nnodes)
+        units = save_units(store, args.name, manifest) if args.layout == "sharded" else None
+        store.put(plan, plan_bytes(manifest, args.layout, args.nnodes, units))
     write_output("bytes", manifest.total_bytes)
     write_output("plan-uri", f"{store.uri}/{plan}")
     print(f"{args.mode}: {manifest.count} objects, {manifest.total_bytes} bytes are as in the snapshot")

@@ -22,6 +22,9 @@ from argosy.steps.outputs import step_main
 from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
+from argosy.steps.store.allowed import allowed_until_now
+from argosy.steps.store.opening import PERSON_SECONDS
+from argosy.steps.supervisor.awake import SHARE, AwakeClock
 from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.commits import RunCommits
@@ -34,7 +37,7 @@ from argosy.steps.supervisor.pace import Pace
 from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.server import ChannelServer
 from argosy.steps.supervisor.settings import Settings, read_settings
-from argosy.steps.supervisor.store_check import allowed_until_now, check_store
+from argosy.steps.supervisor.store_check import check_store
 
 
 def train(args: TrainArgs) -> int:
@@ -59,8 +62,10 @@ def train(args: TrainArgs) -> int:
     endpoint = host.endpoint()
     check_store(store, args.prefix)
     metrics = Metrics(args.name)
-    with allowed_until_now(), heartbeat(store, args), RunLog(store, args.prefix, "supervisor", metrics.absorb) as log:
-        record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step)
+    # What is said again by itself: while the store is away neither SIGTERM nor a pod's report waits for it long.
+    brief = open_store(args.store_uri, retry_seconds=PERSON_SECONDS)
+    with allowed_until_now(), heartbeat(brief, args), RunLog(brief, args.prefix, "supervisor", metrics.absorb) as log:
+        record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step, brief)
         channel = Channel(record.keep, manifest.nproc_per_node)
         with ChannelServer(endpoint, channel), _served(metrics, endpoint):
             ledger = Ledger(store, args.prefix, args.workflow_uid)
@@ -77,6 +82,7 @@ def train(args: TrainArgs) -> int:
                 bundles=Bundles(store, args.prefix, host),
                 faults=faults,
                 pace=Pace(args.stall_seconds),
+                clock=AwakeClock(SHARE * settings.timeouts.heartbeat),
                 identity_env=_identity(settings, endpoint),
                 stop=stop,
             )

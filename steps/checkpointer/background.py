@@ -24,7 +24,7 @@ from argosy.steps.checkpointer.coordinator import failure_of
 from argosy.steps.checkpointer.gang import WriterGang, WriterPlace
 from argosy.steps.checkpointer.lines import Lines, Payload, Record
 from argosy.steps.checkpointer.loop import Loop
-from argosy.steps.store.opening import open_store
+from argosy.steps.store.opening import SAVE_SECONDS, open_store
 
 LINGER_SECONDS = 10.0
 """How long a save whose bytes are complete may still be stored and committed after its script has gone."""
@@ -116,7 +116,7 @@ class Background:
     def _start(self, record: Record) -> None:
         self._place = WriterPlace.from_record(record["place"])
         if self._store is None:
-            self._store = CheckpointStore(open_store(record["uri"]), "")
+            self._store = CheckpointStore(open_store(record["uri"], retry_seconds=SAVE_SECONDS), "")
         try:
             self._gang = WriterGang(
                 self._loop,

@@ -64,8 +64,10 @@ class Checkpointer:
         chosen = every if every is None or every == "auto" else str(whole("every", every, 0))
         wanted = DEFAULT_KEEP if keep is None else whole("keep", keep, 0)
         uri = os.environ.get(env.RUN_URI, "")
-        if not uri and (path is None or not str(path)):
+        if not uri and path is None:
             raise InputError(f"Checkpointer outside argosy: {env.RUN_URI} is not set; write Checkpointer(path='ckpts')")
+        if not uri and not str(path):  # mostly a variable that is not set
+            raise InputError("path = '': names no folder; write Checkpointer(path='ckpts'), or '.' for the current one")
         if not uri and "://" in str(path):
             remedy = "name one as 'ckpts'; a run keeps its checkpoints in the store of its [storage] uri"
             raise InputError(f"path = {str(path)!r}: outside argosy a folder of this machine is needed; {remedy}")

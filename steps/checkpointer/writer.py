@@ -35,7 +35,8 @@ class Writer:
         ours, theirs = socket.socketpair()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
-        self._said = os.memfd_create("argosy-writer-said", os.MFD_CLOEXEC)
+        self._said, self._repeated = os.memfd_create("argosy-writer-said", os.MFD_CLOEXEC), 0
+        """What a process of its own writes, and how much of it was shown."""
         self.answers: dict[str, Record] = {}
         """``ready`` and ``mapped``, once they have come."""
         self.outcomes = outcomes
@@ -88,6 +89,7 @@ class Writer:
             StepError: the writer has ended, and had not said why.
         """
         with self._reading:
+            self._repeat_said()
             for record, _ in self._lines.read():
                 match record["is"]:
                     case "stored":
@@ -110,6 +112,8 @@ class Writer:
         seconds = deadline - time.monotonic()
         # Another thread may take in what we wait for, so no wait is long.
         if not self._lines.ended and not ready(self._lines, select.POLLIN, max(0.0, min(seconds, _LOOK_SECONDS))):
+            with self._reading:
+                self._repeat_said()
             if seconds <= 0:
                 raise StepError(Cause.HANG, f"the checkpoint writer {self._name()} does not answer")
             return
@@ -117,6 +121,13 @@ class Writer:
 
     def _name(self) -> str:
         return f"(process {self._process.pid})" if self._process is not None else "(a thread)"
+
+    def _repeat_said(self) -> None:
+        # A save that waits for its store would wait without a word.
+        if said := os.pread(self._said, 1 << 16, self._repeated):
+            self._repeated += len(said)
+            sys.stderr.write(said.decode(errors="replace"))
+            sys.stderr.flush()
 
     def _death(self) -> StepError:
         try:
@@ -129,7 +140,7 @@ class Writer:
         return StepError(Cause.NATIVE_CRASH, text)
 
     def close(self) -> None:
-        """Let it go, and wait until it has; what it said on its way is printed."""
+        """Let it go, and wait until it has."""
         if not self._lines.ended:
             self._lines.try_send({"do": "bye"})
         self._lines.hang_up()
@@ -141,10 +152,7 @@ class Writer:
                 self._process.wait()
         if self._thread is not None:
             self._thread.join(_END_SECONDS)
-        said = os.pread(self._said, 1 << 16, 0)
-        if said:
-            sys.stderr.write(said.decode(errors="replace"))
-            sys.stderr.flush()
+        self._repeat_said()
         os.close(self._said)
         self._lines.close()
         self.arena.close()

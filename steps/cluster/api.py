@@ -132,9 +132,9 @@ class Api:
             if error.status != 404:
                 raise
 
-    def text(self, path: str, query: Mapping[str, str] | None = None) -> str:
-        """A GET whose answer is no JSON (logs, /version, /readyz)."""
-        response = self._once("GET", path, query or {}, None, "", READ_SECONDS)
+    def text(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = READ_SECONDS) -> str:
+        """A GET whose answer is no JSON (logs, /version, /readyz); ``seconds`` of silence: :class:`ApiAway`."""
+        response = self._once("GET", path, query or {}, None, "", seconds)
         return bytes(response.read()).decode("utf-8", "replace")
 
     def lines(self, path: str, query: Mapping[str, str], *, seconds: float = READ_SECONDS) -> Iterator[bytes]:

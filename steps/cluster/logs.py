@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiAway, ApiError
+from argosy.steps.cluster.api import READ_SECONDS, Api, ApiAway, ApiError
 from argosy.steps.cluster.kinds import POD
 from argosy.steps.contract.errors import StepError
 
@@ -20,11 +20,13 @@ def log_path(api: Api, pod: str) -> str:
     return f"{POD.path(api.namespace, pod)}/log"
 
 
-def last_lines(api: Api, pod: str, container: str, lines: int | None) -> list[str]:
-    """The last ``lines`` (None: all) that it has written so far; none of one that has not started or is gone."""
+def last_lines(api: Api, pod: str, container: str, lines: int | None, *, seconds: float = READ_SECONDS) -> list[str]:
+    """The last ``lines`` (None: all) that it has written so far; none of one that has not started or is gone, or where
+    nothing comes for so many ``seconds``.
+    """
     query = {"container": container, **({} if lines is None else {"tailLines": str(lines)})}
     try:
-        found = api.text(log_path(api, pod), query).split("\n")
+        found = api.text(log_path(api, pod), query, seconds=seconds).split("\n")
     except (ApiError, ApiAway):
         return []
     return found if found[-1] else found[:-1]

@@ -93,6 +93,10 @@ def derived_key(name: str, digest: str, what: str) -> str:
     return f"{name}/datasets/{digest}.{what}"
 
 
+CODE_ARCHIVE = "the code archive"
+"""How what is said of one begins."""
+
+
 def code_key(name: str, digest: str) -> str:
     """Key of a code archive; ``digest`` is the SHA-256 of the archive's bytes."""
     return f"{name}/code/{digest}.tar.gz"

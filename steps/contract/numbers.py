@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import operator
+from numbers import Real
 from typing import Any
 
 from argosy.steps.contract.errors import InputError
 
 
-def whole(name: str, value: Any, least: int | None = None) -> int:
-    """``value`` as Python's own number; NumPy's and torch's are taken, and True.
+def whole(name: str, value: Any, least: int | None = None, *, floats: bool = False) -> int:
+    """``value`` as Python's own number; NumPy's and torch's are taken, and True; with ``floats`` 1.0 and 1e9, too.
 
     Raises:
         InputError: it is none, or less than ``least``.
     """
+    if floats and _is_whole_float(value):
+        value = int(value)
     try:
         number = int(operator.index(value))
     except (TypeError, ValueError) as error:  # ValueError: a tensor of several numbers
@@ -23,3 +26,7 @@ def whole(name: str, value: Any, least: int | None = None) -> int:
     if least is not None and number < least:
         raise InputError(f"{name} = {number}: at least {least} is needed")
     return number
+
+
+def _is_whole_float(value: Any) -> bool:
+    return isinstance(value, Real) and not hasattr(value, "__index__") and float(value).is_integer()

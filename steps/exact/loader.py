@@ -91,11 +91,11 @@ class ResumableLoader:
         joined = dist.is_available() and dist.is_initialized()
         self.rank = dist.get_rank() if joined else 0
         self.world_size = dist.get_world_size() if joined else 1
-        self.seed = whole("seed", seed)
+        self.seed = whole("seed", seed, floats=True)
         self.virtual_shards = virtual_shards
         self._samples, self._global_batch = len(dataset), global_batch_size
         self._end = None if epochs is None else epochs * self._samples
-        self._collated = _Collated(dataset, seed, collate_fn)
+        self._collated = _Collated(dataset, self.seed, collate_fn)
         self._options: dict[str, Any] = {"num_workers": num_workers, "pin_memory": pin_memory}
         if num_workers > 0:
             self._options["prefetch_factor"] = prefetch_factor

@@ -4,6 +4,7 @@ what a pod wrote in which argosy never began.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,12 +15,15 @@ from argosy.steps.cluster.kinds import EVENT
 from argosy.steps.cluster.logs import last_lines
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.objects import GANG_LABEL
 from argosy.steps.gang.host import PodState
 
 _PATIENCE = 3.0
 MOST_EVENTS = 500
 MOST_NODES = 64
 LAST_LINES = 40
+WORDS_SECONDS = 10.0
+"""How long the pods of one gang may be asked for their logs, all together."""
 _TOLD = {*ExitCode} - {ExitCode.USAGE}
 """Who ends with one of these has told the supervisor why; Python, too, ends with 2."""
 
@@ -30,6 +34,8 @@ class LastWords:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._heard: dict[str, str] = {}
+        self._spent: dict[str, float] = {}
+        """Seconds, by gang: the supervisor waits, and a thousand pods fail alike."""
 
     def of(self, state: PodState, pod: Mapping[str, Any]) -> PodState:
         """The state with what it wrote last; each pod is asked once."""
@@ -37,12 +43,17 @@ class LastWords:
         if state.phase != "Failed" or explained:
             return state
         if state.name not in self._heard:
-            try:
-                lines = last_lines(self._api, state.name, main_container(pod), LAST_LINES)
-            except StepError:  # forbidden
-                lines = []
-            self._heard[state.name] = "\n".join(lines)
+            began, gang = time.monotonic(), pod["metadata"].get("labels", {}).get(GANG_LABEL, "")
+            left = WORDS_SECONDS - self._spent.get(gang, 0.0)
+            self._heard[state.name] = "\n".join(self._asked(state.name, pod, left)) if left > 0 else ""
+            self._spent[gang] = self._spent.get(gang, 0.0) + time.monotonic() - began
         return replace(state, log=self._heard[state.name])
+
+    def _asked(self, name: str, pod: Mapping[str, Any], seconds: float) -> list[str]:
+        try:
+            return last_lines(self._api, name, main_container(pod), LAST_LINES, seconds=seconds)
+        except StepError:  # forbidden
+            return []
 
 
 def cluster_evidence(api: Api, name: str, pods: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import io
 import json
 import pickle
 import re
+import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from argosy.steps.launch.units import Unit, numbers_in
+from argosy.steps.launch.whole_files import newest_change
 
 _STEP_KEYS = (
     "global_step", "global_steps", "step", "steps", "num_steps", "iter_num", "iteration", "iterations", "iter",
@@ -27,6 +29,7 @@ _SIDE = re.compile(r"(?i)^(?:random_states|rng_state|sched|optim|scaler|sampler|
 """Files whose ``step`` counts something of their own."""
 _LARGEST = 32 << 20
 """Of a pickle's values (its tensors lie elsewhere) or a JSON file."""
+_MONTH = 30 * 86400.0
 _FILES = 8
 """So many files of a checkpoint are looked into, the newest first."""
 
@@ -44,7 +47,8 @@ class FileStep:
 
 def file_step(folder: Path, unit: Unit, globs: Sequence[str] = ()) -> FileStep:
     """What the unit's names and files tell; a file that cannot be read tells nothing. ``globs``: whose * may count."""
-    if unit.step is not None:
+    saved = newest_change(unit.files)
+    if unit.step is not None and not is_moment(unit.step, saved):
         return FileStep(unit.step, None, "name")
     newest = sorted(unit.files, key=lambda name: unit.files[name][1], reverse=True)
     in_name = re.search(r"(?i)epoch[-_=]?(\d+)", unit.name)
@@ -57,15 +61,24 @@ def file_step(folder: Path, unit: Unit, globs: Sequence[str] = ()) -> FileStep:
         if step is not None:
             return FileStep(step, _first(values, _EPOCH_KEYS), "file")
         epoch = _first(values, _EPOCH_KEYS) if epoch is None else epoch
-    if unit.name.isdecimal():
+    if unit.name.isdecimal() and not is_moment(int(unit.name), saved):
         return FileStep(int(unit.name), None, "number")
-    if epoch is None and (named := _numbered(newest)) is not None:
+    if epoch is None and (named := _numbered(newest)) is not None and not is_moment(named, saved):
         return FileStep(named, None, "name")
     patterns = (re.escape(glob).replace(r"\*", r"(\d+)") for glob in globs if glob.count("*") == 1)
     counted = [int(found[1]) for each in patterns for name in newest[:1] if (found := re.fullmatch(each, name))]
-    if epoch is None and counted:
+    if epoch is None and counted and not is_moment(counted[0], saved):
         return FileStep(counted[0], None, "number")
     return FileStep(None, epoch, "file")
+
+
+def is_moment(number: int, saved: float) -> bool:
+    """Whether a number in a name says when it was made, in seconds to nanoseconds since 1970 or as 20261127: it lies
+    within a month of ``saved``, when the files were written (seconds since 1970).
+    """
+    if number >= 10**9 and any(abs(number / unit - saved) < _MONTH for unit in (1, 10**3, 10**6, 10**9)):
+        return True
+    return len(str(number)) in (8, 12, 14) and str(number).startswith(time.strftime("%Y%m", time.localtime(saved)))
 
 
 def _numbered(newest: list[str]) -> int | None:

@@ -18,6 +18,7 @@ from argosy.steps.contract.placeholders import fill
 from argosy.steps.contract.transport import ExpectedTransport
 from argosy.steps.launch.identity import Identity
 from argosy.steps.paths import resolve
+from argosy.steps.store.allowed import allowed_until_now
 from argosy.steps.store.base import ObjectStore
 
 if TYPE_CHECKING:
@@ -109,16 +110,22 @@ def _staged(
     tell: Tell,
     go_on: Callable[[], None],
 ) -> Iterator[Path]:
+    from argosy.steps.data.access import may_read
     from argosy.steps.data.cache.use import Cache, use
     from argosy.steps.data.plan import node_share
     from argosy.steps.data.staging import StageProgress, StageResult, stage_objects
     from argosy.steps.data.stored_manifest import load_units
 
-    shared = args.staging == "shared"
+    shared, came = args.staging == "shared", 0
 
     def progress(now: StageProgress) -> None:
+        nonlocal came
+        came = now.fetched_bytes
         tell("staging", node=identity.node, **vars(now))
         go_on()
+
+    def still() -> bool:
+        return not came or may_read(store, args.name, manifest)
 
     def done(result: StageResult) -> None:
         seconds, fetched = result.seconds, result.fetched_bytes
@@ -129,13 +136,17 @@ def _staged(
     objects = node_share(manifest, layout, assignment.node_rank, assignment.nnodes, units)
     if not args.cache_path:
         into = resolve(args.data_path)
-        done(stage_objects(manifest, objects, into, on_progress=progress))
+        with allowed_until_now(still):
+            done(stage_objects(manifest, objects, into, on_progress=progress))
         yield into
         return
     # The step `stage` has just looked through what is shared; a thousand nodes need not do it again.
     verify = "none" if shared else args.cache_verify
     cache = Cache.of(resolve(args.cache_path), args.cache_gib, verify, args.cache_access)
     who = f"{identity.pod} on {identity.node}"
-    with use(cache, manifest, objects, who=who, on_progress=progress, go_on=go_on, run=assignment.workflow) as used:
-        done(used.result)
-        yield used.path
+    with contextlib.ExitStack() as stack:
+        used = use(cache, manifest, objects, who=who, on_progress=progress, go_on=go_on, run=assignment.workflow)
+        with allowed_until_now(still):
+            staged = stack.enter_context(used)
+        done(staged.result)
+        yield staged.path

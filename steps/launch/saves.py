@@ -21,6 +21,7 @@ from argosy.steps.launch.step_clock import Word
 from argosy.steps.paths import resolve
 from argosy.steps.pods.processes import is_running
 from argosy.steps.store.base import ObjectStore
+from argosy.steps.store.opening import POD_SECONDS, SAVE_SECONDS, open_store
 
 if TYPE_CHECKING:
     from argosy.steps.checkpoint.store import CheckpointStore
@@ -82,7 +83,7 @@ class Saves:
         from argosy.steps.checkpoint.peers import Peers
         from argosy.steps.launch.restoring import restore
 
-        checkpoints = self._checkpoints()
+        checkpoints = self._checkpoints(SAVE_SECONDS)
         behind, before = self._others()
         near = Peers(self._kept.token).near((before + behind)[:_MOST_ASKED])  # the first node commits what it has
         added = restore(self._args, self._assignment, checkpoints, self._workdir, environ, self.restored, near)
@@ -255,7 +256,8 @@ class Saves:
             if side is not None:
                 side.stop()
 
-    def _checkpoints(self) -> CheckpointStore:
+    def _checkpoints(self, patience: float = POD_SECONDS) -> CheckpointStore:
         from argosy.steps.checkpoint.store import CheckpointStore
 
-        return CheckpointStore(self._store, run_prefix(self._args.name, self._assignment.run_id))
+        store = open_store(self._store.uri, retry_seconds=patience)
+        return CheckpointStore(store, run_prefix(self._args.name, self._assignment.run_id))

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.layout import CODE_ARCHIVE
+
+_STORE_AGAIN = (
+    "argosy run run.toml --run-id RUN_ID packs the code and stores it again, and goes on; of a YAML that is submitted "
+    "without argosy, argosy compile --push does."
+)
 
 
 def advice_for(cause: str, quote: str = "") -> tuple[str, str]:
     """The entry of a cause id; an id from a newer version is said to be unknown here.
 
-    A quoted line of NCCL's that is known as such has a remedy of its own, narrower than the cause's.
+    A quoted line of NCCL's that is known as such has a remedy of its own, narrower than the cause's, and so has one
+    about the run's code.
     """
     try:
         row = Cause(cause)
     except ValueError:
         row = Cause.UNKNOWN
+    if row is Cause.S3_MISSING and quote.startswith(CODE_ARCHIVE):
+        return row.meaning, _STORE_AGAIN
     from argosy.steps.nccl.symptoms import symptom_of  # here: status and report need no such table
 
     symptom = symptom_of(quote) if quote else None

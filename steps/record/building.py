@@ -55,7 +55,7 @@ def _concluded(state: Mapping[str, Any], events: Sequence[Event]) -> float | Non
 
 def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord:
     """``state`` is the engine's ``state.json``; events may be of any order and from any writer."""
-    ordered = in_order(until_another(events, moment(state, "finished")))
+    ordered = in_order(until_another(events, moment(state, "started"), moment(state, "finished")))
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished") or _concluded(state, ordered)
     restarts, gangs = restarts_of(ordered), _gangs(ordered)

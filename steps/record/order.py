@@ -27,8 +27,13 @@ def in_order(events: Sequence[Event]) -> list[Event]:
     return [_corrected(event, told) if event.kind == "checkpoint_committed" else event for event in ordered]
 
 
-def until_another(events: Sequence[Event], finished: float | None) -> Sequence[Event]:
-    """Without what a later workflow of the same run id wrote: it has ended otherwise, or did more."""
+def until_another(events: Sequence[Event], started: float | None, finished: float | None) -> Sequence[Event]:
+    """Without what a later workflow of the same run id wrote: it has ended otherwise, or did more.
+
+    Where the clock was set back to before the start, when it finished tells nothing of what came after.
+    """
+    if started is not None and finished is not None and finished < started:
+        return events
     begun = [event.time for event in events if event.kind in _FIRST]
     other = min((when for when in begun if finished is not None and when > finished), default=None)
     return events if other is None else [event for event in events if event.time < other]

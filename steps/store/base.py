@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 
+UNSERVED = (Cause.STORE_UNAVAILABLE, Cause.S3_THROTTLE)
+"""What passes by itself."""
+
 
 class StoreError(StepError):
     """A store refused or failed; the cause says whether a retry can help."""

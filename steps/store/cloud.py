@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.store.base import ObjectInfo, ObjectMissing, StoreError, check_key
+from argosy.steps.store.base import UNSERVED, ObjectInfo, ObjectMissing, StoreError, check_key
 from argosy.steps.store.cloud_client import open_client
-from argosy.steps.store.cloud_errors import http_status, lost_connection, s3_code, store_error
+from argosy.steps.store.cloud_errors import http_status, s3_code, store_error
 from argosy.steps.store.cloud_listing import folders_of, info_of, listed
 from argosy.steps.store.hashed_chunks import HashedChunks
 
 _CHUNK = 8 << 20
 _READ_RANGE = 16 << 20
 _PAUSE = 0.2
+_LONGEST_PAUSE = 5.0
 _SILENT_SECONDS = 60.0
 T = TypeVar("T")
 
@@ -86,24 +87,28 @@ class CloudStore:
     def read_into(self, key: str, start: int, buffer: memoryview) -> int:
         """By ranges: the client has no buffer of ours to fill."""
         filled = 0
-        while filled < len(buffer) and (
-            chunk := self.get_range(key, start + filled, min(_READ_RANGE, len(buffer) - filled))
-        ):
+        while chunk := self.get_range(key, start + filled, min(_READ_RANGE, len(buffer) - filled)):
             buffer[filled : filled + len(chunk)] = chunk
             filled += len(chunk)
         return filled
 
-    def _repeated(self, action: str, uri: str, read: Callable[[], T]) -> T:
-        # The client repeats a request that was not answered, but not one whose answer broke off in its body.
-        given_up = time.monotonic() + self._retry_seconds
+    def _repeated(self, action: str, uri: str, ask: Callable[[], T]) -> T:
+        # The client does so, too: ten times, within three seconds where it is refused, and never in a body.
+        given_up, pause = time.monotonic() + self._retry_seconds, _PAUSE
         while True:
             try:
-                return read()
+                return ask()
             except Exception as error:
-                if not lost_connection(error) or time.monotonic() + _PAUSE > given_up:
-                    raise
-                self._tell(store_error(action, uri, error))
-                time.sleep(random.uniform(0.01, _PAUSE))
+                pause = self._wait(action, uri, error, given_up, pause)
+
+    def _wait(self, action: str, uri: str, error: Exception, given_up: float, pause: float) -> float:
+        """After an error that passes by itself; how long to wait at most after the next. Any other is raised."""
+        told = store_error(action, uri, error)
+        if told.cause not in UNSERVED or time.monotonic() + pause > given_up:
+            raise error
+        self._tell(told)
+        time.sleep(random.uniform(0.01, pause))
+        return min(2 * pause, _LONGEST_PAUSE)
 
     def _tell(self, error: StoreError) -> None:
         # Minutes without a word look like a hang.
@@ -133,23 +138,24 @@ class CloudStore:
 
     def _chunks(self, key: str, etag: str) -> Iterator[bytes]:
         client = self._client
-        given_up = time.monotonic() + self._retry_seconds
+        given_up, pause = time.monotonic() + self._retry_seconds, _PAUSE
         size, seen, same = -1, 0, etag
         try:
             while seen != size:
                 options: dict[str, Any] = {"range": {"offset": seen}} if seen else {}
-                found = client.get(key, options={**options, "if_match": same} if same else options)
-                size, same = int(found.meta["size"]), same or found.meta.get("e_tag") or ""
                 try:
+                    found = client.get(key, options={**options, "if_match": same} if same else options)
+                    size, same = int(found.meta["size"]), same or found.meta.get("e_tag") or ""
                     for chunk in found.stream(min_chunk_size=_CHUNK):
                         seen += len(chunk)
                         yield bytes(chunk)
+                        given_up, pause = time.monotonic() + self._retry_seconds, _PAUSE
                     break
                 except Exception as error:
-                    # It broke off in the body: go on from there, with the same version.
-                    if not lost_connection(error) or not same or time.monotonic() + _PAUSE > given_up:
+                    # Where it broke off in the body it goes on from there, with the same version.
+                    if seen and not same:
                         raise
-                    time.sleep(random.uniform(0.01, _PAUSE))
+                    pause = self._wait("read", self._at(key), error, given_up, pause)
         except Exception as error:
             if etag and _is_another_version(error):
                 raise _changed(self._at(key), etag) from error
@@ -162,7 +168,7 @@ class CloudStore:
         check_key(key, self.uri)
         client = self._client
         try:
-            client.put(key, data, chunk_size=_CHUNK)
+            self._repeated("write", self._at(key), lambda: client.put(key, data, chunk_size=_CHUNK))
         except Exception as error:
             raise store_error("write", self._at(key), error) from error
 
@@ -170,12 +176,17 @@ class CloudStore:
         """Stream a file or memory into the store, large ones in parts; SHA-256 and size of the bytes that were sent."""
         check_key(key, self.uri)
         client = self._client
-        try:
+
+        def send() -> HashedChunks:
             chunks = HashedChunks(source)
             if chunks.small:
                 client.put(key, chunks.whole(), use_multipart=False)
             else:
                 client.put(key, iter(chunks), chunk_size=chunks.chunk_size, use_multipart=True)
+            return chunks
+
+        try:
+            chunks = self._repeated("write", self._at(key), send)
         except OSError as error:
             if isinstance(source, Path) and not (isinstance(error, FileNotFoundError) and source.exists()):
                 raise StoreError.of_disk("read", source, error) from error
@@ -194,24 +205,26 @@ class CloudStore:
         check_key(key, self.uri)
         client = self._client
         body = data if isinstance(data, bytes) else data.read_bytes()
-        given_up = time.monotonic() + self._retry_seconds
-        while time.monotonic() < given_up:
+
+        def create() -> bool | None:
             try:
                 client.put(key, body, mode="create")
             except Exception as error:
                 if not _exists_or_conflicts(error):
-                    # The client repeats a create after a 5xx, but not after a lost connection.
-                    if lost_connection(error) and time.monotonic() + 0.2 < given_up:
-                        self._tell(store_error("create", self._at(key), error))
-                        time.sleep(random.uniform(0.01, 0.2))
-                        continue
-                    raise store_error("create", self._at(key), error) from error
-                # 409: another request on this key was in flight; whether it created the key is to be seen.
-                if http_status(error) != 409 or self.head(key) is not None:
-                    return False
-                time.sleep(random.uniform(0.01, 0.2))
-            else:
-                return True
+                    raise
+                return None if http_status(error) == 409 else False
+            return True
+
+        given_up = time.monotonic() + self._retry_seconds
+        while time.monotonic() < given_up:
+            try:
+                created = self._repeated("create", self._at(key), create)
+            except Exception as error:
+                raise store_error("create", self._at(key), error) from error
+            # 409: another request on this key was in flight; whether it created the key is to be seen.
+            if created is not None or self.head(key) is not None:
+                return bool(created)
+            time.sleep(random.uniform(0.01, _PAUSE))
         text = f"cannot create {self._at(key)}: 409 conflict for {self._retry_seconds} s"
         raise StoreError(Cause.STORE_UNAVAILABLE, text)
 
@@ -250,7 +263,7 @@ class CloudStore:
         check_key(key, self.uri)
         client = self._client
         try:
-            return info_of(client.head(key))
+            return info_of(self._repeated("look at", self._at(key), lambda: client.head(key)))
         except Exception as error:
             mapped = store_error("look at", self._at(key), error)
             if isinstance(mapped, ObjectMissing):
@@ -262,7 +275,7 @@ class CloudStore:
         check_key(key, self.uri)
         client = self._client
         try:
-            client.delete(key)
+            self._repeated("delete", self._at(key), lambda: client.delete(key))
         except Exception as error:
             mapped = store_error("delete", self._at(key), error)
             if not isinstance(mapped, ObjectMissing):

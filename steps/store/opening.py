@@ -9,9 +9,12 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.store.base import ObjectStore
 
 PERSON_SECONDS = 15.0
-"""How long a request is repeated where a person waits for it."""
+"""How long a request is repeated where somebody waits for it."""
 POD_SECONDS = 180.0
 """The same in a pod."""
+SAVE_SECONDS = 720.0
+"""The same for what a save stores, while training goes on. Less than a Checkpointer's ranks wait for each other (900 s)
+and than a hang takes to be one (1800 s): the store is named."""
 CLOUD_SCHEMES = ("s3", "gs", "az")
 
 

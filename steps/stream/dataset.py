@@ -72,8 +72,6 @@ class StreamingDataset:
             InputError: a value breaks a rule, or several ranks have no way to agree on a version.
             StepError: the dataset is empty, has changed, or its samples cannot be found.
         """
-        if isinstance(ahead_bytes, float) and ahead_bytes.is_integer():
-            ahead_bytes = int(ahead_bytes)  # 1e9
         numbers = {"readers": readers, "ahead_steps": ahead_steps}
         for name, value in numbers.items():
             whole(name, value, 1)
@@ -86,7 +84,7 @@ class StreamingDataset:
         if decode is not None and not callable(decode):
             raise InputError(f"decode = {decode!r}: a function of a sample is needed")
         self._readers, self._ahead_steps = readers, ahead_steps
-        self._ahead_bytes = whole("ahead_bytes", ahead_bytes, 1)
+        self._ahead_bytes = whole("ahead_bytes", ahead_bytes, 1, floats=True)
         self._samples, self._match, self._decode, self._verify = samples, match, decode, verify
         self._index_at, self._uri = index, uri or os.environ.get(env.DATA_URI, "")
         self.digest = digest or ("" if uri else os.environ.get(env.DATASET_DIGEST, ""))

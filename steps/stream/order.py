@@ -15,7 +15,7 @@ class StepOrder:
     """Which samples a rank reads in which step."""
 
     def __init__(self, samples: int, batch: int, seed: int, epochs: int | None, rank: int, world: int) -> None:
-        batch, seed = whole("global_batch_size", batch, 1), whole("seed", seed)
+        batch, seed = whole("global_batch_size", batch, 1), whole("seed", seed, floats=True)
         epochs = None if epochs is None else whole("epochs", epochs, 1)
         if not 0 <= rank < world:
             raise InputError(f"rank = {rank}: with world_size = {world} it is one of 0..{world - 1}")

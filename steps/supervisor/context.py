@@ -14,6 +14,7 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang.host import GangHost, Identity
 from argosy.steps.gang.manifest import GangManifest
 from argosy.steps.gang.spot import on_demand
+from argosy.steps.supervisor.awake import AwakeClock
 from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.commits import RunCommits
@@ -57,6 +58,7 @@ class Context:
     bundles: Bundles
     faults: Faults
     pace: Pace
+    clock: AwakeClock
     identity_env: dict[str, str] = field(repr=False)
     stop: threading.Event = field(default_factory=threading.Event)
 

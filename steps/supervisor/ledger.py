@@ -71,6 +71,11 @@ class Ledger:
                 quote = f"ledger entry {self._seq} was written by workflow {newest.get('workflow_uid')}"
                 raise StepError(Cause.FENCED, "another supervisor owns this run now", quote=quote)
 
+    def is_ours(self) -> bool:
+        """Whether no other supervisor of this run has begun since; the store is asked."""
+        self._read()
+        return bool(self._entries[-1].get("supervisor") == self._me)
+
     def add_failure(self, failure: Failure, decision: Decision, verdict: Verdict) -> None:
         """Append a failure with all its fields, and what is going to be done about it."""
         told = {**verdict.record(), "consequences": []}

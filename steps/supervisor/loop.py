@@ -17,6 +17,7 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.trait import Trait
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.supervisor.budget import Decision, Failure, decide
+from argosy.steps.supervisor.circumstances import considered
 from argosy.steps.supervisor.context import Context, Stopped, SupervisedGang
 from argosy.steps.supervisor.gangs import Gangs
 from argosy.steps.supervisor.leaving import await_exit, have_stopped
@@ -149,8 +150,8 @@ class Supervisor:
             self._set_aside(digest, verdict.quote)
         failure = self._failure(gang, outcome, verdict)
         context.record.bundled(context.bundles)
-        decision = self._placeable(decide(failure, context.ledger.failures(), context.settings.limits))
-        decision = self._skipping(decision, failure)
+        decision = decide(failure, context.ledger.failures(), context.settings.limits)
+        decision = considered(context, decision, failure)
         context.bundles.begin(gang.name, failure.restart)
         context.record.verdict(gang.name, failure, verdict, decision)
         if failure.cause == Cause.NUMERICS_NAN:
@@ -207,28 +208,6 @@ class Supervisor:
             rank=-1 if verdict.rank is None else verdict.rank,
             mapped=mapped is not None,
         )
-
-    def _placeable(self, decision: Decision) -> Decision:
-        """A node may only be excluded when enough are left; else the run stops and says which node it suspects."""
-        if not decision.exclude:
-            return decision
-        context = self._context
-        room = context.host.room((*context.ledger.excluded(), decision.exclude))
-        if room is None or room >= context.settings.args.min_nnodes:
-            return decision
-        reason = f"{decision.exclude} is suspect and only {room} other nodes are there"
-        return replace(decision, action="stop", exit_code=int(ExitCode.SUSPECT_NODE), reason=reason, exclude="")
-
-    def _skipping(self, decision: Decision, failure: Failure) -> Decision:
-        """Where the loss was no number twice, its data may be passed over once, before a person is asked."""
-        steps, first = self._context.settings.args.nan_skip_steps, failure.step + 1
-        if not steps or decision.action != "stop" or decision.exit_code != ExitCode.NEEDS_HUMAN:
-            return decision
-        window = (first, first + steps - 1)
-        if failure.cause != Cause.NUMERICS_NAN or f"{window[0]}-{window[1]}" in self._context.ledger.skipped().split():
-            return decision
-        reason = f"the data of steps {window[0]} to {window[1]} are passed over"
-        return replace(decision, action="restart", reason=reason, exit_code=0, skip=window)
 
     def _prepare(self, gang: SupervisedGang, outcome: Outcome, decision: Decision) -> SupervisedGang | None:
         """Stop the ranks and pause; the gang when its pods can run the next restart, else None."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable, Sequence
 
 from argosy.steps.cluster.api import UNHOOKED
@@ -123,7 +122,7 @@ class Placing:
         Raises:
             Stopped: SIGTERM arrived.
         """
-        context, began = self._context, time.monotonic()
+        context, began = self._context, self._context.clock.now()
         clock = PlacementClock(context.settings.args.placement_timeout_seconds)
         trained = (len(each["pods"]) for each in context.ledger.of("restart"))
         refusal = Refusal(clock.limit_seconds, has_fitted=max(trained, default=0) >= self._gang.nnodes)
@@ -139,7 +138,7 @@ class Placing:
                 return None
             if standing.phase == "lost":
                 return judge([], [], [PodFact(name=self._gang.name, reason="Deleted", message=standing.why)])
-            now = time.monotonic()
+            now = context.clock.now()
             if elastic.is_over(standing, now) and self._has_enough(states):
                 self.enough = len(_placed(states))
                 return self._released(states, elastic.limit_seconds, standing.why)
@@ -154,7 +153,7 @@ class Placing:
     def say(self, standing: Standing, states: list[PodState]) -> None:
         """Tell what is news of the placement, in the log of the run and of the pod."""
         placed = len(_placed(states))
-        if not self._news.is_worth_telling(standing, placed, time.monotonic()):
+        if not self._news.is_worth_telling(standing, placed, self._context.clock.now()):
             return
         self._has_told = True
         self._context.record.log.append(

@@ -21,9 +21,12 @@ from argosy.steps.verdict import Verdict, termination_line
 class Record:
     """Writes for one run; ``log`` is the supervisor's own writer of the event log."""
 
-    def __init__(self, store: ObjectStore, prefix: str, log: RunLog, world_size: int, end_step: int) -> None:
+    def __init__(
+        self, store: ObjectStore, prefix: str, log: RunLog, world_size: int, end_step: int, brief: ObjectStore
+    ) -> None:
+        """``brief``: the same store, which gives up sooner, for what pods send again."""
         self.log = log
-        self._store = store
+        self._store, self._brief = store, brief
         self._attempts = f"{prefix}/attempts"
         self._world = world_size
         self._end_step = end_step
@@ -41,7 +44,7 @@ class Record:
         told = (key, report.endings, report.error, ended)
         if self._kept.get(report.pod) == told:
             return  # it is sent until the pod has orders
-        self._store.put(key, json.dumps({**asdict(report), "steps": [], "events": []}, indent=1).encode())
+        self._brief.put(key, json.dumps({**asdict(report), "steps": [], "events": []}, indent=1).encode())
         self._kept[report.pod] = told
 
     def kept(self, gang: str, restart: int) -> list[Report]:

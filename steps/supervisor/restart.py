@@ -77,7 +77,7 @@ class GangRestart:
         if found is not None:
             self._enough = placing.enough
             return found
-        began, stuck_at = time.monotonic(), 0.0
+        began, stuck_at = context.clock.now(), 0.0
         before = {state.name for state in self._states if state.has_ended and self._number > 0}
         while True:
             wanted = self._wanted()
@@ -97,7 +97,7 @@ class GangRestart:
             if ended and not (self._spares and len(self._wanted()) >= self._gang.nnodes):
                 early = [state for state in self._states if state.name not in before]
                 return ended_early(context, self._gang, self._number, early)
-            now = time.monotonic()
+            now = context.clock.now()
             stuck = [state for state in missing if state.reason in STUCK]
             if stuck and not stuck_at:
                 placing.say(cannot_begin(stuck), self._states)
@@ -212,11 +212,11 @@ class GangRestart:
         most = context.settings.args.nan_losses
         states, step = as_ranks(self._states, entry["pods"]), entry["resume_step"]
         saves = context.commits.made_by(entry["generation"]) if adopted else ()
-        watch = Watch(states, context.nproc, step, time.monotonic(), context.pace, most, saves)
+        watch = Watch(states, context.nproc, step, context.clock.now(), context.pace, most, saves)
         if adopted:
             for report in context.record.kept(self._gang.name, self._number):
-                watch.feed(report, time.monotonic())
-        growing = Growing(context, self._gang, time.monotonic())
+                watch.feed(report, context.clock.now())
+        growing = Growing(context, self._gang, context.clock.now())
         more = 0
         try:
             more = self._follow(watch, growing, entry["pods"])
@@ -235,7 +235,7 @@ class GangRestart:
         told = -1
         while not watch.is_finished:
             self._feed(watch, seats)
-            now = time.monotonic()
+            now = context.clock.now()
             if (chosen := watch.holder) != told:
                 told = chosen
                 context.channel.order(Orders(command="continue", commits=told))
@@ -259,7 +259,7 @@ class GangRestart:
         self._context.record.log.append("stalled", attempt=self._gang.attempt, restart=self._number, **told)
 
     def _feed(self, watch: Watch, seats: Mapping[str, int]) -> None:
-        context, now = self._context, time.monotonic()
+        context, now = self._context, self._context.clock.now()
         for report in context.hear(self._gang.attempt):
             if report.restart == self._number:  # the last words of the restart before come late
                 watch.feed(report, now)
@@ -280,7 +280,7 @@ class GangRestart:
             self._pods(now=True)
             watch.see_pods(as_ranks(self._states, seats))
         if not watch.is_finished:
-            verdict = watch.verdict(time.monotonic(), self._context.settings.timeouts)
+            verdict = watch.verdict(self._context.clock.now(), self._context.settings.timeouts)
             # A rank that made no step of its own stands where it was resumed.
             verdict = replace(verdict, step=verdict.step or watch.step)
         return Outcome(

@@ -1,14 +1,10 @@
-"""Before the first claim of a run: does its store keep what the commit log rests on? Asked once per run. And what its
-refusal means afterwards.
-"""
+"""Before the first claim of a run: does its store keep what the commit log rests on? Asked once per run."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 
 from argosy.steps.contract.causes import Cause
@@ -50,21 +46,6 @@ def check_store(store: ObjectStore, prefix: str) -> list[Finding]:
             code=ExitCode.CONFIGURATION,
         )
     return found
-
-
-@contextmanager
-def allowed_until_now() -> Iterator[None]:
-    """Within it the store had been read and written: access that is refused there is worth another pod.
-
-    A pod keeps the keys that a Secret held when it began, and they may have been replaced since.
-    """
-    try:
-        yield
-    except StepError as error:
-        if error.cause != Cause.S3_ACCESS or error.code != ExitCode.CONFIGURATION:
-            raise
-        text = f"{error}; it was allowed until now, and the next pod reads its keys anew"
-        raise StepError(error.cause, text, quote=error.quote, code=ExitCode.TRANSIENT) from error
 
 
 def _found_fit(store: ObjectStore, prefix: str) -> bool:

@@ -31,6 +31,8 @@ class FakeApi:
     log: list[str] = field(default_factory=list)
     at_once: int = 3
     queries: list[dict[str, list[str]]] = field(default_factory=list)
+    lists: list[str] = field(default_factory=list)
+    """By which selector pods were listed."""
     away: int = 0
     """So many of the next requests are answered with 503, as in an upgrade of a control plane."""
     refused: dict[str, str] = field(default_factory=dict)
@@ -42,7 +44,10 @@ class FakeApi:
             self.queries.append(query)
             return "".join(f"{line}\n" for line in self._left(query)).encode()
         if path.endswith("/pods"):
-            return json.dumps({"items": self.pods}).encode()
+            self.lists.append(query["labelSelector"][0])
+            without = self.lists[-1].partition(",!")[2]
+            pods = [each for each in self.pods if not without or without not in each["metadata"].get("labels", {})]
+            return json.dumps({"items": pods}).encode()
         if "/pods/" in path:
             return json.dumps(next(each for each in self.pods if path.endswith(each["metadata"]["name"]))).encode()
         if path.endswith(f"/workflows/{name}"):

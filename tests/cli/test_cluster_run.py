@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from argosy.steps.cluster.connecting import connect
-from argosy.workflows.cluster.pod_logs import last_lines
+from argosy.steps.gang import evidence
+from argosy.steps.gang.host import PodState
+from argosy.workflows.cluster.pod_logs import last_lines, pods_of_steps
 from tests.cli.api_server import FakeApi, serving
 
 NODES = {
@@ -116,8 +119,31 @@ def test_what_was_asked_again_and_answered_is_not_why_a_step_ended(tmp_path) -> 
             STAMP.format(number, 0, number).rpartition(" line")[0] + f" {line}" for number, line in enumerate(told)
         ]
         with serving(FakeApi(workflow(nodes=NODES), [pod(terminated={})], lines), tmp_path) as kubeconfig:
-            (found,) = last_lines(connect(kubeconfig=str(kubeconfig)), "w-1").values()
+            api = connect(kubeconfig=str(kubeconfig))
+            (found,) = last_lines(api, pods_of_steps(api, "w-1")).values()
         assert found.startswith(quote)
+
+
+def test_a_thousand_pods_that_give_no_log_do_not_hold_the_supervisor(tmp_path, monkeypatch) -> None:
+    """Each might take half a minute, one after the other, within a look at the gang's pods."""
+    monkeypatch.setattr(evidence, "WORDS_SECONDS", 0.2)
+    over, asked = threading.Event(), []
+
+    class Silent(FakeApi):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            if path.endswith("/log"):
+                asked.append(path)
+                over.wait(20)
+            return super().answer(path, query)
+
+    failed = [pod(terminated={}) for _ in range(1000)]
+    with serving(Silent(workflow()), tmp_path) as kubeconfig:
+        words = evidence.LastWords(connect(kubeconfig=str(kubeconfig)))
+        for number, each in enumerate(failed):
+            state = PodState(name=f"pod-{number}", index=number, node="n", phase="Failed", exit_code=127)
+            assert words.of(state, each) == state
+        over.set()
+    assert len(asked) == 1
 
 
 def test_a_suspended_workflow_is_said_to_be_one(argosy, tmp_path, no_keys) -> None:
@@ -154,7 +180,10 @@ def test_a_step_whose_node_does_not_answer_is_told(argosy, tmp_path, no_keys) ->
         "spec": {"nodeName": "node-c", "containers": [{"name": "main"}]},
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]},
     }
-    with serving(FakeApi(workflow(nodes={"3": node}, phase="Running"), [pod]), tmp_path) as kubeconfig:
+    api = FakeApi(workflow(nodes={"3": node}, phase="Running"), [pod])
+    with serving(api, tmp_path) as kubeconfig:
+        argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
+        assert api.lists == ["workflows.argoproj.io/workflow=w-1,!argosy.dev/gang"], "of a gang there are thousands"
         _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
     assert "node-c, the node of pod w-1-train, does not answer, and Argo waits for it" in out
     assert "kubectl delete node node-c" in out

@@ -18,6 +18,8 @@ import pytest
 
 from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.claims import ClaimLog, RunClaim
+from argosy.steps.code import unpack
+from argosy.steps.contract.errors import StepError
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
@@ -431,6 +433,37 @@ def test_explain_of_a_failed_run_says_what_to_do(story, tell, argosy) -> None:
     assert f"    | {quote}" in out
     assert "failed at the step train, with exit code 70" in out
     assert "What to do: Lower batch.micro_batch_size" in out
+
+
+def test_a_clock_that_was_set_back_turns_nothing_round(story, tell, argosy) -> None:
+    """Of a run that had trained to its end it was said that training had not begun."""
+    tell.begin(story)
+    story.at(8.0, "restart_began", attempt=1, restart=0, restored_step=0)
+    story.steps(1, 0, 1, 20, 9.0)
+    story.steps(1, 0, 21, 40, -3600.0)
+    story.at(-3580.0, "train_ended", cause="none", exit_code=0)
+    story.finish("Succeeded", -3570.0)
+    _, out, _ = argosy("status")
+    assert "Trained to step 40 of 200" in out
+    assert "training: step 40 of 200" in out
+
+
+def test_a_code_archive_that_was_deleted_is_stored_again(story, tell, argosy, tmp_path) -> None:
+    """The quote said to submit with argosy, the advice below it that a pinned dataset had changed."""
+    with pytest.raises(StepError) as caught:
+        unpack(open_store(f"file://{tmp_path}/empty"), "gpt", "ab" * 32, tmp_path / "code")
+    tell.begin(story)
+    story.at(8.0, "restart_began", attempt=1, restart=0, restored_step=0)
+    where = {"attempt": 1, "restart": 0, "rank": 0, "node": "node-0"}
+    story.at(9.0, "restart_ended", **where, cause=str(caught.value.cause), exit_code=78, quote=caught.value.quote)
+    story.at(9.1, "train_ended", cause="s3_missing", exit_code=78)
+    story.node("train", 4.0, 9.2, "Failed", exitCode=78)
+    story.finish("Failed", 10.0)
+    _, out, _ = argosy("explain")
+    assert "| the code archive file:///" in out
+    assert "is not there: nobody stored it, or it was deleted since\n" in out
+    assert re.search(r"What to do: argosy (run|submit) .*packs the code and stores it again, and goes on", out)
+    assert "it was pinned" not in out
 
 
 @pytest.mark.parametrize("message", ["workflow shutdown with strategy:  Stop", ""])

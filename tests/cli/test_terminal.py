@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
 from pathlib import Path
 
@@ -86,9 +87,10 @@ def test_in_a_narrow_terminal_a_run_still_has_its_name(story, tell) -> None:
 
 
 def test_a_store_that_does_not_answer_is_told_by_whoever_watches(story, monkeypatch) -> None:
-    from argosy.workflows.cli import live, run_folder
+    from argosy.workflows.cli import live, run_folder, store_away
 
     monkeypatch.setattr(run_folder, "PERSON_SECONDS", 0.1)
+    monkeypatch.setattr(store_away, "SILENT_SECONDS", 0.0)
     folder, shown = story.finish("Running", None), io.StringIO()
     with S3Server(("lake",)) as server:
         for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
@@ -99,13 +101,17 @@ def test_a_store_that_does_not_answer_is_told_by_whoever_watches(story, monkeypa
         (folder / "state.json").write_text(json.dumps(state))
         with live.Watch(live.PlainScreen(shown), poll_seconds=0.01) as watch:
             watch.found(run_folder.RunFolder(folder, story.state_dir))
-            while "does not answer" not in shown.getvalue():
+            while "has not answered" not in shown.getvalue():
                 time.sleep(0.01)
             server.plan = nothing
             while "is back after" not in shown.getvalue():
                 time.sleep(0.01)
-    away, back = shown.getvalue().splitlines()
-    assert "a step that needs it asks for 3 min 00 s each time, then it fails for it and is tried again" in away
+    away, *still, back = shown.getvalue().splitlines()
+    assert re.search(
+        r"since \d\d:\d\d:\d\d: .* waits for it, 12 min 00 s at most.* asks for 3 min 00 s, .* exit code 75", away
+    )
+    assert all("the store has not answered for " in line for line in still)
+    assert still
     assert "the store is back after " in back
 
 

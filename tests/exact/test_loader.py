@@ -168,6 +168,7 @@ def test_draws_follow_from_seed_step_and_shard() -> None:
     assert draws(begin=2)[2, 1] == alone[2, 1]
     assert len({tuple(values) for values in alone.values()}) == len(alone)
     assert draws(seed=2)[1, 0] != alone[1, 0]
+    assert draws(seed=1.0) == draws(seed=numpy.float32(1)) == alone
 
 
 class Endless(IterableDataset[int]):
@@ -190,6 +191,8 @@ def test_what_has_no_position_is_refused() -> None:
         ResumableLoader("file:///data", global_batch_size=4, seed=1)
     for wrong in (
         {"seed": None},
+        {"seed": 1.5},
+        {"seed": float("nan")},
         {"global_batch_size": "4"},
         {"epochs": 1.5},
         {"num_workers": -1},

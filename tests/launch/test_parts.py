@@ -298,7 +298,7 @@ def test_bad_code_is_refused_before_anything_is_there(tmp_path: Path) -> None:
     with pytest.raises(StepError) as caught:
         unpack(store, "run", "0" * 64, into)
     assert caught.value.cause == "s3_missing"
-    assert "compile with --push" in caught.value.quote  # what status and explain show
+    assert "nobody stored it, or it was deleted since" in caught.value.quote  # what status and explain show
     assert list(into.iterdir()) == []
     assert not (tmp_path / "evil.py").exists()
 

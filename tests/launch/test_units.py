@@ -195,6 +195,24 @@ def test_a_first_file_that_bears_a_number_may_tell_its_step(tmp_path: Path) -> N
     assert (found.step, found.source) == (20, "number")
 
 
+@pytest.mark.parametrize("kind", ["seconds", "milliseconds", "date", "date and time", "tokens"])
+@pytest.mark.parametrize("shape", ["{}", "checkpoint-{}", "model_{}.pt"])
+def test_the_time_in_a_name_is_no_step(tmp_path: Path, kind: str, shape: str) -> None:
+    """Of a script that prints no step such a folder was told as step 1732700000."""
+    now = int(time.time())
+    date = time.strftime("%Y%m%d%H%M%S")
+    number = {"seconds": now - 9, "milliseconds": now * 1000, "date": int(date[:8]), "date and time": int(date)}
+    files = [shape.format(number.get(kind, 1_300_000_000) + more) for more in (0, 1)]
+    for age, name in enumerate(files):
+        path = tmp_path / name if "." in name else tmp_path / name / "model.bin"
+        pickled(path, {})
+        os.utime(path, (now + age, now + age))
+    unit = Unit(files[1], signature(tmp_path, ()), step_in(files[1]))
+    told = {"{}": "number", "checkpoint-{}": "name", "model_{}.pt": "name"}[shape]
+    expected = FileStep(1_300_000_001, None, told) if kind == "tokens" else FileStep(None, None, "file")
+    assert file_step(tmp_path, unit) == expected
+
+
 def saved_after(restored: Checkpoint | None, saves: list[tuple[bool, int | None]], *, moving: bool = False) -> int:
     """The count of progress after these saves: whether each holds new bytes, and the step in its name."""
     labelling = Labelling(Path("nowhere"), restored)

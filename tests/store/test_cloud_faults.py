@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.store import ObjectMissing, StoreError, open_store
+from argosy.steps.store import ObjectMissing, StoreError, cloud, open_store
 from argosy.steps.store.cloud import CloudStore
+from argosy.steps.store.cloud_client import open_client
 from argosy.steps.store.cloud_errors import store_error
 from argosy.steps.store.creation import create_ours
 
@@ -44,6 +46,30 @@ def test_one_failure_is_repeated(store: CloudStore, proxy: Any, fault: str) -> N
     store.put("k", b"data")
     proxy.fault = first(fault, "GET")
     assert store.get("k") == b"data"
+
+
+def test_every_verb_asks_as_long_as_it_says(
+    proxy: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The client's own ten tries are over after three seconds where connections are refused, and a training ended."""
+    monkeypatch.setattr(cloud, "_PAUSE", 0.01)
+    monkeypatch.setattr(cloud, "open_client", lambda uri, retry_seconds: open_client(uri, retry_seconds=0.0))
+    store = CloudStore(f"s3://{BUCKET}/{uuid.uuid4().hex}", retry_seconds=30)
+    verbs: list[tuple[str, Callable[[], Any], Any]] = [
+        ("PUT", lambda: store.put("k", b"data"), None),
+        ("PUT", lambda: store.upload("u", memoryview(b"data"))[1], 4),
+        ("PUT", lambda: create_ours(store, "log/1", b"nonce"), True),
+        ("GET", lambda: store.get("k"), b"data"),
+        ("GET", lambda: store.get_range("k", 1, 2), b"at"),
+        ("GET", lambda: store.fetch("k", tmp_path / "k"), hashlib.sha256(b"data").hexdigest()),
+        ("GET", lambda: [info.key for info in store.list("log")], ["log/1"]),
+        ("HEAD", lambda: store.head("k") is not None, True),
+        ("DELETE", lambda: store.delete("k"), None),
+    ]
+    for number, (method, ask, answer) in enumerate(verbs):
+        proxy.fault = first(("drop", "before:503:SlowDown")[number % 2], method)
+        assert ask() == answer
+    assert capsys.readouterr().err.count("it is asked again for 30 s") == 1
 
 
 @pytest.mark.parametrize("fault", ["after:500:InternalError", "before:500:InternalError", "before:503:SlowDown"])

@@ -77,6 +77,7 @@ def test_no_digest_and_a_thousand_million_bytes_may_be_written_as_python_does(fo
     folder.write({"a": b"1234"})
     with folder.open(digest=None, ahead_bytes=1e9) as data:
         assert data[0]["data"] == b"1234"
+        assert [step for step, _ in data.batches(global_batch_size=1, seed=1.0, epochs=2)] == [1, 2]
 
 
 @pytest.mark.parametrize(

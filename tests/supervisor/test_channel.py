@@ -195,7 +195,7 @@ def test_evidence_that_is_told_again_is_stored_once(tmp_path: Path) -> None:
     ending = Ending(rank=0, time=1.0, exit_code=1, signal=None, stopped=False)
     first = Report(pod="p0", node="n0", node_rank=0, restart=0, phase="running", endings=[ending])
     with RunLog(store, "r/runs/a", "supervisor") as log:
-        record = Record(store, "r/runs/a", log, 1, 0)
+        record = Record(store, "r/runs/a", log, 1, 0, store)
         for report, stored in (
             (first, True),
             (replace(first, phase="failed"), False),

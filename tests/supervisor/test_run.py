@@ -14,7 +14,7 @@ from argosy.steps.contract.arguments import TrainArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store import open_store
-from argosy.steps.supervisor.store_check import allowed_until_now
+from argosy.steps.store.allowed import allowed_until_now
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -195,6 +195,17 @@ def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
     rig.plan["steps"] = 12
     assert rig.run() == 0, rig.log()
     assert {a["attempt"] for a in rig.assignments()} == {1, 2}
+
+
+def test_a_claim_of_a_supervisor_that_has_ended_ends_no_run(rig: Rig) -> None:
+    """Two that began together ended both: the one that lost the ledger had fenced the ranks of the one that won it."""
+    rig.plan |= {"step_seconds": 0.05}
+    process = rig.start()
+    rig.until(lambda: rig.steps(1))
+    CheckpointStore(open_store(rig.plan["store"]), "r/runs/r-abc").claim("another")
+    assert process.wait(30) == 0, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["fenced"]
+    assert "whoever fenced it has ended: the run is ours" in rig.log()
 
 
 @pytest.mark.parametrize(("cause", "code"), [(Cause.S3_ACCESS, 75), (Cause.S3_MISSING, 78)])

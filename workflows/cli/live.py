@@ -16,11 +16,11 @@ from argosy.steps.record.reading import moment
 from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.wording import count, duration, size
 from argosy.steps.runlog import Event
-from argosy.steps.store.base import ObjectStore
-from argosy.steps.store.opening import POD_SECONDS
+from argosy.steps.store.base import UNSERVED, ObjectStore
 from argosy.workflows.cli.follower import EventFollower
 from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.output import harmless
+from argosy.workflows.cli.store_away import StoreAway
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,7 +29,6 @@ POLL_SECONDS = 0.4
 PLAIN_PROGRESS_SECONDS = 5.0
 FULL_BYTES = 1 << 20
 """Of a disk with less left nearly every write fails."""
-_AWAY = ("store_unavailable", "s3_throttle")
 SIGNS = {"Succeeded": "✓", "Running": "●", "Failed": "✗", "Error": "✗"}
 
 
@@ -170,8 +169,7 @@ class Watch:
         self._stopping = False
         self._away = False
         """Whether the store did not answer: then the end does not wait for it once more."""
-        self._lost = 0.0
-        """Since when, by the clock of this process; 0.0: it answers."""
+        self._store_away = StoreAway(screen.line)
         self._disks: tuple[Path, ...] = ()
         self._full: set[int] = set()
         """Devices that were told to be full."""
@@ -244,20 +242,15 @@ class Watch:
                 )
 
     def _hear(self, state: dict[str, Any]) -> None:
-        """The event log, or once that its store does not answer: no step of the run can say that there."""
+        """The event log, or that its store does not answer."""
+        began = time.monotonic()
         try:
             self._tell_events(state)
         except StepError as error:
-            if error.cause in _AWAY and not self._lost:
-                self._lost = time.monotonic()
-                self._screen.line(
-                    "the store does not answer: what happens is told when it is back; a step that needs it asks for "
-                    f"{duration(POD_SECONDS)} each time, then it fails for it and is tried again"
-                )
+            if error.cause in UNSERVED:
+                self._store_away.lost(began)
             raise
-        if self._lost:
-            self._screen.line(f"the store is back after {duration(time.monotonic() - self._lost)}")
-            self._lost = 0.0
+        self._store_away.back()
 
     def _tell_events(self, state: dict[str, Any]) -> None:
         if self._run is not None and self._follower is None and (prefix := prefix_of(state)):

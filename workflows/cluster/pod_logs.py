@@ -6,13 +6,14 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from argosy.steps.cluster.containers import main_container
 from argosy.steps.cluster.kinds import POD
 from argosy.steps.cluster.logs import LOOK_SECONDS, Reader, container_state
 from argosy.steps.cluster.logs import last_lines as container_lines
+from argosy.steps.contract.objects import GANG_LABEL
 
 if TYPE_CHECKING:
     from argosy.steps.cluster.api import Api
@@ -33,18 +34,24 @@ def pods_of(api: Api, workflow: str) -> list[dict[str, Any]]:
     return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
 
 
+def pods_of_steps(api: Api, workflow: str) -> list[dict[str, Any]]:
+    """Pods of the Workflow's own steps, without those of its gangs, which may be thousands."""
+    found: list[dict[str, Any]] = api.list(POD, selector=f"{WORKFLOW_LABEL}={workflow},!{GANG_LABEL}")["items"]
+    return [pod for pod in found if NODE_ID in pod["metadata"].get("annotations", {})]
+
+
 def written(api: Api, pod: Mapping[str, Any], tail: int | None = None) -> list[str]:
     """The lines that a pod has written so far; none of one that has not started or is gone."""
     found = container_lines(api, pod["metadata"]["name"], main_container(pod), tail)
     return [line for line in found if not _of_argo(line)]
 
 
-def last_lines(api: Api, workflow: str) -> dict[str, str]:
-    """Node id -> the line that its pod's end rests on: our own, else the last one."""
+def last_lines(api: Api, pods: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Node id -> the line that its pod's end rests on: our own, else the last one; ``pods``: of steps."""
     found = {}
-    for pod in pods_of(api, workflow):
-        node = pod["metadata"].get("annotations", {}).get(NODE_ID)
-        if node is None or pod.get("status", {}).get("phase") != "Failed":
+    for pod in pods:
+        node = pod["metadata"]["annotations"][NODE_ID]
+        if pod.get("status", {}).get("phase") != "Failed":
             continue
         lines = [line for line in written(api, pod, QUOTED_LINES) if line.strip()]
         # What was asked again was answered, or its last refusal stands below.

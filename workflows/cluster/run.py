@@ -20,7 +20,7 @@ from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cluster.kept_lines import kept_lines, last_of_each
 from argosy.workflows.cluster.place import ClusterPlace
-from argosy.workflows.cluster.pod_logs import NODE_ID, followed, last_lines, pods_of, written
+from argosy.workflows.cluster.pod_logs import followed, last_lines, pods_of, pods_of_steps, written
 from argosy.workflows.cluster.state import is_ours, state_of, told_by_nodes
 from argosy.workflows.cluster.store import open_run_store
 
@@ -78,15 +78,15 @@ class ClusterRun:
         Raises:
             StepError, InputError: the event log cannot be read from this machine.
         """
-        state, store = self._heard(self.state()), self.store()
+        (state, pods), store = self._seen(), self.store()
         prefix = prefix_of(state)
         events = read_events(store, prefix) if store is not None and prefix else []
-        return self._quoted(build_record(events, state), state)
+        return self._quoted(build_record(events, state), state, pods)
 
     def outline(self) -> RunRecord:
         """What the API alone knows."""
-        state = self._heard(self.state())
-        return replace(self._quoted(build_record(told_by_nodes(state), state), state), outline=True)
+        state, pods = self._seen()
+        return replace(self._quoted(build_record(told_by_nodes(state), state), state, pods), outline=True)
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
         """(pod, line) of pods whose name contains ``pod``, of each the last ``tail`` wanted lines.
@@ -125,27 +125,32 @@ class ClusterRun:
             )
         return found
 
-    def _heard(self, state: dict[str, Any]) -> dict[str, Any]:
-        """With the word that the node of a step does not answer: Argo waits for its pod, and says nothing."""
+    def _seen(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The state, and the pods of its steps where they may tell more: while it runs, or when one has failed."""
         from argosy.steps.cluster.api import ApiError
 
-        if state["phase"] != "Running" or state["message"]:
-            return state
-        with suppress(StepError, ApiError):
-            for pod in pods_of(self.api, self.name):
-                if NODE_ID in pod["metadata"].get("annotations", {}) and lost_node(pod.get("status", {})) is not None:
-                    node = pod["spec"].get("nodeName", "")
-                    text = f"{node}, the node of pod {pod['metadata']['name']}, does not answer, and Argo waits for it"
-                    return {**state, "message": f"{text}; where it does not come back: kubectl delete node {node}"}
-        return state
+        state, pods = self.state(), list[dict[str, Any]]()
+        running = state["phase"] == "Running" and not state["message"]
+        if running or any(node["phase"] in ("Failed", "Error") for node in state["nodes"]):
+            with suppress(StepError, ApiError):
+                pods = pods_of_steps(self.api, self.name)
+        return (_heard(state, pods) if running else state), pods
 
-    def _quoted(self, record: RunRecord, state: dict[str, Any]) -> RunRecord:
+    def _quoted(self, record: RunRecord, state: dict[str, Any], pods: list[dict[str, Any]]) -> RunRecord:
         """With the line of its log that each failed step's end rests on, while its pod is there."""
-        if not any(node.phase in ("Failed", "Error") for node in record.nodes):
-            return record
-        said = last_lines(self.api, self.name)
+        said = last_lines(self.api, pods)
         quotes = {node_name(node): said.get(node["id"], "") for node in state["nodes"] if node["type"] == "Pod"}
         return replace(record, nodes=tuple(replace(node, quote=quotes.get(node.name, "")) for node in record.nodes))
+
+
+def _heard(state: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
+    """With the word that the node of a step does not answer: Argo waits for its pod, and says nothing."""
+    for pod in pods:
+        if lost_node(pod.get("status", {})) is not None:
+            node = pod["spec"].get("nodeName", "")
+            text = f"{node}, the node of pod {pod['metadata']['name']}, does not answer, and Argo waits for it"
+            return {**state, "message": f"{text}; where it does not come back: kubectl delete node {node}"}
+    return state
 
 
 def find_cluster_run(place: ClusterPlace, name: str | None) -> ClusterRun:
