@@ -78,7 +78,7 @@ def test_what_no_store_said_is_not_asked_again(
     """A file that cannot be read, and a handler of signals, have words of their own, which may be a store's, too."""
     folder = tmp_path / "dns-connection-timeout"
     folder.mkdir()
-    with pytest.raises(StoreError, match="cannot read .*: Is a directory"):
+    with pytest.raises(StoreError, match=r"cannot read .*: Is a directory"):
         store.upload("k", folder)
     assert store_error("write", "s3://b/k", TimeoutError("timed out")).cause is Cause.USER_EXCEPTION
     assert "asked again" not in capfd.readouterr().err
