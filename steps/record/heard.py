@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Collection
 
 from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.claims import BEAT_SECONDS, ClaimLog, beat_at, last_event
@@ -40,21 +41,21 @@ def last_heard(store: ObjectStore, prefix: str, sign: float | None = None) -> fl
     return max(last_sign(store, prefix) if sign is None else sign, last_event(store, prefix))
 
 
-def going_on(store: ObjectStore, prefix: str, uid: str = "") -> str:
-    """Which workflow other than ``uid`` has this run and has not ended, "" for none that is known.
+def going_on(store: ObjectStore, prefix: str, ended: Collection[str] = ()) -> str:
+    """Which workflow has this run and has not ended, "" for none that is known; ``ended``: uids of those that have.
 
     One run id may be given to several, to go on where another ended: in one namespace, on another cluster, here.
-    Without ``uid`` only claims are looked at: whose heart beats, :func:`last_sign` has asked.
+    Without ``ended`` only claims are looked at: whose heart beats, :func:`last_sign` has asked.
     """
     noted = {_uid(info.key): info.key for info in store.list(f"{prefix}/admission")}
-    for other in noted.keys() - {uid}:
+    for other in noted.keys() - {*ended}:
         claims = ClaimLog(store, prefix.rpartition("/runs/")[0], str(json.loads(store.get(noted[other])).get("key")))
         claim = claims.read()[1].get(other)
         if claim is not None and claim.run_id == prefix.rpartition("/")[2] and claims.is_alive(claim):
             return claim.workflow
-    for info in store.list(f"{prefix}/alive") if uid else ():
+    for info in store.list(f"{prefix}/alive") if ended else ():
         other = _uid(info.key)  # where no step of it admits, nobody settles anything
-        if other not in {uid, *noted} and time.time() - beat_at(store, info.key) < 3 * BEAT_SECONDS:
+        if other not in {*ended, *noted} and time.time() - beat_at(store, info.key) < 3 * BEAT_SECONDS:
             return f"of uid {other}"
     return ""
 

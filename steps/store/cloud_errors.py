@@ -29,7 +29,7 @@ def s3_code(error: BaseException) -> str:
 
 def lost_connection(error: BaseException) -> bool:
     """Whether no answer came, so that it is not known what the store did."""
-    return not http_status(error) and _transient(error)
+    return _is_the_clients(error) and not http_status(error) and _transient(error)
 
 
 def store_error(action: str, uri: str, error: BaseException) -> StoreError:
@@ -57,15 +57,20 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
         return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {path}; {rule}", quote=path)
     if isinstance(error, ValueError):
         return StoreError(Cause.DATA_CORRUPT, f"cannot {action} {uri}: {quote}", quote=quote)
+    if not _is_the_clients(error):
+        # A signal handler of the script raised in the middle of our call: nobody's access is wrong.
+        text = f"{action} {uri} was interrupted by {type(error).__name__}: {said}"
+        return StoreError(Cause.USER_EXCEPTION, text, quote=quote)
     if status >= 500 or status in (408, 409, 429) or lost_connection(error):
         cause = Cause.S3_THROTTLE if status in (429, 503) else Cause.STORE_UNAVAILABLE
         where = "" if status else asked_of(uri)
         return StoreError(cause, f"cannot {action} {uri}: the store did not serve it ({said}){where}", quote=quote)
-    if not type(error).__module__.startswith("obstore"):
-        # A signal handler of the script raised in the middle of our call: nobody's access is wrong.
-        text = f"{action} {uri} was interrupted by {type(error).__name__}: {said}"
-        return StoreError(Cause.USER_EXCEPTION, text, quote=quote)
     return StoreError(Cause.S3_ACCESS, f"cannot {action} {uri}: {said}", quote=quote)
+
+
+def _is_the_clients(error: BaseException) -> bool:
+    """Not a local file's, nor of a handler of signals: their words say nothing of the store."""
+    return type(error).__module__.startswith("obstore")
 
 
 def _transient(error: BaseException) -> bool:

@@ -76,6 +76,24 @@ CASES = {
         [],
         ("o", ["m.pt"], None, ONE, "nothing seen brings together what they learn"),
     ),
+    "a group of ranks that send to each other": (
+        f"{PARSER}{PARSED}torch.distributed.init_process_group('nccl')\n{TURN}torch.distributed.send(made, 1)\n"
+        f"{STATE}'o/m.pt')\n",
+        [],
+        ("o", ["m.pt"], None, TWO, "uses init_process_group"),
+    ),
+    "a group of ranks whose gradients a library of theirs brings together": (
+        f"{PARSER}from tools_of_ours import reduce_gradients\n{PARSED}torch.distributed.init_process_group('nccl')\n"
+        f"{TURN}reduce_gradients(model)\n{STATE}'o/m.pt')\n",
+        [],
+        ("o", ["m.pt"], None, TWO, "uses init_process_group"),
+    ),
+    "losses that are pickled beside a checkpoint": (
+        f"{PARSER}import pickle\n{PARSED}{STATE}'o/m.pt')\n"
+        "with open('o/history.pkl', 'wb') as f:\n    pickle.dump({'epoch': 3, 'loss': losses}, f)\n",
+        [],
+        ("o", ["m.pt"], None, ONE, ""),
+    ),
     "a group of ranks whose gradients are": (
         f"{PARSER}{PARSED}torch.distributed.init_process_group('nccl')\n{TURN}"
         f"    torch.distributed.all_reduce(model.grad)\n{STATE}'o/m.pt')\n",
@@ -224,6 +242,17 @@ REFUSED = {
         f"{HYDRA}    import torch\n    torch.save(m.state_dict(), cfg.output.dir + '/m.pt')\nmain()\n",
         TOLD,
         "`argosy init train.py -- --config-path conf --config-name=base output.dir=out`",
+    ),
+    "a number's own bytes, at the head of its data": (
+        f"{PARSER}{PARSED}with open('data/train.bin', 'wb') as f:\n    f.write(count.to_bytes(4, 'little'))\n",
+        [],
+        "saves no checkpoint that can be seen",
+    ),
+    "losses that are pickled after each epoch": (
+        f"{PARSER}import pickle\n{PARSED}with open('o/history.pkl', 'wb') as f:\n"
+        "    pickle.dump({'epoch': 3, 'loss': losses}, f)\n",
+        [],
+        "saves no checkpoint that can be seen",
     ),
     "a save of a module beside it that nobody calls": (
         f"{PARSER}from tools import other\n{PARSED}other()\n",

@@ -222,6 +222,20 @@ def test_checkpoints_with_which_another_workflow_goes_on_stay(
         assert (told, "workflow gpt-later goes on with it" in err) == (2, True), err
 
 
+def test_a_workflow_that_was_killed_here_goes_on_with_nothing(story, tell, argosy) -> None:
+    """It was said of it that it had not ended, and to stop what no longer ran, as long as its claim had a lease."""
+    tell.killed_and_resumed(story)
+    folder = story.finish("Succeeded", 130.0)
+    story.store.put("gpt/runs/gpt-abc12/admission/u-2.json", b'{"key": "k", "workflow": "gpt-killed"}')
+    claim = RunClaim("gpt-killed", "u-2", "gpt-abc12", "running", time.time() - 30, 900.0)
+    assert ClaimLog(story.store, "gpt", "k").append(1, claim)
+    for name, state in (("gpt-killed", '{"uid": "u-2", "phase": "Running"}'), ("gpt-torn", "{")):
+        (folder.parent / name).mkdir()
+        (folder.parent / name / "state.json").write_text(state)
+    told, _, err = argosy("rm", folder.name, "--checkpoints")
+    assert (told, folder.exists()) == (0, False), err
+
+
 @pytest.mark.parametrize(("age", "code"), [(30, 2), (1000, 0)])
 def test_a_run_whose_next_pod_waits_for_a_node_is_not_removed(age: int, code: int, story, argosy) -> None:
     """Nobody's heart beats between two steps: what it had was removed, and it went on."""

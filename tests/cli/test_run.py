@@ -102,6 +102,18 @@ def test_a_failed_run_exits_1_and_quotes_its_last_words(argosy, tmp_path) -> Non
     assert "    | last words\n" in told
 
 
+def test_who_starts_a_run_waits_for_a_store_no_longer_than_a_person_does(argosy, tmp_path, monkeypatch) -> None:
+    """As long as a pod does, three minutes, of an address that was mistyped."""
+    monkeypatch.setattr("argosy.steps.store.opening.PERSON_SECONDS", 0.1)
+    for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": "http://127.0.0.1:1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    (tmp_path / "t.py").write_text("print('step 1')\n")
+    (tmp_path / "run.toml").write_text('name = "n"\nscript = "t.py"\nstorage.uri = "s3://b/p"\n')
+    for verb in (("run",), ("compile", "--push")):
+        code, _, err = argosy(*verb, str(tmp_path / "run.toml"))
+        assert (code, "argosy: store_unavailable: cannot look at s3://b/p/n/code/" in err) == (1, True), err
+
+
 def test_compile_and_run_name_the_same_bytes(argosy, tmp_path) -> None:
     (tmp_path / "train.py").write_text("")
     (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\n')

@@ -221,7 +221,7 @@ WRONG = [
     ),
     (
         GOOD + 'code = ""\nworking_dir = "/app"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
-        '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/app/out"\nsource = {emptyDir = {}}',
+        '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/app/out"\nsource = {nfs = {server = "s", path = "/"}}',
         "checkpoint.path = 'out': lies on the volume 'd', where what is in no checkpoint of this run would be removed",
         "/app/out/{run_id}",
     ),
@@ -356,6 +356,18 @@ def _written(folder: Path, data: bytes) -> Path:
 def test_editors_byte_order_mark_and_line_ends(tmp_path: Path) -> None:
     text = (GOOD + "[gang]\nnnodes = 2\n").replace("\n", "\r\n")
     assert load_run(_written(tmp_path, b"\xef\xbb\xbf" + text.encode())).gang.max_nnodes == 2
+
+
+@pytest.mark.parametrize("source", ["{emptyDir = {}}", "{ephemeral = {volumeClaimTemplate = {}}}"])
+def test_a_volume_of_the_pod_alone_may_hold_its_checkpoints(source: str) -> None:
+    """A pod's large disk below the script, also where the code around it lies on a volume of everybody's."""
+    mounts = [("code", "/app", '{nfs = {server = "s", path = "/"}}'), ("disk", "/app/out", source)]
+    tables = (
+        f'[[gang.pod.volumes]]\nname = "{name}"\nmount_path = "{path}"\nsource = {kind}\n'
+        for name, path, kind in mounts
+    )
+    head = 'code = ""\nworking_dir = "/app"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
+    assert parse_run(GOOD + head + "".join(tables)).checkpoint.path == "out"
 
 
 def test_warnings_of_what_is_probably_not_meant() -> None:

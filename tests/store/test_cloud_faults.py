@@ -72,6 +72,18 @@ def test_every_verb_asks_as_long_as_it_says(
     assert capsys.readouterr().err.count("it is asked again for 30 s") == 1
 
 
+def test_what_no_store_said_is_not_asked_again(
+    store: CloudStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A file that cannot be read, and a handler of signals, have words of their own, which may be a store's, too."""
+    folder = tmp_path / "dns-connection-timeout"
+    folder.mkdir()
+    with pytest.raises(StoreError, match=r"cannot read .*: Is a directory"):
+        store.upload("k", folder)
+    assert store_error("write", "s3://b/k", TimeoutError("timed out")).cause is Cause.USER_EXCEPTION
+    assert "asked again" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("fault", ["after:500:InternalError", "before:500:InternalError", "before:503:SlowDown"])
 def test_a_lost_answer_to_our_own_create_is_ours(store: CloudStore, proxy: Any, fault: str) -> None:
     proxy.fault = first(fault)

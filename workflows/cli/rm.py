@@ -22,7 +22,7 @@ from argosy.workflows.cli.document import claim_mounts
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, known_runs, place_or_here, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
-from argosy.workflows.cli.run_folder import ENDED, RunFolder, mounted
+from argosy.workflows.cli.run_folder import ENDED, RunFolder, mounted, not_running
 from argosy.workflows.cluster.place import ClusterPlace
 from argosy.workflows.cluster.stored_run import StoredRun
 
@@ -94,8 +94,9 @@ def _check_over(run: Run, *, checkpoints: bool) -> None:
     if running:
         raise InputError(f"RUN {run.name!r}: it runs now; stop it first: {run.command('stop', run.name)}")
     state, store = run.state(), run.store() if checkpoints else None
-    prefix = prefix_of(state)
-    if store is not None and prefix and (other := going_on(store, prefix, str(state.get("uid", "")))):
+    prefix, ended = prefix_of(state), {str(state.get("uid", ""))}
+    ended |= not_running(run.state_dir) if isinstance(run, RunFolder) else set()
+    if store is not None and prefix and (other := going_on(store, prefix, ended)):
         raise InputError(
             f"RUN {run.name!r}: workflow {other} goes on with its checkpoints: it has not ended, and was heard of "
             "lately; stop that first, or leave --checkpoints out"

@@ -230,6 +230,15 @@ def running_as(state_dir: Path, run_name: str, run_id: str) -> list[RunFolder]:
     return [folder for folder in every_run(state_dir) if prefix_of(folder.state()) == prefix and folder.engine_runs()]
 
 
+def not_running(state_dir: Path) -> set[str]:
+    """Uids of the workflows here that no engine runs: one that was killed still has its claim, and some lease."""
+    found = set[str]()
+    for folder in _folders(state_dir):
+        with suppress(InputError):  # of a folder that nobody asked about
+            found |= set() if folder.engine_runs() else {str(folder.state().get("uid", ""))}
+    return found
+
+
 def _folders(state_dir: Path) -> Iterator[RunFolder]:
     runs = state_dir / "runs"
     if runs.is_dir():

@@ -246,7 +246,7 @@ def push_code(source: Source, state_dir: Path) -> str:
 
     Of a store on a volume the folder that stands for it on this machine: pods know it by another path.
     """
-    from argosy.steps.store.opening import open_store
+    from argosy.steps.store.opening import PERSON_SECONDS, open_store
     from argosy.workflows.cluster.store import take_address
     from argosy.workflows.code import push
 
@@ -255,6 +255,6 @@ def push_code(source: Source, state_dir: Path) -> str:
         return ""
     with mounted(claim_mounts(source.document, state_dir)):
         uri = source.run.storage.uri
-        pushed = push(source.archive, open_store(uri), source.run.name)
+        pushed = push(source.archive, open_store(uri, retry_seconds=PERSON_SECONDS), source.run.name)
         place = resolve_file_uri(unquote(urlsplit(uri).path)) if uri.startswith("file:") else None
         return pushed if place is None else Path(place).as_uri() + pushed.removeprefix(uri.rstrip("/"))

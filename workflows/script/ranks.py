@@ -24,7 +24,8 @@ _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParall
 _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
 _SHARES = re.compile(
     r"(?i)distributed_?(data|optim)|ddp|fsdp|shard|all_?reduce|reduce_scatter|gather|broadcast|parallelize|replicate|"
-    r"deepspeed|zero_?redundancy|(sync|average)_?(grad|param|model)|prepare_|wrap_|engine|accelerator|fabric|strategy|hvd"
+    r"deepspeed|zero_?redundancy|(sync\w*|average|avg|reduce|aggregate)_(grad|param|model|weight)|prepare_|wrap_|engine|"
+    r"accelerator|fabric|strategy|hvd|booster|pipelin|all_to_all|p2p|rpc|^(i?send|i?recv|reduce)$"
 )
 """So is called what brings together what the ranks learn, or might."""
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")

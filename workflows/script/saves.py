@@ -19,6 +19,7 @@ from argosy.workflows.script.writers import (
     in_memory,
     is_called_back,
     moves,
+    pickles_a_state,
     targets,
     temporary,
     wrappers_of,
@@ -220,6 +221,6 @@ def _pickled(source: Source, values: Values, folders: set[str]) -> list[tuple[as
     dumps = (call for call in source.calls if last_name(call.func) == "dump" and len(call.args) == 2
              and values.machine.named(call.func) in ("pickle.dump", "dill.dump", "cloudpickle.dump"))  # fmt: skip
     found = [(call, PurePosixPath(glob)) for call in dumps for glob in values.guesses(call.args[1])]
-    counted = ((call, path) for call, path in found if "*" in path.name and not holds_a_state(call, source, values))
+    counted = ((call, path) for call, path in found if "*" in path.name and not pickles_a_state(call, source, values))
     return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in counted
             if not folders or str(path.parent) in folders]  # fmt: skip

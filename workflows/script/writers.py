@@ -23,6 +23,8 @@ BY_SAVER = (SAVER, ".*")
 """So it does with a step, and without."""
 _STATE = ("optim", "opt_state", "epoch", "step", "iter", "sched")
 """What a checkpoint holds beside the model: it names one that a run can go on from."""
+_LEARNT = ("optim", "opt_state", "param", "model", "weight", "state_dict")
+"""What is in a checkpoint, and in no file of losses."""
 _PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
 NUMBERED = "*[0-9]"
 """Folders that are named by a number, and perhaps a word before it; while they are written another follows it."""
@@ -84,11 +86,11 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield keywords["checkpoint_id"], "/**/*"
     elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
         yield call.args[0], ""  # beside torch such a file is more likely data
-    elif name == "dump" and len(call.args) > 1 and values.machine.named(call.func) in _PICKLES:
-        yield from [(call.args[1], "")] if holds_a_state(call, source, values) else ()
+    elif name == "dump" and pickles_a_state(call, source, values):
+        yield call.args[1], ""
     elif name == OF_LIGHTNING and base == "trainer" and source.packages & {"lightning", "pytorch_lightning"}:
         yield from ((each, "") for each in [argument(call, "filepath", 0)] if each is not None)
-    elif name in ("write", "write_bytes") and last_name(getattr(next(iter(call.args), owner), "func", owner)) in _BYTES:
+    elif name in ("write", "write_bytes") and _is_bytes_of_flax(call, source):
         yield owner, ""
     elif name in MOVES and (moved := moves(call)) is not None:
         yield moved[1], ""
@@ -142,7 +144,19 @@ def _whose(node: ast.expr, source: Source, values: Values) -> str:
     return next((text for each in named for base in each.bases if (text := source.origin(base))), found)
 
 
-def holds_a_state(call: ast.Call, source: Source, values: Values) -> bool:
+def pickles_a_state(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether it pickles what was learnt, and not only what was measured in an epoch."""
+    pickles = len(call.args) > 1 and values.machine.named(call.func) in _PICKLES
+    return pickles and holds_a_state(call, source, values, _LEARNT)
+
+
+def _is_bytes_of_flax(call: ast.Call, source: Source) -> bool:
+    """And not a number's own method, as in the head of a file of data."""
+    made = call.args[0] if call.args else call
+    return isinstance(made, ast.Call) and last_name(made.func) in _BYTES and source.origin(made.func)[:5] == "flax."
+
+
+def holds_a_state(call: ast.Call, source: Source, values: Values, words_of_it: tuple[str, ...] = _STATE) -> bool:
     """Whether what is saved has an optimizer, a step or an epoch in it."""
     if not call.args:
         return False
@@ -159,7 +173,7 @@ def holds_a_state(call: ast.Call, source: Source, values: Values) -> bool:
     words += [each.id.lower() for one in shown if isinstance(one, ast.List | ast.Tuple)
               for each in one.elts if isinstance(each, ast.Name)]  # fmt: skip
     words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
-    return any(part in word for word in words for part in _STATE)
+    return any(part in word for word in words for part in words_of_it)
 
 
 def temporary(path: str) -> bool:

@@ -14,6 +14,8 @@ from argosy.workflows.spec.storage import is_below
 from argosy.workflows.spec.texts import check_line, check_relative
 
 _RUN = "{run_id}"
+_OF_THE_POD = frozenset(("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected"))
+"""Volumes that nobody writes to but the pod, and that end with it."""
 
 
 def _check_path(text: str) -> str:
@@ -47,12 +49,14 @@ def check_volume(path: str, working_dir: str, volumes: Sequence[Volume], claim: 
             raise Refusal(rule, "add it to [[gang.pod.volumes]]", field="checkpoint.path", value=path)
     elif path and working_dir:
         folder = posixpath.normpath(posixpath.join(working_dir, path))
-        for volume in volumes:
-            mount = volume.mount_path
-            if is_below(folder, mount) or is_below(mount, folder):
-                raise Refusal(
-                    f"lies on the volume {volume.name!r}, where what is in no checkpoint of this run would be removed",
-                    f'give the run a folder of its own, as in "{mount}/{_RUN}"',
-                    field="checkpoint.path",
-                    value=path,
-                )
+        holding = [volume for volume in volumes if is_below(folder, volume.mount_path)]
+        inside = [volume for volume in volumes if is_below(volume.mount_path, folder)]
+        for volume in (*sorted(holding, key=lambda each: len(each.mount_path))[-1:], *inside):
+            if volume.read_only or _OF_THE_POD.intersection(volume.source):
+                continue
+            raise Refusal(
+                f"lies on the volume {volume.name!r}, where what is in no checkpoint of this run would be removed",
+                f'give the run a folder of its own, as in "{volume.mount_path}/{_RUN}"',
+                field="checkpoint.path",
+                value=path,
+            )

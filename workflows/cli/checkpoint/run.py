@@ -15,7 +15,7 @@ from argosy.steps.record.building import prefix_of
 from argosy.steps.record.heard import going_on, last_sign
 from argosy.steps.record.wording import duration, short
 from argosy.steps.store.opening import PERSON_SECONDS, open_store
-from argosy.workflows.cli.run_folder import RunFolder, find_run
+from argosy.workflows.cli.run_folder import RunFolder, find_run, not_running
 
 ALIVE_SECONDS = 180.0
 """A run whose last sign of life is younger may still be training; three times the interval of a heartbeat."""
@@ -45,7 +45,7 @@ class CheckpointedRun:
         if self.folder is not None:
             if self.folder.engine_runs():
                 return "its engine runs on this machine"
-            other = going_on(self.store.store, self.store.prefix, str(self.folder.state().get("uid", "")))
+            other = going_on(self.store.store, self.store.prefix, not_running(self.folder.state_dir))
             return f"workflow {other} goes on with it" if other else ""
         return living(last_sign(self.store.store, self.store.prefix))
 

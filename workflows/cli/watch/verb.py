@@ -89,7 +89,7 @@ class _Watching:
         from argosy.steps.events.admission import Admission
         from argosy.steps.events.hearing import Hearing
         from argosy.steps.events.journal import Journal
-        from argosy.steps.store.opening import open_store
+        from argosy.steps.store.opening import PERSON_SECONDS, open_store
         from argosy.workflows.templates.trigger import need_trigger, trigger_args
 
         assert source.run is not None
@@ -97,7 +97,8 @@ class _Watching:
         self._trigger, self._as_json = need_trigger(source.run), as_json
         self._local = None if place.named else _local_runs(source, state_dir, self._tell)
         starter = self._local or _cluster(place, source, self._trigger.while_running == "queue")
-        journal = Journal(open_store(source.run.storage.uri), source.run.name)
+        store = open_store(source.run.storage.uri, retry_seconds=PERSON_SECONDS)
+        journal = Journal(store, source.run.name)
         self._hearing: Hearing = Hearing(Admission(trigger_args(source.run), journal, starter))
         self._lock = threading.Lock()
         self._remote = not source.run.dataset or not source.run.dataset.uri.startswith("file:")
