@@ -220,6 +220,13 @@ WRONG = [
         "[[gang.pod.volumes]]",
     ),
     (
+        GOOD + '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/d"\n'
+        'source = {persistentVolumeClaim = {claimName = "d"}}\n[checkpoint]\nmode = "opaque"\n'
+        'path = "/d/{run_id}"\nwriters = "every"\nmarker = "done"',
+        "checkpoint.path = '/d/{run_id}': lies on a volume that the nodes share",
+        'writers = "first"',
+    ),
+    (
         GOOD + 'code = ""\nworking_dir = "/app"\n[checkpoint]\nmode = "opaque"\npath = "out"\n'
         '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/app/out"\nsource = {nfs = {server = "s", path = "/"}}',
         "checkpoint.path = 'out': lies on the volume 'd', where what is in no checkpoint of this run would be removed",

@@ -34,10 +34,13 @@ def _check_path(text: str) -> str:
 CheckpointFolder = Annotated[str, AfterValidator(_check_path)]
 
 
-def check_volume(path: str, working_dir: str, volumes: Sequence[Volume], claim: str, store: str) -> None:
+def check_volume(
+    path: str, working_dir: str, volumes: Sequence[Volume], claim: str, store: str, *, every: bool
+) -> None:
     """That an absolute ``path`` lies on a volume, and that a relative one holds nothing but this pod's files.
 
-    ``claim``: where the store's claim is mounted, ``store``: the folder of the store on it; "" for neither.
+    ``claim``: where the store's claim is mounted, ``store``: the folder of the store on it; "" for neither. ``every``:
+    each node is to have a folder of its own.
 
     Raises:
         Refusal: naming ``checkpoint.path``.
@@ -47,6 +50,11 @@ def check_volume(path: str, working_dir: str, volumes: Sequence[Volume], claim: 
         if not is_below(path, *writable, *filter(None, [claim])) or (store and is_below(path, store)):
             rule = "lies on no volume that the gang's pods may write to"
             raise Refusal(rule, "add it to [[gang.pod.volumes]]", field="checkpoint.path", value=path)
+        of_node = [each.mount_path for each in volumes if {*_OF_THE_POD, "hostPath"}.intersection(each.source)]
+        if every and not is_below(path, *of_node):
+            # A node restores its own files and removes the others': here those that its peers have just restored.
+            rule = 'lies on a volume that the nodes share, but with writers = "every" each has a folder of its own'
+            raise Refusal(rule, 'write writers = "first"', field="checkpoint.path", value=path)
     elif path and working_dir:
         folder = posixpath.normpath(posixpath.join(working_dir, path))
         holding = [volume for volume in volumes if is_below(folder, volume.mount_path)]

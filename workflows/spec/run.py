@@ -133,7 +133,8 @@ class TrainingRun(Table):
         check_workers(self)
         claim = self.storage.mount_path if self.mounts_claim else ""
         store = file_path(self.storage.uri) or ""
-        check_volume(self.checkpoint.path, self.working_dir, self.gang.pod.volumes, claim, store)
+        every = self.checkpoint.writers == "every"
+        check_volume(self.checkpoint.path, self.working_dir, self.gang.pod.volumes, claim, store, every=every)
         if self.checkpoint.peer_copy:
             check_peer_copy(self.checkpoint.mode, self.gang.spares, self.gang.max_nnodes)
         self._check_trigger()
