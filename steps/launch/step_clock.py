@@ -98,7 +98,7 @@ class StepClock:
             told = known.step if alike else told
             return Label(max(known.step, self._last), "file" if known.source == "file" else "name", told, relative)
         if word is not None and self._believed(word):
-            step = max(self._of_epoch(word, known.epoch, began), self._last)
+            step = max(self._of_epoch(word, known.epoch, began, changed), self._last)
             return Label(step, "print", step, relative)
         if known.epoch is not None and known.epoch > self.last:
             return Label(known.epoch, "file", told, relative)
@@ -140,9 +140,11 @@ class StepClock:
             return True
         return known.step is not None and known.step <= max(word.step + self._stride, self._words[-1].step)
 
-    def _of_epoch(self, word: Word, epoch: int | None, began: float) -> int:
+    def _of_epoch(self, word: Word, epoch: int | None, began: float, changed: float) -> int:
         """A save that names its epoch was made at an epoch's end, after the last batch that was told; where batches are
         quick, ``word`` may be of the next epoch already, and the end lies between what was told when the save began.
+        Saves that follow each other within a look are seen as one, which began with the first of them: then the end
+        lies between what was told when it began and when it changed last.
         """
         if epoch is None or not word.per_epoch:
             return word.step
@@ -150,4 +152,7 @@ class StepClock:
         told = max((each.step for each in self._words if each.when <= began), default=word.step)
         if (between := next((end for end in ends if told <= end <= word.step), 0)) > 0:
             return between
-        return next((end for end in ends if word.step <= end < word.step + word.per_epoch), word.step)
+        if (next_end := next((end for end in ends if word.step <= end < word.step + word.per_epoch), 0)) > 0:
+            return next_end
+        latest = max((each.step for each in self._words if each.when <= changed + _LATE_SECONDS), default=0)
+        return max((end for end in ends if word.step < end <= latest), default=word.step)

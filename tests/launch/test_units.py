@@ -179,6 +179,7 @@ def test_a_bar_is_believed_when_it_advances_with_the_saves() -> None:
         (5, [(49, 199.9), (50, 199.99), (51, 200.01), (53, 200.04)], 50),  # quick batches: the next epoch's are told
         (5, [(59, 199.9), (61, 200.04)], 60),  # it counts epochs from 0
         (6, [(51, 199.0), (61, 200.04)], 60),  # only each epoch's first batch is told
+        (12, [(101, 199.9), (111, 200.3), (120, 200.9)], 120),  # it was saved at 110 too, between two looks
     ],
 )
 def test_a_save_that_names_its_epoch_is_of_its_end(epoch: int, words: list[tuple[int, float]], expected: int) -> None:
