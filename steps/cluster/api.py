@@ -253,6 +253,6 @@ def _used_up(message: str) -> bool:
     found = _QUOTA.search(message)
     if found is None:
         return False
-    wanted, limits = (dict(each.split("=", 1) for each in part.split(",")) for part in found.groups())
+    wanted, limits = (dict(re.findall(r"([^,=]+)=([^,=]+)", part)) for part in found.groups())
     counts = ((text, limits.get(name, "")) for name, text in wanted.items())
     return not any(text.isdecimal() and most.isdecimal() and int(text) > int(most) for text, most in counts)
