@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -100,8 +101,11 @@ class Machine(Answers):
         node = function.node
         if kind is not None or not function.frame.file or getattr(node, "decorator_list", None):
             return True
-        name = getattr(node, "name", "")
-        return any(name == word for each in self._source.nodes for word in _words(each))
+        return getattr(node, "name", "") in self._named
+
+    @cached_property
+    def _named(self) -> set[object]:
+        return {word for each in self._source.nodes for word in _words(each)}
 
     def spend(self) -> None:
         """Count what is looked at."""
