@@ -12,6 +12,7 @@ import yaml
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.imports.convert import convert
 from argosy.workflows.manifests.reading import read_text
+from argosy.workflows.spec.run import TrainingRun
 from tests.imports.account import Account
 from tests.imports.cases import FOLDER
 
@@ -162,6 +163,14 @@ def test_a_folder_on_a_volume_is_to_be_the_run_s_own(imported: Imported, job: Jo
     said = account.why("lies on the volume 'nfs'")
     assert "write --output_dir {checkpoint}" in said
     assert f'path = "{mount}/{{run_id}}"' in said
+
+
+def test_a_folder_on_a_disk_of_the_pod_s_own_is_taken_as_it_is(imported: Imported, job: Job) -> None:
+    container = {"command": ["torchrun", "t.py", "--output_dir", "out"], "workingDir": "/w"}
+    container["volumeMounts"] = [{"name": "disk", "mountPath": "/w/out"}]
+    run, _ = imported(job(container, volumes=[{"name": "disk", "emptyDir": {"sizeLimit": "1Ti"}}]))
+    assert run["checkpoint"] == {"mode": "opaque", "path": "out"}
+    assert TrainingRun(**run).checkpoint.path == "out"
 
 
 def test_shared_memory_fits_the_memory(imported: Imported, job: Job) -> None:

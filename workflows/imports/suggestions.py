@@ -10,6 +10,7 @@ from argosy.workflows.imports.account import Account
 from argosy.workflows.imports.draft import Draft
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.spec.checkpoint_folder import is_of_pod
 from argosy.workflows.spec.storage import is_below
 
 _FOLDER: Final = re.compile(
@@ -57,15 +58,15 @@ def _checkpoint(near: Node, draft: Draft, account: Account) -> None:
         account.advise(near, why, "checkpoint")
         return
     option, folder = found
+    path = _relative(folder, draft.get("working_dir", ""))
     at = posixpath.normpath(posixpath.join(draft.get("working_dir", "") or "/", folder))
     for volume in draft.get("gang.pod.volumes", []):
         mount = volume["mount_path"]
-        if is_below(at, mount):
+        if is_below(at, mount) and (path is None or not is_of_pod(volume["source"])):
             why = f"{_NEED}{option} {folder} lies on the volume {volume['name']!r}; write {option} {{checkpoint}}, and "
             why += f'[checkpoint] mode = "opaque", path = "{mount}/{{run_id}}": a folder of the run\'s own'
             account.advise(near, why, "checkpoint")
             return
-    path = _relative(folder, draft.get("working_dir", ""))
     if path is None:
         why = f"{_NEED}{option} {folder} is outside of the working_dir; write a folder below it, then [checkpoint] "
         why += 'mode = "opaque", path'

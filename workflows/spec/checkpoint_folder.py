@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -31,6 +31,11 @@ def _check_path(text: str) -> str:
     return text
 
 
+def is_of_pod(source: Iterable[str]) -> bool:
+    """Whether the ``source`` of a volume is the pod's own: what lies there is no other run's."""
+    return not _OF_THE_POD.isdisjoint(source)
+
+
 CheckpointFolder = Annotated[str, AfterValidator(_check_path)]
 
 
@@ -50,7 +55,7 @@ def check_volume(
         if not is_below(path, *writable, *filter(None, [claim])) or (store and is_below(path, store)):
             rule = "lies on no volume that the gang's pods may write to"
             raise Refusal(rule, "add it to [[gang.pod.volumes]]", field="checkpoint.path", value=path)
-        of_node = [each.mount_path for each in volumes if {*_OF_THE_POD, "hostPath"}.intersection(each.source)]
+        of_node = [each.mount_path for each in volumes if is_of_pod(each.source) or "hostPath" in each.source]
         if every and not is_below(path, *of_node):
             # A node restores its own files and removes the others': here those that its peers have just restored.
             rule = 'lies on a volume that the nodes share, but with writers = "every" each has a folder of its own'
@@ -60,7 +65,7 @@ def check_volume(
         holding = [volume for volume in volumes if is_below(folder, volume.mount_path)]
         inside = [volume for volume in volumes if is_below(volume.mount_path, folder)]
         for volume in (*sorted(holding, key=lambda each: len(each.mount_path))[-1:], *inside):
-            if volume.read_only or _OF_THE_POD.intersection(volume.source):
+            if volume.read_only or is_of_pod(volume.source):
                 continue
             raise Refusal(
                 f"lies on the volume {volume.name!r}, where what is in no checkpoint of this run would be removed",
