@@ -34,15 +34,23 @@ def steps() -> list[tuple[str, list[str]]]:
 
 
 def missing(lines: list[str], said: str) -> list[str]:
-    """The first shown line that does not come behind the ones before it."""
+    """The first shown line that does not come behind the ones before it; "…" stands for anything."""
     at = 0
     for line in lines:
-        pattern = ".*".join(re.escape(part.rstrip()) for part in line.split("…"))
+        pattern = ".*".join(shape(part.rstrip()) for part in line.split("…"))
         match = re.compile(pattern).search(said, at)
         if match is None:
             return [line]
         at = match.end()
     return []
+
+
+def shape(text: str) -> str:
+    """A pattern of ``text`` in which times, sizes, digests and steps may differ, as between two runs they do."""
+    pattern = re.sub(r"(?:\\ )+", r"\\s+", re.escape(text))
+    pattern = re.sub(r"\d+\\\.\d+(?:\\s\+\w+\b)?", r"(?:\\d+\\s+min\\s+)?[\\d.]+(?:\\s+\\w+)?", pattern)
+    pattern = re.sub(r"\b[0-9a-f]{12}\b", "[0-9a-f]{12}", pattern)
+    return re.sub(r"(?<=[Ss]tep\\s\+)\d+|\d+(?=\\s\+steps)", r"\\d+", pattern)
 
 
 @pytest.mark.torch
