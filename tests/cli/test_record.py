@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
@@ -512,12 +513,16 @@ def test_a_hung_attempt_is_not_drawn_as_steps(story) -> None:
     story.at(1, "restart_began", attempt=1, restart=0, restored_step=0)
     story.steps(1, 0, 1, 10, 2.0, 1.0)
     story.at(200, "restart_ended", attempt=1, restart=0, last_step=10, cause="hang", rank=0)
-    drawn = timeline(story.record("Failed", 210.0))
+    record = story.record("Failed", 210.0)
+    drawn = timeline(record)
     assert drawn is not None
     (gang,) = [lane for lane in drawn.lanes if lane.label.startswith("Gang")]
     (stuck,) = [bar for bar in gang.bars if bar.kind == "stuck"]
     assert "no step after 10" in stuck.tooltip
     assert stuck.width > 80
+    style, page = render(record).split("</style>")
+    used = {name for names in re.findall(r'<rect class="([^"]+)"', page) for name in names.split()}
+    assert {name for name in used if not re.search(rf"\.{name}\b[^}}]*fill", style)} == set()  # else it is black
 
 
 def test_the_time_line_and_the_account_say_one_figure_for_starting(story) -> None:
